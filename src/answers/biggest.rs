@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::reference_names::ReferenceNames;
 use super::rows::dominators_above;
-use super::values::Values;
+use super::values::ValueReader;
 use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
 pub use crate::analysis::dominators::DomNode;
 use crate::analysis::dominators::{Children, Dominators};
@@ -23,7 +23,7 @@ pub struct Biggest<'d> {
     retained: &'d Retained,
     children: Children<'d>,
     tops: Vec<DomNode>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
@@ -36,7 +36,7 @@ pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators);
-    let (children, values) = (dominators.children(), Values::of(dump));
+    let (children, values) = (dominators.children(), ValueReader::of(dump));
     Ok(Biggest { graph, dominators, retained, children, tops, values })
 }
 

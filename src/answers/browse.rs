@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::figure::{DOMINATED, SHALLOW};
 use super::reference_names::ReferenceNames;
 use super::rows::{dominators_above, sort_first};
-use super::values::{ShownValue, Values};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, Figure, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::Retained;
@@ -16,7 +16,7 @@ use crate::graph::{HeapGraph, NodeId, Reference};
 
 /// The sizes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct ObjectSizes {
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
     /// Bytes and objects that would be freed with it; `None` when no strong root reaches it, or nothing is known of it.
@@ -24,7 +24,7 @@ pub struct Sizes {
 }
 
 /// Objects of one type that are directly below one place of the dominator tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MergedObjects {
     /// The name of their type.
     pub type_name: String,
@@ -46,7 +46,7 @@ pub struct Browser<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
 impl<'d> Browser<'d> {
@@ -56,7 +56,7 @@ impl<'d> Browser<'d> {
     /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: Values::of(dump) })
+        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
     }
 
     fn tree(&self) -> Result<(&'d Dominators, &'d Retained), AnswerError> {
@@ -90,19 +90,11 @@ impl<'d> Browser<'d> {
         for &node in objects {
             let type_name = self.graph.type_name(self.graph.type_of(node));
             let place = *places.entry(type_name).or_insert_with(|| {
-                let type_name = type_name.to_string();
-                let (members, shallow_bytes, retained_bytes, objects) = (0, 0, 0, 0);
-                merged.push(MergedObjects {
-                    type_name,
-                    only: Some(node),
-                    members,
-                    shallow_bytes,
-                    retained_bytes,
-                    objects,
-                });
+                let (type_name, only) = (type_name.to_string(), Some(node));
+                merged.push(MergedObjects { type_name, only, ..MergedObjects::default() });
                 merged.len() - 1
             });
-            let Sizes { shallow_bytes, retained } = self.sizes(node);
+            let ObjectSizes { shallow_bytes, retained } = self.sizes(node);
             let (retained_bytes, objects) = retained.unwrap_or_default();
             let row = &mut merged[place];
             row.members += 1;
@@ -146,12 +138,12 @@ impl<'d> Browser<'d> {
     }
 
     /// The sizes of an object. O(1), for the first reached one O(objects).
-    pub fn sizes(&self, node: NodeId) -> Sizes {
+    pub fn sizes(&self, node: NodeId) -> ObjectSizes {
         let retained = self.tree.and_then(|(dominators, retained)| {
             let number = dominators.number_of(node)?;
             Some((retained.bytes_at(number), u64::from(retained.objects_at(number))))
         });
-        Sizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
+        ObjectSizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
     }
 
     /// The row of an object, without what it says. O(log objects).

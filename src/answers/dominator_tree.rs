@@ -11,8 +11,8 @@ use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::rows::{FEW_ROWS, is_false};
-use super::tree::{Level, MadeRows, MakeRow, preorder};
-use super::values::{ShownValue, Values};
+use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
+use super::values::{ShownValue, ValueReader};
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
@@ -137,7 +137,7 @@ pub struct MakeDominators<'d> {
     dominators: &'d Dominators,
     retained: &'d Retained,
     reachable_bytes: u64,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
 
@@ -197,13 +197,13 @@ pub fn dominator_tree<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
-    let part = Part { graph, dominators, retained, options, scope: &scope };
+    let part = DominatorPart { graph, dominators, retained, options, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
-            let (values, said) = (Values::of(dump), OnceCell::new());
+            let (values, said) = (ValueReader::of(dump), OnceCell::new());
             let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
             DominatorRows::Objects { nodes: MadeRows { tree, maker } }
         }
@@ -223,7 +223,7 @@ pub fn dominator_tree<'d>(
 const FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
 
 /// The data that rows are computed from.
-struct Part<'a, 'd> {
+struct DominatorPart<'a, 'd> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -231,7 +231,7 @@ struct Part<'a, 'd> {
     scope: &'a Scope<'d>,
 }
 
-impl Part<'_, '_> {
+impl DominatorPart<'_, '_> {
     fn is_in_section(&self, number: DomNode) -> bool {
         self.scope.range().contains(&self.dominators.node_at(number).index())
     }
@@ -269,14 +269,14 @@ impl Part<'_, '_> {
         preorder(self.level(starts), below).collect()
     }
 
-    fn level(&self, numbers: Vec<DomNode>) -> Level<DomNode> {
+    fn level(&self, numbers: Vec<DomNode>) -> TreeLevel<DomNode> {
         let node = |number: DomNode| self.dominators.node_at(number);
         let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
             Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
             Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
             _ => &|number| self.retained.bytes_at(number),
         };
-        Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+        TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
         })
     }
@@ -313,7 +313,7 @@ impl Part<'_, '_> {
             Some(DOMINATED) => OBJECTS,
             _ => RETAINED,
         };
-        let level = Level::cut(rows.collect(), self.options.limits, |a, b| {
+        let level = TreeLevel::cut(rows.collect(), self.options.limits, |a, b| {
             b.figure(order).cmp(&a.figure(order)).then_with(|| (a.name(), a.group).cmp(&(b.name(), b.group)))
         });
         Ok(DominatorGroups {

@@ -10,7 +10,7 @@ use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
 use super::reachability::unreached_note;
 use super::rows::{is_false, sort_first};
-use super::values::{ShownValue, Values};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -157,7 +157,7 @@ impl ListedObject<'_> {
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
-    let values = if options.values { Some(Values::find(dump)?) } else { Values::of(dump) };
+    let values = if options.values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
     if options.detached && Runtime::of_format(&dump.info().format) != Some(Runtime::JavaScript) {
         return Err(AnswerError::NoPages);
     }
@@ -208,7 +208,7 @@ pub struct ObjectRows<'d> {
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     /// Every row has its value.
     are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.

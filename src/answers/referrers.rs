@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::figure::{REFERENCES, REFERRERS, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::tree::{Level, MadeRows, MakeRow, preorder};
+use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions};
 use crate::analysis::merged_paths::Examples;
 use crate::dump::OpenDump;
@@ -157,7 +157,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         }
     };
     dump.check_referrers()?;
-    let mut walk = Walk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
+    let mut walk = ReferrerWalk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
     let top = walk.level(&asked);
     walk.enter(&asked);
     let tree = preorder(top, |row, depth| {
@@ -173,7 +173,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
 }
 
 /// A walk from referrers to their referrers.
-struct Walk<'d, 'o> {
+struct ReferrerWalk<'d, 'o> {
     graph: &'d HeapGraph,
     options: &'o ReferrersOptions,
     /// The objects of the rows above.
@@ -182,7 +182,7 @@ struct Walk<'d, 'o> {
     path: Vec<Vec<NodeId>>,
 }
 
-impl Walk<'_, '_> {
+impl ReferrerWalk<'_, '_> {
     /// Marks the objects of a row. One that was asked for and refers to another is marked already.
     fn enter(&mut self, nodes: &[NodeId]) {
         let marked = nodes.iter().copied().filter(|&node| self.on_path.insert(node)).collect();
@@ -197,7 +197,7 @@ impl Walk<'_, '_> {
     }
 
     /// Referrers of some objects, by type.
-    fn level(&self, targets: &[NodeId]) -> Level<ReferrerGroup> {
+    fn level(&self, targets: &[NodeId]) -> TreeLevel<ReferrerGroup> {
         let mut groups: BTreeMap<TypeId, ReferrerGroup> = BTreeMap::new();
         for &target in targets {
             for referrer in self.graph.referrers(target).filter(|from| !self.on_path.contains(from.node)) {
@@ -220,7 +220,7 @@ impl Walk<'_, '_> {
             _ => (group.referrers, group.references),
         };
         let key = |group: &ReferrerGroup| (Reverse(figure(group)), group.type_id);
-        Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
+        TreeLevel::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::figure::{BYTES, COPIES, WASTED};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
-use super::holders::{HeldBy, Holders, KnownCollections};
+use super::holders::{Holders, KnownCollections, ObjectHolders};
 pub use super::shared::grouped_strings::{Redacted, StringTotals};
 use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
 use super::{AnswerError, CommandLine, Figure, Limits};
@@ -209,7 +209,7 @@ fn retain_matching(
     Ok(())
 }
 
-fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<HeldBy, AnswerError> {
+fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<ObjectHolders, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = KnownCollections::default().table()?.resolve(graph);
     let node = |at: usize| grouped.strings.node(at);
@@ -224,7 +224,7 @@ pub struct TextRows<'d> {
     grouped: GroupedStrings,
     groups: Vec<TextGroup>,
     /// Of the copies of all rows, one row behind the other.
-    held_by: Option<HeldBy>,
+    held_by: Option<ObjectHolders>,
     /// For texts as long as they are: the dump, and the ends of the runs of rows whose texts are read together.
     full: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
@@ -367,7 +367,7 @@ impl TextRows<'_> {
     }
 }
 
-impl HeldBy {
+impl ObjectHolders {
     /// The holders of some of the objects, most objects first.
     fn counted(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
         let mut numbers = self.of[objects].to_vec();

@@ -6,7 +6,7 @@ mod tree;
 
 pub use tree::{
     BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow,
-    HeapOrSection, HeapTree, SectionRow, choice_of, small_share,
+    BreakdownSection, HeapOrSection, HeapTree, choice_of, small_share,
 };
 
 pub use crate::analysis::breakdown::{Axis, Kind};
@@ -19,7 +19,7 @@ use crate::allocations::AllocationDump;
 use crate::analysis::threshold::Threshold;
 use crate::dump::{Content, OpenDump};
 use crate::graph::HeapGraph;
-use tree::{MAX_ROWS, View};
+use tree::{MAX_ROWS, TreeView};
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
 const BYTES_PER_ROW: u64 = 600;
@@ -69,7 +69,7 @@ fn of_allocations<'d>(
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = View { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
+        let view = TreeView { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
         let (rows, totals) = view.rows()?;
         if rows.is_empty() {
             continue;

@@ -11,7 +11,7 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Level, Single, preorder};
+use crate::answers::tree::{Single, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::dump::OpenDump;
 
@@ -140,7 +140,7 @@ pub struct BreakdownHeap<'d> {
 /// Objects as a heap: allocations are objects.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct SectionRow {
+pub struct BreakdownSection {
     /// The name of the one section, if it has one.
     pub process: Option<String>,
     /// Objects belong to no process of a number.
@@ -187,7 +187,7 @@ pub enum HeapOrSection {
     /// A heap of allocation totals.
     Heap(HeapRow),
     /// The objects of one section, of all, or below one object.
-    Objects(SectionRow),
+    Objects(BreakdownSection),
 }
 
 impl HeapOrSection {
@@ -271,13 +271,13 @@ impl<'d> HeapTree<'d> {
 
 impl Serialize for HeapTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Single(self.0.nested(NodeFields::new)).serialize(serializer)
+        Single(self.0.nested(BreakdownFields::new)).serialize(serializer)
     }
 }
 
 /// Fields of a node in JSON beside its children.
 #[derive(Serialize)]
-struct NodeFields<'d> {
+struct BreakdownFields<'d> {
     name: &'d str,
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,10 +290,10 @@ struct NodeFields<'d> {
     hidden: Option<u32>,
 }
 
-impl<'d> NodeFields<'d> {
+impl<'d> BreakdownFields<'d> {
     fn new(place: &TreeRow<BreakdownRow<'d>>) -> Self {
         let BreakdownRow { name, kind, axis, bytes, allocations, is_lower_bound } = place.row;
-        NodeFields {
+        BreakdownFields {
             name,
             kind,
             axis: matches!(kind, Kind::SelfCost | Kind::Other).then_some(axis),
@@ -344,7 +344,7 @@ impl<'d> HeapTree<'d> {
 }
 
 /// Layout of the tree of one heap.
-pub(super) struct View<'a> {
+pub(super) struct TreeView<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
     pub(super) names: &'a Names,
@@ -356,7 +356,7 @@ pub(super) struct View<'a> {
     pub(super) rows_left: usize,
 }
 
-impl View<'_> {
+impl TreeView<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
         let axes = match self.options.by {
@@ -390,7 +390,7 @@ impl View<'_> {
                 let children =
                     |node: &mut Node<_>| tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect();
                 let Some(root) = self.start(tree.root(), children) else { return Ok((Vec::new(), totals)) };
-                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+                preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
             None => {
                 let (tree, root) = CallerTree::new(self.heap, &totals);
@@ -399,7 +399,7 @@ impl View<'_> {
                     let children = (depth < self.depth).then(|| tree.children(node));
                     children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
                 };
-                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+                preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
         };
         if rows.len() > self.rows_left {
@@ -436,14 +436,14 @@ impl View<'_> {
         parent: &Row,
         axis: Axis,
         min_bytes: u64,
-    ) -> Level<Node<P>> {
+    ) -> TreeLevel<Node<P>> {
         let all = children.len();
         let keeps = |child: &Node<P>| self.keep_self && parent.kind == Kind::Root && child.row.kind == Kind::SelfCost;
         let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
         let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
         let Limits { reverse, .. } = self.options.limits;
-        let mut level = Level::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
+        let mut level = TreeLevel::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
             let (a, b) = (&a.row, &b.row);
             let by_figure = match self.options.order {
                 Some(ALLOCATIONS) => b.amount.allocations.cmp(&a.amount.allocations),

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::limits::Sizes;
+use super::limits::TypeSizes;
 use super::objects::ChangedObjects;
 use super::options::DiffOptions;
 use crate::allocations::NameId;
@@ -19,7 +19,7 @@ use crate::answers::figure::{Figure, Unit};
 use crate::answers::heaps::FullerDump;
 use crate::answers::histogram_row::Keyed;
 use crate::answers::over_limit::OverLimit;
-use crate::answers::paths::Each;
+use crate::answers::paths::SerializeEach;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::units::{count_of, format_count};
@@ -255,7 +255,7 @@ impl ObjectDiffRows {
 
 impl Serialize for ObjectDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self }));
+        let rows = SerializeEach(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self }));
         Keyed { key: self.by.figures().rows, value: rows }.serialize(serializer)
     }
 }
@@ -298,12 +298,12 @@ pub struct AllocationDiffRows {
 }
 
 struct Ordered {
-    rows: Vec<Key>,
+    rows: Vec<AllocationKey>,
     hidden: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Key {
+enum AllocationKey {
     Type(NameId),
     Path(u32),
 }
@@ -365,7 +365,7 @@ impl AllocationDiffRows {
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
-    pub(super) fn sizes_of_types(&self) -> Vec<Sizes<'_>> {
+    pub(super) fn sizes_of_types(&self) -> Vec<TypeSizes<'_>> {
         let types = self.diff.types(true).into_iter();
         let sizes = types.map(|name| (self.diff.name(name), self.diff.change_of_type(name)));
         let is_asked_for = |name: &str| self.options.scope.types.as_ref().is_none_or(|types| types.matches(name));
@@ -393,11 +393,11 @@ impl AllocationDiffRows {
         self.row(self.ordered(self.by).rows[row])
     }
 
-    fn row(&self, key: Key) -> AllocationDiffRow<'_> {
+    fn row(&self, key: AllocationKey) -> AllocationDiffRow<'_> {
         let change = self.change(key);
         let name = match key {
-            Key::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
-            Key::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
+            AllocationKey::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
+            AllocationKey::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
         };
         AllocationDiffRow {
             name,
@@ -410,43 +410,43 @@ impl AllocationDiffRows {
         }
     }
 
-    fn change(&self, key: Key) -> Change<Amount> {
+    fn change(&self, key: AllocationKey) -> Change<Amount> {
         match key {
-            Key::Type(name) => self.diff.change_of_type(name),
-            Key::Path(path) => self.diff.change_of_path(path),
+            AllocationKey::Type(name) => self.diff.change_of_type(name),
+            AllocationKey::Path(path) => self.diff.change_of_path(path),
         }
     }
 
     fn ordered(&self, by: DiffBy) -> &Ordered {
         match by {
             DiffBy::Backtraces => self.paths.get_or_init(|| {
-                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(Key::Path).collect())
+                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(AllocationKey::Path).collect())
             }),
             _ => self.types.get_or_init(|| {
-                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(Key::Type).collect())
+                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(AllocationKey::Type).collect())
             }),
         }
     }
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
-    fn in_order(&self, mut rows: Vec<Key>) -> Ordered {
-        let last_name = |key: &Key| match *key {
-            Key::Type(name) => self.diff.name(name),
-            Key::Path(path) => self.diff.last_name_of(path),
+    fn in_order(&self, mut rows: Vec<AllocationKey>) -> Ordered {
+        let last_name = |key: &AllocationKey| match *key {
+            AllocationKey::Type(name) => self.diff.name(name),
+            AllocationKey::Path(path) => self.diff.last_name_of(path),
         };
         if let Some(pattern) = &self.options.scope.types {
             rows.retain(|key| pattern.matches(last_name(key)));
         }
         match self.options.order {
             Some(PERCENT) => {
-                let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
+                let sides = |key: &AllocationKey| (self.change(*key).old.bytes, self.change(*key).new.bytes);
                 rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
             }
             Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
             Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
             Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
-                Key::Type(name) => self.diff.name(name).to_string(),
-                Key::Path(path) => self.diff.names_of(path).join("\0"),
+                AllocationKey::Type(name) => self.diff.name(name).to_string(),
+                AllocationKey::Path(path) => self.diff.names_of(path).join("\0"),
             }),
             _ => {}
         }
@@ -457,7 +457,7 @@ impl AllocationDiffRows {
 
 impl Serialize for AllocationDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = |by| Each(move || self.ordered(by).rows.iter().map(|&key| self.row(key)));
+        let rows = |by| SerializeEach(move || self.ordered(by).rows.iter().map(|&key| self.row(key)));
         serializer.collect_map([("types", rows(DiffBy::default())), ("paths", rows(DiffBy::Backtraces))])
     }
 }

@@ -142,7 +142,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         retained: options.retained,
         matching,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&info.format, Totals::Objects(totals), figures, options)
+        ..Histogram::new(&info.format, HistogramTotals::Objects(totals), figures, options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -241,7 +241,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(&counted.info.format, Totals::Counted(totals), &FIGURES[..2], options)
+        ..Histogram::new(&counted.info.format, HistogramTotals::Counted(totals), &FIGURES[..2], options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -295,7 +295,7 @@ fn of_allocations(
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&dump.info().format, Totals::Allocations(totals), &FIGURES_OF_ALLOCATIONS, options)
+        ..Histogram::new(&dump.info().format, HistogramTotals::Allocations(totals), &FIGURES_OF_ALLOCATIONS, options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -323,7 +323,7 @@ fn rank_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
 
 impl Histogram {
     /// A histogram without rows.
-    fn new(format: &str, totals: Totals, figures: &'static [Figure], options: &HistogramOptions) -> Self {
+    fn new(format: &str, totals: HistogramTotals, figures: &'static [Figure], options: &HistogramOptions) -> Self {
         Histogram {
             format: format.to_string(),
             sections: None,

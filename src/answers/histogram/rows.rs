@@ -38,7 +38,7 @@ pub struct Histogram {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
     /// All rows together, those that are not shown too.
-    pub totals: Totals,
+    pub totals: HistogramTotals,
     /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected. Not if some lost
@@ -98,7 +98,7 @@ pub struct Sample {
 /// All rows together.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Totals {
+pub enum HistogramTotals {
     /// Of objects, counted with the graph.
     Objects(ObjectTotals),
     /// Of objects, counted without the graph.
@@ -218,13 +218,13 @@ impl Histogram {
     /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
     pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
         match &self.totals {
-            Totals::Objects(totals) => self.of_objects(totals, bytes),
-            Totals::Counted(totals) => {
+            HistogramTotals::Objects(totals) => self.of_objects(totals, bytes),
+            HistogramTotals::Counted(totals) => {
                 let types = count_of(totals.types as u64, self.group_by.titles().1);
                 let rest = format!(" in {} of {types}", count_of(totals.objects, "objects"));
                 vec![(bytes(totals.shallow_bytes), rest)]
             }
-            Totals::Allocations(totals) => {
+            HistogramTotals::Allocations(totals) => {
                 let heaps = self.heaps.iter().flatten().map(|heap| {
                     let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
                     (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
@@ -288,7 +288,7 @@ impl Histogram {
 
     /// Advice where most bytes are nobody's, of the rows that are shown.
     pub fn owner_note(&self) -> Option<String> {
-        let Totals::Objects(totals) = &self.totals else { return None };
+        let HistogramTotals::Objects(totals) = &self.totals else { return None };
         let is_asked = self.group_by.is_owner();
         is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
     }

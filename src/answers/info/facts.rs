@@ -1,7 +1,7 @@
 //! Facts about a file in two forms, of one walk: fields and values for shells, which read lines, and texts for people.
 
 use super::properties::ProcessSettings;
-use super::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
+use super::{AllocationInfo, FormatRow, Info, ObjectInfo, RecordCounts};
 use crate::answers::problems::ProblemRow;
 use crate::input::Severity;
 use crate::units::{count_of, format_count};
@@ -18,8 +18,8 @@ impl Info {
         self.facts(&size).lines
     }
 
-    fn facts<'s>(&self, size: &'s dyn Fn(u64) -> String) -> Facts<'s> {
-        let mut facts = Facts { size, fields: Vec::new(), lines: Vec::new() };
+    fn facts<'s>(&self, size: &'s dyn Fn(u64) -> String) -> FileFacts<'s> {
+        let mut facts = FileFacts { size, fields: Vec::new(), lines: Vec::new() };
         match self {
             Info::Objects(info) => facts.add_objects(info),
             Info::Allocations(info) => facts.add_allocations(info),
@@ -28,13 +28,13 @@ impl Info {
     }
 }
 
-struct Facts<'s> {
+struct FileFacts<'s> {
     size: &'s dyn Fn(u64) -> String,
     fields: Vec<(String, String)>,
     lines: Vec<(String, String)>,
 }
 
-impl Facts<'_> {
+impl FileFacts<'_> {
     /// Adds a field that has a value.
     fn field(&mut self, field: impl Into<String>, value: Option<impl ToString>) {
         self.fields.extend(value.map(|value| (field.into(), value.to_string())));
@@ -164,7 +164,7 @@ impl Facts<'_> {
         self.line("encoding", format!("{}{packing}", format.encoding.as_deref().unwrap_or("binary")));
     }
 
-    fn add_records(&mut self, records: &Records) {
+    fn add_records(&mut self, records: &RecordCounts) {
         for (kind, count) in &records.0 {
             self.field(format!("records.{kind}"), Some(count));
         }

@@ -76,9 +76,9 @@ pub struct FormatRow {
 
 /// Records by kind, in the order of the format.
 #[derive(Debug, Clone, Default)]
-pub struct Records(pub Vec<(String, u64)>);
+pub struct RecordCounts(pub Vec<(String, u64)>);
 
-impl Serialize for Records {
+impl Serialize for RecordCounts {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(kind, count)| (kind, count)))
     }
@@ -94,7 +94,7 @@ pub struct ObjectInfo {
     /// The sections.
     pub sections: Vec<SectionRow>,
     /// Records by kind.
-    pub records: Records,
+    pub records: RecordCounts,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
     /// Reason for the dump, where it says so.
@@ -263,7 +263,7 @@ pub struct AllocationInfo {
     /// The heaps.
     pub heaps: Vec<HeapRow>,
     /// Records by kind.
-    pub records: Records,
+    pub records: RecordCounts,
     /// Problems of the file.
     pub problems: Vec<ProblemRow>,
 }
@@ -365,8 +365,8 @@ fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow 
     }
 }
 
-fn records(info: &FormatInfo) -> Records {
-    Records(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
+fn records(info: &FormatInfo) -> RecordCounts {
+    RecordCounts(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
 }
 
 fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {

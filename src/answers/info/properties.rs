@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::answers::AnswerError;
-use crate::answers::values::{ShownValue, Values};
+use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{FieldValue, ReferenceName, Value};
@@ -52,7 +52,7 @@ impl ProcessSettings {
 /// If the dump holds no objects or no values.
 pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let reader = MapReader { graph, values: Values::find(dump)? };
+    let reader = MapReader { graph, values: ValueReader::find(dump)? };
     let static_of = |class: &str, field: &str| reader.static_field(class, field);
     let properties = static_of("java.lang.System", "props").map(|map| reader.texts(map)).unwrap_or_default();
     let environment = static_of("java.lang.ProcessEnvironment", "theEnvironment");
@@ -105,7 +105,7 @@ fn masked_arguments(words: Vec<String>) -> Vec<String> {
 /// Reads maps and lists of texts.
 struct MapReader<'d> {
     graph: &'d HeapGraph,
-    values: Values<'d>,
+    values: ValueReader<'d>,
 }
 
 impl MapReader<'_> {

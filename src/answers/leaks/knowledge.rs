@@ -5,7 +5,8 @@ use super::suspects::Suspects;
 use super::view::SuspectView;
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::frames::FrameRow;
-use crate::answers::values::Values;
+use crate::answers::paths::joined;
+use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;
 use crate::units::count_of;
@@ -28,7 +29,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
     while node != suspect.largest() && fields.len() < MOST_STEPS {
         let above = suspects.above(node)?;
         let name = names.between(above, node)?;
-        fields.push(if name.starts_with(['.', '[', '{']) { name } else { format!(" {name}") });
+        fields.push(joined(&name));
         node = above;
     }
     fields.reverse();
@@ -102,7 +103,7 @@ fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
 }
 
 /// The call that a thread was in.
-fn thread(graph: &HeapGraph, values: Values<'_>, node: NodeId) -> Option<String> {
+fn thread(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<String> {
     let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
     let frames = graph.frames_of(thread);
     let is_of_the_runtime = |frame: &&crate::graph::Frame| {
@@ -149,7 +150,7 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
 }
 
 /// A value that a thread keeps for itself.
-fn thread_local(graph: &HeapGraph, values: Values<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
+fn thread_local(graph: &HeapGraph, values: ValueReader<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
     let nodes: Vec<NodeId> = path.take(MOST_STEPS * 4).collect();
     let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
@@ -176,7 +177,7 @@ mod tests {
     fn loaders_and_thread_local_values_are_recognised() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
         let dump = crate::dump::open(path).unwrap();
-        let (graph, values) = (dump.graph().unwrap(), Values::of(&dump).unwrap());
+        let (graph, values) = (dump.graph().unwrap(), ValueReader::of(&dump).unwrap());
         let node = |id: u64| match graph.find(None, id) {
             Lookup::One(node) => node,
             other => panic!("{id:x}: {other:?}"),

@@ -17,7 +17,7 @@ pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 
 use growth::Growth;
-use suspects::Paths;
+use suspects::SuspectPaths;
 use view::held_types;
 
 use super::detached::{DetachedRow, detached_trees};
@@ -26,8 +26,8 @@ use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
 use super::rows::is_false;
 use super::two_dumps::check_runtimes;
-use super::values::Values;
-use super::{AnswerError, CommandLine, ScopeOptions};
+use super::values::ValueReader;
+use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
@@ -170,22 +170,22 @@ fn search<'d>(
         growth
     });
     let of_types = suspects.len();
-    let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
-    suspects.truncate(shown);
+    let limits = Limits { rows: options.rows, reverse: false };
+    let beyond_limit = limits.cut(&mut suspects);
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
-    detached.truncate(options.rows.unwrap_or(usize::MAX));
+    limits.cut(&mut detached);
     Ok(Leaks {
         detached,
         reachable_bytes,
         threshold_bytes,
         roots_inferred: graph.roots_inferred(),
         problems: problems_of(dump.diagnostics()),
-        omitted: Omitted { beyond_limit: of_types - shown, of_other_types: found - of_types },
+        omitted: Omitted { beyond_limit, of_other_types: found - of_types },
         suspects: Suspects {
             graph,
             dump: dump.path(),
-            paths: Paths::find(dump, graph, &suspects),
+            paths: SuspectPaths::find(dump, graph, &suspects),
             suspects,
             libraries,
             reachable_bytes,
@@ -194,7 +194,7 @@ fn search<'d>(
             roots: RootsByNode::new(graph),
             dominators,
             names: ReferenceNames::of(dump),
-            values: Values::of(dump),
+            values: ValueReader::of(dump),
             holders: RefCell::default(),
             growth,
         },
@@ -221,7 +221,7 @@ impl Suspects<'_> {
 
 impl<'s> SuspectView<'s> {
     /// With `values` the paragraph has what objects say of themselves.
-    fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<Values<'_>>) -> Self {
+    fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
         let mut look_further = CommandLine::new("dominators");

@@ -13,7 +13,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
 use crate::answers::two_dumps::{changes_of, retained_of};
-use crate::answers::{AnswerError, PathRow};
+use crate::answers::{AnswerError, Limits, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::{count_of, format_bytes};
@@ -65,7 +65,7 @@ pub struct SurvivorRow<'r> {
 /// Rows by type. Paths are made when a row is asked for.
 pub struct SurvivorRows<'d> {
     graph: &'d HeapGraph,
-    rows: Vec<Row<'d>>,
+    rows: Vec<SurvivorGroup<'d>>,
     /// By row the path to its example.
     paths: Vec<Option<RootPaths<'d>>>,
     roots: RootsByNode<'d>,
@@ -74,7 +74,7 @@ pub struct SurvivorRows<'d> {
     pub hidden: usize,
 }
 
-struct Row<'d> {
+struct SurvivorGroup<'d> {
     type_name: &'d str,
     objects: u64,
     shallow_bytes: u64,
@@ -100,7 +100,7 @@ pub fn survivors<'d>(
     let mut pairs = object_changes::survivors(then, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();
-    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, SurvivorGroup<'_>> = BTreeMap::new();
     let mut all = NodeSet::new(graph.node_count());
     let mut totals = SurvivorTotals::default();
     for &(before, now) in &pairs {
@@ -108,7 +108,7 @@ pub fn survivors<'d>(
         all.insert(now);
         totals.objects += 1;
         totals.shallow_bytes = totals.shallow_bytes.saturating_add(bytes);
-        let row = rows.entry(type_name).or_insert(Row {
+        let row = rows.entry(type_name).or_insert(SurvivorGroup {
             type_name,
             objects: 0,
             shallow_bytes: 0,
@@ -124,11 +124,9 @@ pub fn survivors<'d>(
     }
     totals.retained_bytes = retained_of(dump, graph, &all)?;
     // Rows come by name; a stable sort keeps that among equals.
-    let mut rows: Vec<Row<'_>> = rows.into_values().collect();
+    let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.shallow_bytes));
-    let shown = options.rows.map_or(rows.len(), |limit| rows.len().min(limit));
-    let hidden = rows.len() - shown;
-    rows.truncate(shown);
+    let hidden = Limits { rows: options.rows, reverse: false }.cut(&mut rows);
     add_retained(&mut rows, then, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
     let parents = dump.shortest_parents();
@@ -139,7 +137,7 @@ pub fn survivors<'d>(
 
 /// Adds the bytes that the objects of each row retain together.
 fn add_retained(
-    rows: &mut [Row<'_>],
+    rows: &mut [SurvivorGroup<'_>],
     then: &HeapGraph,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],

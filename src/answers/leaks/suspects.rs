@@ -13,7 +13,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::suspects::{LeakSuspect, SuspectSubject};
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::values::Values;
+use crate::answers::values::ValueReader;
 use crate::answers::{ObjectRow, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeSet};
@@ -24,7 +24,7 @@ pub struct Suspects<'d> {
     pub(super) graph: &'d HeapGraph,
     pub(super) dump: Option<&'d Path>,
     pub(super) suspects: Vec<LeakSuspect>,
-    pub(super) paths: Paths<'d>,
+    pub(super) paths: SuspectPaths<'d>,
     pub(super) libraries: TypeSet,
     pub(super) reachable_bytes: u64,
     /// Words for the whole that shares are of.
@@ -35,7 +35,7 @@ pub struct Suspects<'d> {
     /// Names of references, where the dump has them.
     pub(super) names: Option<ReferenceNames<'d>>,
     /// Reader of values, where the dump has them.
-    pub(super) values: Option<Values<'d>>,
+    pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
     /// By suspect, where an older dump was given.
@@ -43,20 +43,20 @@ pub struct Suspects<'d> {
 }
 
 /// Shortest paths to suspects.
-pub(super) enum Paths<'d> {
+pub(super) enum SuspectPaths<'d> {
     /// To each its own.
     Each(Vec<Option<RootPaths<'d>>>),
     /// To every object.
     All(&'d ShortestParents),
 }
 
-impl<'d> Paths<'d> {
+impl<'d> SuspectPaths<'d> {
     pub(super) fn find(dump: &'d OpenDump, graph: &'d HeapGraph, suspects: &[LeakSuspect]) -> Self {
         if suspects.len() <= FEW_SUSPECTS {
             let path = |suspect: &LeakSuspect| find_root_paths(graph, suspect.largest(), 1, false, |_| false);
-            return Paths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
+            return SuspectPaths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
         }
-        Paths::All(dump.shortest_parents())
+        SuspectPaths::All(dump.shortest_parents())
     }
 }
 
@@ -91,7 +91,7 @@ impl<'d> Suspects<'d> {
     }
 
     /// An object, with what it says of itself where there are values.
-    pub(super) fn object(&self, node: NodeId, values: Option<Values<'_>>) -> ObjectRow {
+    pub(super) fn object(&self, node: NodeId, values: Option<ValueReader<'_>>) -> ObjectRow {
         values.map_or_else(|| ObjectRow::new(self.graph, node), |values| values.row(node))
     }
 
@@ -113,8 +113,8 @@ impl<'d> Suspects<'d> {
 
     pub(super) fn path(&self, at: usize) -> Option<Cow<'_, RootPaths<'d>>> {
         match &self.paths {
-            Paths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
-            Paths::All(parents) => {
+            SuspectPaths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
+            SuspectPaths::All(parents) => {
                 parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
             }
         }

@@ -11,7 +11,7 @@ pub use table::RelatedRow;
 use super::reachability::unreached_note;
 use super::reference_names::ReferenceNames;
 use super::rows::{FEW_ROWS, LocationRow, is_false};
-use super::values::{FieldRow, ShownValue, Values};
+use super::values::{FieldRow, ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::{NoValues, OpenDump};
@@ -186,14 +186,14 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let tree = dump.dominators_if_known()?;
     let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {
-        Some(Dominator::Node(dominator)) => Some(match Values::of(dump) {
+        Some(Dominator::Node(dominator)) => Some(match ValueReader::of(dump) {
             Some(values) => values.row(dominator),
             None => ObjectRow::new(graph, dominator),
         }),
         _ => None,
     };
     let section = graph.section_of(node);
-    let values = Values::find(dump);
+    let values = ValueReader::find(dump);
     let array = values.as_ref().map_or(Ok(None), |values| values.elements(node))?;
     let fields = match (&values, &array) {
         (Ok(values), None) => Some(values.fields(node)?),
@@ -204,7 +204,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         AnswerError::NoValues(why) => Some(why),
         _ => None,
     });
-    let values = Values::of(dump);
+    let values = ValueReader::of(dump);
     let mut references = NodeRows::references(graph, node, options.rows, values);
     let mut referrers = NodeRows::referrers(graph, node, options.rows, values);
     if let Some(names) = ReferenceNames::of(dump) {

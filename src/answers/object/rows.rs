@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::answers::ObjectRow;
 use crate::answers::rows::{FEW_ROWS, is_false};
-use crate::answers::values::{ShownValue, Values};
+use crate::answers::values::{ShownValue, ValueReader};
 use crate::graph::{HeapGraph, NodeId, Reference};
 
 /// Objects by number. Many rows are made one by one.
@@ -20,7 +20,7 @@ pub struct NodeRows<'d> {
     shown: usize,
     /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
 
@@ -41,7 +41,7 @@ impl<'d> NodeRows<'d> {
         graph: &'d HeapGraph,
         node: NodeId,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let all = graph.references(node);
         Self::new(graph, graph.strong_references(node), all, limit, values)
@@ -52,7 +52,7 @@ impl<'d> NodeRows<'d> {
         graph: &'d HeapGraph,
         node: NodeId,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let (strong, all) = (graph.strong_referrers(node), graph.referrers(node));
         let strong = if all.leaves_out_objects() { &[] } else { strong };
@@ -64,7 +64,7 @@ impl<'d> NodeRows<'d> {
         strong: &'d [NodeId],
         all: impl ExactSizeIterator<Item = Reference>,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let mut left = strong.iter();
         let mut others = Vec::new();

@@ -14,7 +14,7 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Level, MadeRows, MakeRow, preorder};
+use crate::answers::tree::{MadeRows, MakeRow, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
@@ -116,7 +116,7 @@ pub struct MakeMergedPaths<'d> {
     graph: &'d HeapGraph,
     merged: MergedPaths,
     names: Option<ReferenceNames<'d>>,
-    hidden: Hidden,
+    hidden: HiddenTotals,
     kept_rows: KeptRows,
     limits: Limits,
     /// All paths are to one object, and rows count them.
@@ -308,12 +308,12 @@ impl<'d> MergedPathRows<'d> {
             let all = numbers.len();
             numbers.retain(|&number| is_kept[number as usize]);
             let too_small = all - numbers.len();
-            let level = Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
-            Level { hidden: level.hidden + too_small, ..level }
+            let level = TreeLevel::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
+            TreeLevel { hidden: level.hidden + too_small, ..level }
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        let hidden = Hidden::of(&merged, &tree);
+        let hidden = HiddenTotals::of(&merged, &tree);
         MadeRows { tree, maker: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
     }
 
@@ -443,9 +443,9 @@ fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kep
 }
 
 /// (row, objects, bytes): what was left out after a row, by row.
-struct Hidden(Vec<(usize, u64, u64)>);
+struct HiddenTotals(Vec<(usize, u64, u64)>);
 
-impl Hidden {
+impl HiddenTotals {
     fn of(merged: &MergedPaths, tree: &Tree<u32>) -> Self {
         // Of the rows below each, and at the end of those at the top: of all, less those that are shown.
         let mut below = vec![(0u64, 0u64); merged.rows.len() + 1];
@@ -464,7 +464,7 @@ impl Hidden {
             let (objects, bytes) = below[place(merged.rows[shown.row as usize].above)];
             (at, objects, bytes)
         });
-        Hidden(hidden.collect())
+        HiddenTotals(hidden.collect())
     }
 }
 

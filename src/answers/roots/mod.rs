@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::reference_names::ReferenceNames;
 use super::rows::is_false;
-use super::values::Values;
+use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -67,7 +67,7 @@ pub struct RootPathsAnswer<'d> {
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// The paths, shortest first.
-    pub paths: Paths<'d>,
+    pub paths: RootPathRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
@@ -126,17 +126,17 @@ pub struct RetainingObject {
 }
 
 /// Paths, shortest first.
-pub struct Paths<'d> {
+pub struct RootPathRows<'d> {
     graph: &'d HeapGraph,
     tree: (&'d Dominators, &'d Retained),
     roots: RootsByNode<'d>,
     names: Option<ReferenceNames<'d>>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     /// `None` when there is none.
     found: Option<RootPaths<'d>>,
 }
 
-impl Paths<'_> {
+impl RootPathRows<'_> {
     /// Number of them.
     pub fn len(&self) -> usize {
         self.found.as_ref().map_or(0, RootPaths::len)
@@ -181,7 +181,7 @@ impl Paths<'_> {
     }
 }
 
-impl Serialize for Paths<'_> {
+impl Serialize for RootPathRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
@@ -201,7 +201,8 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
-    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), values: Values::of(dump), found };
+    let paths =
+        RootPathRows { graph, tree, roots, names: ReferenceNames::of(dump), values: ValueReader::of(dump), found };
     Ok(RootPathsAnswer {
         object: RetainingObject {
             row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },

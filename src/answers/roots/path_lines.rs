@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::Paths;
+use super::RootPathRows;
 use crate::answers::{PathStep, PathSteps, RootRow};
 
 /// A line of a path.
@@ -47,7 +47,7 @@ impl PathLine {
 /// The lines of all paths, which together may be longer than the heap has objects: made on demand, each from the one
 /// before it where they are asked for in order.
 pub struct PathLines<'a> {
-    paths: &'a Paths<'a>,
+    paths: &'a RootPathRows<'a>,
     /// Objects shown at each end of a path that is longer than both ends together; `None` for whole paths.
     end_length: Option<usize>,
     /// By path: where its lines end.
@@ -63,7 +63,7 @@ pub struct PathLines<'a> {
 impl<'a> PathLines<'a> {
     /// The lines of `paths`, of long ones without their middle where an end's length is given. O(paths), and O(objects)
     /// where long paths are shortened.
-    pub fn new(paths: &'a Paths<'a>, end_length: Option<usize>) -> Self {
+    pub fn new(paths: &'a RootPathRows<'a>, end_length: Option<usize>) -> Self {
         let mut end = 0;
         let line_ends = paths.iter().map(|path| {
             let objects = path.length() + 1;

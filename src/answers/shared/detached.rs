@@ -95,7 +95,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
     let children = dominators.children();
     let parents = dump.shortest_parents();
     let roots = RootsByNode::new(graph);
-    let mut groups: BTreeMap<(&str, &str), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), DetachedGroup> = BTreeMap::new();
     for number in topmost_members(dominators, &children, is_detached) {
         let node = dominators.node_at(number);
         let mut objects = 1;
@@ -136,7 +136,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
 
 /// Trees of one type of topmost node and of holder.
 #[derive(Default)]
-struct Group {
+struct DetachedGroup {
     trees: u64,
     objects: u64,
     retained_bytes: u64,

@@ -36,14 +36,14 @@ pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", Un
 pub const RETAINED_DELTA: Figure = Figure::bytes("retained_bytes_delta", "Retained\n+-", "retained");
 /// Growth in bytes as a share of the old ones.
 pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent");
-/// Allocated bytes in the old dump.
+/// Bytes of a row in the old dump, of allocations or of objects.
 pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
-/// Allocated bytes in the new dump.
+/// Bytes of a row in the new dump, of allocations or of objects.
 pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
 /// By how many they grew.
 pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
 pub(crate) const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
-/// Objects in the new dump alone.
+/// Objects in the new dump: those that came, or all of a row.
 pub const NEW: Figure = Figure::count("new", "New");
 /// Their bytes.
 pub const NEW_BYTES: Figure = Figure::bytes("new_bytes", "New\nbytes", "new_bytes");

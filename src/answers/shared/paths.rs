@@ -162,17 +162,17 @@ impl Serialize for PathRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("root", &self.root())?;
-        map.serialize_entry("roots", &Each(|| self.roots()))?;
+        map.serialize_entry("roots", &SerializeEach(|| self.roots()))?;
         map.serialize_entry("length", &self.length())?;
-        map.serialize_entry("nodes", &Each(|| self.nodes_from(0)))?;
+        map.serialize_entry("nodes", &SerializeEach(|| self.nodes_from(0)))?;
         map.end()
     }
 }
 
 /// An array of what an iterator gives, one after another.
-pub(in crate::answers) struct Each<F>(pub(in crate::answers) F);
+pub(in crate::answers) struct SerializeEach<F>(pub(in crate::answers) F);
 
-impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for SerializeEach<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((self.0)())
     }

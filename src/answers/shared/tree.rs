@@ -1,6 +1,6 @@
 //! Trees as answers: rows from top to bottom, each followed by those below it.
 //!
-//! Every tree is grown by `preorder` from levels that `Level::cut` has sorted and cut. Rows may be compact (numbers,
+//! Every tree is grown by `preorder` from levels that `TreeLevel::cut` has sorted and cut. Rows may be compact (numbers,
 //! borrowed names); they become text when they are written.
 
 use std::cell::Cell;
@@ -112,15 +112,15 @@ impl<M: MakeRow<Row: Serialize>> Serialize for MadeRows<M> {
 }
 
 /// Rows of one parent, in their order, and how many more there are.
-pub(in crate::answers) struct Level<R> {
+pub(in crate::answers) struct TreeLevel<R> {
     pub(in crate::answers) rows: Vec<R>,
     pub(in crate::answers) hidden: usize,
 }
 
-impl<R> Level<R> {
+impl<R> TreeLevel<R> {
     /// One row.
     pub(in crate::answers) fn of(row: R) -> Self {
-        Level { rows: vec![row], hidden: 0 }
+        TreeLevel { rows: vec![row], hidden: 0 }
     }
 
     /// Sorts rows and cuts them to the limit. O(rows), and a sort of those that are left.
@@ -133,20 +133,20 @@ impl<R> Level<R> {
         }
         rows.truncate(shown);
         rows.sort_unstable_by(compare);
-        Level { rows, hidden: all - shown }
+        TreeLevel { rows, hidden: all - shown }
     }
 }
 
 /// Walks down from the rows at the top. `below` gives the levels below a row of this depth, in their order; it is asked
 /// once for each row that is less than [`MAX_DEPTH`] deep.
 pub(in crate::answers) fn preorder<R, L>(
-    top: Level<R>,
+    top: TreeLevel<R>,
     mut below: impl FnMut(&mut R, u32) -> L,
 ) -> impl Iterator<Item = TreeRow<R>>
 where
-    L: IntoIterator<Item = Level<R>, IntoIter: DoubleEndedIterator>,
+    L: IntoIterator<Item = TreeLevel<R>, IntoIter: DoubleEndedIterator>,
 {
-    let open = |level: Level<R>, depth: u32| (level.rows.into_iter(), level.hidden as u32, depth);
+    let open = |level: TreeLevel<R>, depth: u32| (level.rows.into_iter(), level.hidden as u32, depth);
     let mut stack = vec![open(top, 0)];
     std::iter::from_fn(move || {
         loop {
@@ -235,7 +235,7 @@ mod tests {
 
     fn tree(top: Vec<u32>, limits: Limits) -> Tree<u32> {
         // Below n: 10 n, 10 n + 1, ... as many as its last digit says.
-        let cut = |rows| Level::cut(rows, limits, |a: &u32, b| a.cmp(b));
+        let cut = |rows| TreeLevel::cut(rows, limits, |a: &u32, b| a.cmp(b));
         preorder(cut(top), |&mut row, depth| (depth < 2).then(|| cut((0..row % 10).map(|at| 10 * row + at).collect())))
             .collect()
     }
@@ -293,7 +293,7 @@ mod tests {
     /// The deepest tree there can be takes a fraction of the smallest stack that threads and main have anywhere.
     #[test]
     fn the_deepest_tree_is_written_on_a_small_stack() {
-        let only = |id| Level::of(Number { id });
+        let only = |id| TreeLevel::of(Number { id });
         let deepest: Tree<Number> = preorder(only(0), |row, _| Some(only(row.id + 1))).collect();
         assert_eq!(deepest.rows().last().unwrap().depth, MAX_DEPTH);
         let write = move || serde_json::to_string(&deepest).unwrap().len();

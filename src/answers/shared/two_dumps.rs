@@ -11,7 +11,7 @@ use crate::input::Runtime;
 ///
 /// # Errors
 /// If the dumps are of different runtimes.
-pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
+pub fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
     let [old, new] = [old, new].map(|dump| &*dump.info().format);
     match Runtime::of_format(old) == Runtime::of_format(new) {
         true => Ok(()),
@@ -23,7 +23,7 @@ pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Resu
 ///
 /// # Errors
 /// If ids of the format do not stay with their objects, or the dumps are not of one process.
-pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
+pub fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
     let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
     if !of(old) || !of(new) {
         return Err(AnswerError::NoLastingIds);
@@ -41,7 +41,7 @@ pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<O
 ///
 /// # Errors
 /// If it takes too much work or memory.
-pub(in crate::answers) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
+pub fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
     dump.check_exact_retained()?;
     dump.phase(Phase::RemovingTypes);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };

@@ -18,12 +18,12 @@ const MOST_CHARACTERS: usize = 100;
 
 /// Reads values of one dump.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::answers) struct Values<'d> {
+pub(in crate::answers) struct ValueReader<'d> {
     graph: &'d HeapGraph,
     details: &'d dyn ObjectDetails,
 }
 
-impl<'d> Values<'d> {
+impl<'d> ValueReader<'d> {
     /// Returns the reader, or `None` without values; [`find`](Self::find) gives the reason.
     pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
         Self::find(dump).ok()
@@ -31,7 +31,7 @@ impl<'d> Values<'d> {
 
     pub(in crate::answers) fn find(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let details = dump.values().map_err(AnswerError::NoValues)?;
-        Ok(Values { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
+        Ok(ValueReader { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
     }
 
     /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
@@ -101,13 +101,13 @@ impl<'d> Values<'d> {
             type_name: kind_name(field.kind),
             is_static,
             holds: match field.value {
-                Value::Null => Held::Null,
-                Value::Object(target) => Held::Object(Box::new(ObjectRow {
+                Value::Null => FieldContents::Null,
+                Value::Object(target) => FieldContents::Object(Box::new(ObjectRow {
                     said: said.as_ref().map(ShownValue::words),
                     ..ObjectRow::new(self.graph, target)
                 })),
-                Value::Dangling(id) => Held::Dangling(self.graph.id_style().format(id)),
-                value => Held::Value(value.into()),
+                Value::Dangling(id) => FieldContents::Dangling(self.graph.id_style().format(id)),
+                value => FieldContents::Value(value.into()),
             },
             said,
             is_repeated: false,
@@ -289,7 +289,7 @@ impl Serialize for ShownValue {
 /// Contents of a field.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Held {
+pub enum FieldContents {
     /// Nothing.
     Null,
     /// This object.
@@ -313,7 +313,7 @@ pub struct FieldRow {
     /// It belongs to the class, not to each of its objects.
     pub is_static: bool,
     /// Contents.
-    pub holds: Held,
+    pub holds: FieldContents,
     /// Value of the object that it refers to.
     said: Option<ShownValue>,
     /// Another field of the object has the same name.
@@ -334,7 +334,7 @@ impl FieldRow {
     /// The primitive type; of a reference the type of the object.
     pub fn held_type(&self) -> &str {
         match &self.holds {
-            Held::Object(object) => &object.type_name,
+            FieldContents::Object(object) => &object.type_name,
             _ => self.type_name,
         }
     }
@@ -342,17 +342,17 @@ impl FieldRow {
     /// The value for a column, where there is one.
     pub fn value(&self) -> Option<ShownValue> {
         match &self.holds {
-            Held::Null => Some(ShownValue::Null),
-            Held::Object(_) | Held::Dangling(_) => self.said.clone(),
-            Held::Value(value) => Some(value.clone()),
+            FieldContents::Null => Some(ShownValue::Null),
+            FieldContents::Object(_) | FieldContents::Dangling(_) => self.said.clone(),
+            FieldContents::Value(value) => Some(value.clone()),
         }
     }
 
     /// The id of the object that it refers to.
     pub fn id(&self) -> Option<&str> {
         match &self.holds {
-            Held::Object(object) => Some(&object.id),
-            Held::Dangling(id) => Some(id),
+            FieldContents::Object(object) => Some(&object.id),
+            FieldContents::Dangling(id) => Some(id),
             _ => None,
         }
     }
@@ -360,10 +360,10 @@ impl FieldRow {
     /// The contents in words: a value, or an object with its type and value.
     pub fn words(&self) -> String {
         match &self.holds {
-            Held::Null => "null".into(),
-            Held::Object(object) => format!("{}  {}", object.id, object.type_text()),
-            Held::Dangling(id) => format!("{id}  not in the dump"),
-            Held::Value(value) => value.words(),
+            FieldContents::Null => "null".into(),
+            FieldContents::Object(object) => format!("{}  {}", object.id, object.type_text()),
+            FieldContents::Dangling(id) => format!("{id}  not in the dump"),
+            FieldContents::Value(value) => value.words(),
         }
     }
 }
@@ -379,13 +379,13 @@ impl Serialize for FieldRow {
         }
         let mut value = self.said.as_ref();
         match &self.holds {
-            Held::Null => map.serialize_entry("id", &())?,
-            Held::Object(object) => {
+            FieldContents::Null => map.serialize_entry("id", &())?,
+            FieldContents::Object(object) => {
                 map.serialize_entry("id", &object.id)?;
                 map.serialize_entry("target_type", &object.type_name)?;
             }
-            Held::Dangling(id) => map.serialize_entry("id", id)?,
-            Held::Value(own) => value = Some(own),
+            FieldContents::Dangling(id) => map.serialize_entry("id", id)?,
+            FieldContents::Value(own) => value = Some(own),
         }
         if let Some(value) = value {
             map.serialize_entry("value", value)?;

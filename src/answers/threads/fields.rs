@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::answers::values::Values;
+use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
@@ -40,7 +40,7 @@ pub(super) fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
 }
 
 /// Reads the fields of a thread's object.
-pub(super) fn read(values: Values<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
+pub(super) fn read(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
     let own = values.raw_fields(node);
     let holder = match value_of(&own, "holder") {
         Some(Value::Object(holder)) => values.raw_fields(*holder),

@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-pub use super::shared::frames::{FrameRow, LocalRow, Stack};
+pub use super::shared::frames::{FrameRow, LocalRow, ThreadStack};
 
 pub use fields::ThreadFields;
 
 use super::figure::{FRAMES, LOCALS, NAME, RETAINED};
 use super::frames::ran_out_of_memory;
 use super::rows::is_false;
-use super::values::{ShownValue, Values};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -91,7 +91,7 @@ pub struct ThreadRow<'d> {
     /// Bytes that would be freed with it and what lies on its stack; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
     /// Its stack, innermost first.
-    pub frames: Stack<'d>,
+    pub frames: ThreadStack<'d>,
     /// Objects that it holds in no frame that the dump names.
     pub locals: Vec<LocalRow>,
 }
@@ -119,12 +119,13 @@ impl ThreadRow<'_> {
 pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let (dominators, retained) = dump.dominators()?;
-    let values = Values::find(dump);
-    let search = Search { graph, dominators, retained, values: values.as_ref().ok().copied() };
+    let values = ValueReader::find(dump);
+    let search = ThreadSearch { graph, dominators, retained, values: values.as_ref().ok().copied() };
     let locals = Locals::of(graph);
     let all = graph.threads().iter().enumerate();
     let all = all.filter_map(|(number, thread)| Some((number, thread, thread.node?)));
-    let mut found: Vec<Found<'_>> = all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
+    let mut found: Vec<FoundThread<'_>> =
+        all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
     let thread_count = found.len();
     search.add_names(&mut found);
     if let Some(which) = &options.which {
@@ -181,7 +182,7 @@ impl Locals {
 }
 
 /// A thread that may be shown.
-struct Found<'d> {
+struct FoundThread<'d> {
     number: usize,
     thread: &'d Thread,
     node: NodeId,
@@ -190,16 +191,16 @@ struct Found<'d> {
     out_of_memory: bool,
 }
 
-struct Search<'d> {
+struct ThreadSearch<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
-impl<'d> Search<'d> {
-    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> Found<'d> {
-        Found {
+impl<'d> ThreadSearch<'d> {
+    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> FoundThread<'d> {
+        FoundThread {
             number,
             thread,
             node,
@@ -210,7 +211,7 @@ impl<'d> Search<'d> {
     }
 
     /// Names that are texts of the dump; in the order of the objects, so that each part of the file is read once.
-    fn add_names(&self, found: &mut [Found<'_>]) {
+    fn add_names(&self, found: &mut [FoundThread<'_>]) {
         let Some(values) = self.values else { return };
         let nodes: Vec<NodeId> = found.iter().map(|found| found.node).collect();
         for (found, said) in found.iter_mut().zip(values.said(&nodes)) {
@@ -221,7 +222,7 @@ impl<'d> Search<'d> {
     }
 
     /// Keeps the threads that are called so, or else the one with this id.
-    fn keep(&self, found: &mut Vec<Found<'_>>, which: &str) {
+    fn keep(&self, found: &mut Vec<FoundThread<'_>>, which: &str) {
         if found.iter().any(|found| found.name.as_deref() == Some(which)) {
             return found.retain(|found| found.name.as_deref() == Some(which));
         }
@@ -230,7 +231,7 @@ impl<'d> Search<'d> {
         found.retain(|found| Some(found.node) == node);
     }
 
-    fn rows(&self, found: Vec<Found<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
+    fn rows(&self, found: Vec<FoundThread<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
         let nodes: Vec<NodeId> =
             found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
         let mut said = self.values.map_or(Vec::new(), |values| values.said(&nodes)).into_iter();
@@ -238,7 +239,7 @@ impl<'d> Search<'d> {
         let mut rows = Vec::with_capacity(found.len());
         for found in found {
             let first = found.thread.frames().start + 1;
-            let mut frames = Stack::new(self.graph, found.thread);
+            let mut frames = ThreadStack::new(self.graph, found.thread);
             let mut in_no_frame = Vec::new();
             for &(_, frame, node) in locals.of_thread(found.number) {
                 let local = self.local(node, said.next().flatten());

@@ -77,7 +77,7 @@ pub struct FlatWasteRow<'w> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sum {
+struct WasteSum {
     objects: u64,
     bytes: u64,
     /// Bytes of the example, and the example.
@@ -97,12 +97,12 @@ pub(super) fn rows_of(
     let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
     let held = if nodes.is_empty() { Default::default() } else { Holders::find(dump, collections)?.of(&nodes)? };
     drop(nodes);
-    let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.of) {
         let each = (wasting.kind == WasteKind::SameSizeArrays).then(|| graph.shallow_bytes(wasting.node));
         let key = (wasting.kind, graph.shown_type_of(wasting.node), holder, each);
         let example = (wasting.bytes, Reverse(wasting.node));
-        let sum = sums.entry(key).or_insert(Sum { objects: 0, bytes: 0, example });
+        let sum = sums.entry(key).or_insert(WasteSum { objects: 0, bytes: 0, example });
         sum.objects += 1;
         sum.bytes += wasting.bytes;
         sum.example = sum.example.max(example);
