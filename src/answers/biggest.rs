@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use super::reference_names::ReferenceNames;
-use super::values::Values;
+use super::rows::dominators_above;
+use super::values::ValueReader;
 use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
 pub use crate::analysis::dominators::DomNode;
 use crate::analysis::dominators::{Children, Dominators};
@@ -22,22 +23,20 @@ pub struct Biggest<'d> {
     retained: &'d Retained,
     children: Children<'d>,
     tops: Vec<DomNode>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let nodes = scope.range();
-    let tops = dominators.children_of(DomNode::ROOT).into_iter();
-    let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index())).collect();
-    let (children, values) = (dominators.children(), Values::of(dump));
+    let tops = scope.top_level(dominators);
+    let (children, values) = (dominators.children(), ValueReader::of(dump));
     Ok(Biggest { graph, dominators, retained, children, tops, values })
 }
 
@@ -98,7 +97,7 @@ impl Biggest<'_> {
         ObjectRow::new(self.graph, self.node(object))
     }
 
-    /// What each of some objects says of itself, in words, where the dump knows; nothing of class objects, whose types say
+    /// Values of some objects in words, where the dump has them; nothing of class objects, whose types say
     /// it. Reads the dump.
     pub fn said_by(&self, objects: &[DomNode]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
@@ -117,20 +116,14 @@ impl Biggest<'_> {
     /// Returns true if the one object is above the other in the dominator tree. O(depth of the other).
     pub fn is_above(&self, one: &str, other: &str) -> bool {
         let (Some(one), Some(other)) = (self.find(one), self.find(other)) else { return false };
-        let mut number = self.dominators.immediate_of(other);
-        while number > one {
-            number = self.dominators.immediate_of(number);
-        }
-        number == one && one != other
+        dominators_above(self.dominators, other).any(|above| above == one)
     }
 
     /// The type of the object at the top of the dominator tree above an object. O(depth of the object).
     pub fn type_at_top(&self, id: &str) -> Option<&str> {
-        let mut number = self.find(id)?;
-        while self.dominators.immediate_of(number) != DomNode::ROOT {
-            number = self.dominators.immediate_of(number);
-        }
-        Some(self.graph.type_name(self.graph.type_of(self.dominators.node_at(number))))
+        let object = self.find(id)?;
+        let top = dominators_above(self.dominators, object).last().unwrap_or(object);
+        Some(self.graph.type_name(self.graph.type_of(self.node(top))))
     }
 
     fn node(&self, object: DomNode) -> NodeId {
@@ -139,13 +132,7 @@ impl Biggest<'_> {
 
     /// Objects above an object in the dominator tree: every path to it leads through these.
     fn dominators_of(&self, object: DomNode) -> HashSet<NodeId> {
-        let mut found = HashSet::new();
-        let mut number = self.dominators.immediate_of(object);
-        while number != DomNode::ROOT {
-            found.insert(self.dominators.node_at(number));
-            number = self.dominators.immediate_of(number);
-        }
-        found
+        dominators_above(self.dominators, object).map(|above| self.node(above)).collect()
     }
 }
 
@@ -160,7 +147,7 @@ pub struct ReasonsAlive<'d> {
 /// Finds a shortest path to every object. O(objects + references), 4 bytes per object.
 ///
 /// # Errors
-/// When the dump holds no objects.
+/// If the dump holds no objects.
 pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let parents = dump.shortest_parents();
@@ -178,7 +165,7 @@ pub struct ReasonAlive<'r> {
 }
 
 impl ReasonsAlive<'_> {
-    /// Why an object is alive; `None` when no strong root reaches it. O(length of the path and depth of the object).
+    /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
     pub fn of(&self, biggest: &Biggest<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
         let target = biggest.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
@@ -190,7 +177,7 @@ impl ReasonsAlive<'_> {
 impl ReasonAlive<'_> {
     /// The path, from the rooted object to the object itself.
     pub fn path(&self) -> Option<PathRow<'_>> {
-        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?).named(self.names))
+        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?, self.names))
     }
 
     /// By step of the path: do all paths to the object lead through it?

@@ -1,14 +1,12 @@
 //! Lists of objects for those who look at a few rows of millions: ids in, ids out, and the row of one object at a time.
 //! The lists are those of `dominators`, `list`, `show` and `breakdown`, in the order of these commands.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-
-use rayon::prelude::*;
 
 use super::figure::{DOMINATED, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::values::{ShownValue, Values};
+use super::rows::{dominators_above, sort_first};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, Figure, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::Retained;
@@ -19,7 +17,7 @@ use crate::sort;
 
 /// The sizes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct ObjectSizes {
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
     /// Bytes and objects that would be freed with it; `None` when no strong root reaches it, or nothing is known of it.
@@ -27,13 +25,13 @@ pub struct Sizes {
 }
 
 /// Objects of one type that are directly below one place of the dominator tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MergedObjects {
     /// The name of their type.
     pub type_name: String,
     /// The object, if there is only one.
     pub only: Option<NodeId>,
-    /// How many they are.
+    /// Number of them.
     pub members: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
@@ -49,17 +47,17 @@ pub struct Browser<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
 impl<'d> Browser<'d> {
     /// Looks at a dump. Where there are references, the dominator tree.
     ///
     /// # Errors
-    /// When the dump holds no objects, or there is not the memory.
+    /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: Values::of(dump) })
+        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
     }
 
     fn tree(&self) -> Result<(&'d Dominators, &'d Retained), AnswerError> {
@@ -71,10 +69,10 @@ impl<'d> Browser<'d> {
         self.tree.map_or(0, |(_, retained)| retained.bytes_at(DomNode::ROOT))
     }
 
-    /// What an object directly dominates, or what nothing single dominates. O(objects); with an index O(rows).
+    /// Objects that an object directly dominates, or that nothing single dominates. O(objects); with an index O(rows).
     ///
     /// # Errors
-    /// When the dump has no references, or no strong root reaches the object.
+    /// If the dump has no references, or no strong root reaches the object.
     pub fn below(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
         let (dominators, _) = self.tree()?;
         let from = match object {
@@ -93,19 +91,11 @@ impl<'d> Browser<'d> {
         for &node in objects {
             let type_name = self.graph.type_name(self.graph.type_of(node));
             let place = *places.entry(type_name).or_insert_with(|| {
-                let type_name = type_name.to_string();
-                let (members, shallow_bytes, retained_bytes, objects) = (0, 0, 0, 0);
-                merged.push(MergedObjects {
-                    type_name,
-                    only: Some(node),
-                    members,
-                    shallow_bytes,
-                    retained_bytes,
-                    objects,
-                });
+                let (type_name, only) = (type_name.to_string(), Some(node));
+                merged.push(MergedObjects { type_name, only, ..MergedObjects::default() });
                 merged.len() - 1
             });
-            let Sizes { shallow_bytes, retained } = self.sizes(node);
+            let ObjectSizes { shallow_bytes, retained } = self.sizes(node);
             let (retained_bytes, objects) = retained.unwrap_or_default();
             let row = &mut merged[place];
             row.members += 1;
@@ -151,12 +141,12 @@ impl<'d> Browser<'d> {
     }
 
     /// The sizes of an object. O(1), for the first reached one O(objects).
-    pub fn sizes(&self, node: NodeId) -> Sizes {
+    pub fn sizes(&self, node: NodeId) -> ObjectSizes {
         let retained = self.tree.and_then(|(dominators, retained)| {
             let number = dominators.number_of(node)?;
             Some((retained.bytes_at(number), u64::from(retained.objects_at(number))))
         });
-        Sizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
+        ObjectSizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
     }
 
     /// The row of an object, without what it says. O(log objects).
@@ -169,14 +159,14 @@ impl<'d> Browser<'d> {
         self.graph.type_name(self.graph.type_of(node))
     }
 
-    /// Which of some objects are of types that match. O(types + objects).
+    /// Places of the objects whose types match. O(types + objects).
     pub fn of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
         let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);
         let matching = objects.iter().zip(0u32..).filter(|(node, _)| types.contains(self.graph.type_of(**node)));
         matching.map(|(_, place)| place).collect()
     }
 
-    /// What objects say of themselves, in words, where the dump knows. Reads the dump.
+    /// Values of objects in words, where the dump has them. Reads the dump.
     pub fn said(&self, objects: &[NodeId]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         values.said(objects).iter().map(|said| said.as_ref().map(ShownValue::words)).collect()
@@ -187,21 +177,21 @@ impl<'d> Browser<'d> {
         self.values.is_some()
     }
 
-    /// What an object refers to, in the order of the dump, weak ones too. O(references).
+    /// References of an object, in the order of the dump, weak ones too. O(references).
     pub fn references(&self, node: NodeId) -> Vec<Reference> {
         self.graph.references(node).collect()
     }
 
-    /// What refers to an object, by section and id, weak ones too. O(referrers), and O(references) for the first object.
+    /// Referrers of an object, by section and id, weak ones too. O(referrers), and O(references) for the first object.
     ///
     /// # Errors
-    /// When there is not the memory to turn references round.
+    /// If there is not the memory to turn references round.
     pub fn referrers(&self, node: NodeId) -> Result<Vec<Reference>, AnswerError> {
         self.dump.check_referrers()?;
         Ok(self.graph.referrers(node).collect())
     }
 
-    /// What the first references of an object are called, and those of its first referrers. Reads the dump.
+    /// Names of the first references of an object, and of those of its first referrers. Reads the dump.
     pub fn names(&self, node: NodeId, first: usize) -> (Vec<Option<String>>, Vec<Option<String>>) {
         let Some(names) = ReferenceNames::of(self.dump) else { return Default::default() };
         let out = self.graph.references(node).len().min(first);
@@ -210,14 +200,10 @@ impl<'d> Browser<'d> {
 
     /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
     pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
-        let mut found = HashSet::new();
-        let Some((dominators, _)) = self.tree else { return found };
-        let mut number = dominators.number_of(node).map(|number| dominators.immediate_of(number));
-        while let Some(above) = number.filter(|above| *above != DomNode::ROOT) {
-            found.insert(dominators.node_at(above));
-            number = Some(dominators.immediate_of(above));
-        }
-        found
+        let Some((dominators, number)) = self.tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?))) else {
+            return HashSet::new();
+        };
+        dominators_above(dominators, number).map(|above| dominators.node_at(above)).collect()
     }
 
     /// A pattern that matches this type and no other. O(types).
@@ -253,15 +239,6 @@ fn put_in_order(objects: &[NodeId], places: &mut [u32], figure: impl Fn(NodeId) 
         if reverse { ordering.reverse() } else { ordering }
     });
     places.iter_mut().zip(keyed).for_each(|(place, (.., own))| *place = own);
-}
-
-/// Sorts the first `first` of the whole order to the front.
-fn sort_first<T: Copy + Send>(rows: &mut [T], first: usize, compare: impl Fn(&T, &T) -> Ordering + Sync) {
-    let first = first.min(rows.len());
-    if 0 < first && first < rows.len() {
-        rows.select_nth_unstable_by(first - 1, &compare);
-    }
-    rows[..first].par_sort_unstable_by(&compare);
 }
 
 #[cfg(test)]

@@ -1,20 +1,18 @@
-//! What would be freed with what: the dominator tree from the top, below an object, or from the topmost objects of some
+//! The dominator tree from the top, below an object, or from the topmost objects of some
 //! types; or the groups of objects below a place of it.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use serde::Serialize;
 
-use super::figure::{DOMINATED, RETAINED, SHALLOW};
+use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
-use super::loader_row::{LoaderRow, loader_or_null, name_with_loader};
+use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
-use super::rows::{FEW_ROWS, RowName, is_false};
-use super::tree::{Level, MadeRows, MakeRow, preorder};
-use super::values::{ShownValue, Values};
+use super::rows::{FEW_ROWS, is_false};
+use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
+use super::values::{ShownValue, ValueReader};
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
@@ -24,13 +22,13 @@ use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmos
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, Root};
 
-/// Which part of the dominator tree.
+/// The part of the dominator tree that is asked for.
 #[derive(Debug, Clone)]
 pub struct DominatorTreeOptions {
     /// The section of the objects at the top. Types: the tree begins at the topmost objects of these, unless an object
     /// is given; groups have only their objects.
     pub scope: ScopeOptions,
-    /// Where to begin. Default: at the top.
+    /// The object to begin at. Default: the top.
     pub object: Option<ObjectId>,
     /// Levels below the start, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
@@ -41,7 +39,7 @@ pub struct DominatorTreeOptions {
     /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by section and id, of groups by name.
     /// Default: retained bytes.
     pub order: Option<Figure>,
-    /// How many rows of each level.
+    /// Number of rows of each level.
     pub limits: Limits,
 }
 
@@ -60,7 +58,7 @@ impl Default for DominatorTreeOptions {
 }
 
 impl DominatorTreeOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [RETAINED, SHALLOW, DOMINATED];
 
     /// The command line that asks the same.
@@ -96,7 +94,7 @@ pub struct DominatorTree<'d> {
     /// The rows.
     #[serde(flatten)]
     pub rows: DominatorRows<'d>,
-    /// What is wrong with the dump.
+    /// Problems of the dump.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemRow>,
     /// Some roots were given on request.
@@ -133,13 +131,13 @@ impl DominatorRows<'_> {
 /// Objects of the dominator tree, each followed by those that it dominates.
 pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
 
-/// What rows of the dominator tree are made of.
+/// Maker of rows of the dominator tree.
 pub struct MakeDominators<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
     reachable_bytes: u64,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
 
@@ -171,12 +169,12 @@ pub struct DominatorRow<'d> {
 pub struct DominatorGroups {
     /// The name of the dump's format.
     pub format: String,
-    /// What the rows are groups of.
+    /// Name of the grouping.
     pub by: &'static str,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
-    pub rows: GroupRows,
-    /// What the rows are.
+    pub rows: Keyed<Vec<HistogramRow>>,
+    /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
     /// Rows that a limit left out.
@@ -184,55 +182,10 @@ pub struct DominatorGroups {
     pub rows_hidden: usize,
 }
 
-/// The groups, under the key that tells what they are.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GroupRows {
-    /// A row for each type.
-    Types(Vec<GroupRow>),
-    /// A row for each group of another kind.
-    Groups(Vec<GroupRow>),
-}
-
-impl GroupRows {
-    /// The rows, whatever they are of.
-    pub fn as_slice(&self) -> &[GroupRow] {
-        let (GroupRows::Types(rows) | GroupRows::Groups(rows)) = self;
-        rows
-    }
-}
-
-/// A group of objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct GroupRow {
-    /// Its objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Those that no other object of the group dominates.
-    pub topmost_objects: u64,
-    /// What these retain: at least so much would be freed with the group.
-    pub retained_bytes: u64,
-    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
-    pub loader: Option<LoaderRow>,
-    /// The name of the type or group.
-    #[serde(flatten)]
-    pub name: RowName,
-}
-
-impl GroupRow {
-    /// The name; where the loader tells it from another row, with that.
-    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
-        name_with_loader(self.name.text(), self.loader.as_ref().filter(|_| is_wanted))
-    }
-}
-
 /// A part of the dominator tree. O(objects) beside the tree itself, and a sort of the rows.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object or section, does not say what to group by, or takes more memory
+/// If the dump holds no objects, has no such object or section, does not say what to group by, or takes more memory
 /// than it may.
 pub fn dominator_tree<'d>(
     dump: &'d OpenDump,
@@ -244,17 +197,15 @@ pub fn dominator_tree<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
-    let part = Part { graph, dominators, retained, options, nodes: scope.range() };
+    let part = DominatorPart { graph, dominators, retained, options, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
-        (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, &scope, from, by)?),
+        (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
-            let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
-            let (values, said) = (Values::of(dump), OnceCell::new());
-            let of = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
-            let nodes = MadeRows { tree, of };
-            nodes.verify(dump);
-            DominatorRows::Objects { nodes }
+            let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
+            let (values, said) = (ValueReader::of(dump), OnceCell::new());
+            let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
+            DominatorRows::Objects { nodes: MadeRows { tree, maker } }
         }
     };
     Ok(DominatorTree {
@@ -268,32 +219,34 @@ pub fn dominator_tree<'d>(
     })
 }
 
-/// What the rows are computed from.
-struct Part<'a, 'd> {
+/// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
+const FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
+
+/// The data that rows are computed from.
+struct DominatorPart<'a, 'd> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
     options: &'a DominatorTreeOptions,
-    /// Indices of the section's objects.
-    nodes: Range<usize>,
+    scope: &'a Scope<'d>,
 }
 
-impl Part<'_, '_> {
+impl DominatorPart<'_, '_> {
     fn is_in_section(&self, number: DomNode) -> bool {
-        self.nodes.contains(&self.dominators.node_at(number).index())
+        self.scope.range().contains(&self.dominators.node_at(number).index())
     }
 
     /// Bytes and objects that strong roots reach in the section.
     fn reachable(&self) -> (u64, u64) {
-        let tops = self.dominators.children_of(DomNode::ROOT).into_iter().filter(|&number| self.is_in_section(number));
-        tops.fold((0u64, 0), |(bytes, objects), number| {
+        let tops = self.scope.top_level(self.dominators);
+        tops.into_iter().fold((0u64, 0), |(bytes, objects), number| {
             let objects = objects + u64::from(self.retained.objects_at(number));
             (bytes.saturating_add(self.retained.bytes_at(number)), objects)
         })
     }
 
-    fn tree(&self, from: DomNode, scope: &Scope<'_>) -> Tree<DomNode> {
-        let wanted = Some(scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
+    fn tree(&self, from: DomNode) -> Tree<DomNode> {
+        let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
@@ -316,26 +269,20 @@ impl Part<'_, '_> {
         preorder(self.level(starts), below).collect()
     }
 
-    fn level(&self, numbers: Vec<DomNode>) -> Level<DomNode> {
+    fn level(&self, numbers: Vec<DomNode>) -> TreeLevel<DomNode> {
         let node = |number: DomNode| self.dominators.node_at(number);
         let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
             Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
             Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
             _ => &|number| self.retained.bytes_at(number),
         };
-        Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+        TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
         })
     }
 
-    fn groups(
-        &self,
-        dump: &OpenDump,
-        scope: &Scope<'_>,
-        from: DomNode,
-        by: GroupBy,
-    ) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(scope, by, TypesApart::of_rows(self.options.types_apart))?;
+    fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
+        let groups = Groups::new(self.scope, by, TypesApart::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
         let topmost =
@@ -354,28 +301,25 @@ impl Part<'_, '_> {
         });
         let shown: Vec<u32> = (0..groups.names.len() as u32).filter(|&group| totals[group as usize].0 > 0).collect();
         let loaders = loaders_of_repeated_names(dump, self.graph, &groups, &shown);
-        let rows = shown.into_iter().map(|group| group as usize).zip(loaders).map(|(group, loader)| GroupRow {
-            objects: totals[group].0,
-            shallow_bytes: totals[group].1,
-            topmost_objects: topmost[group].objects,
-            retained_bytes: topmost[group].retained_bytes,
-            loader,
-            name: RowName::new(groups.names[group].clone(), by),
+        let rows = shown.into_iter().zip(loaders).map(|(number, loader)| {
+            let (group, (objects, bytes)) = (number as usize, totals[number as usize]);
+            let amounts = [objects, bytes, topmost[group].objects].map(Some);
+            let row = HistogramRow::new(groups.names[group].clone(), by, RowAmounts::new(&FIGURES, amounts));
+            // Types that are told apart may have one name: their groups tell them apart.
+            HistogramRow { retained_bytes: Some(topmost[group].retained_bytes), loader, group: number, ..row }
         });
-        let figure = |row: &GroupRow| match self.options.order {
-            Some(SHALLOW) => row.shallow_bytes,
-            Some(DOMINATED) => row.objects,
-            _ => row.retained_bytes,
+        let order = match self.options.order {
+            Some(SHALLOW) => SHALLOW,
+            Some(DOMINATED) => OBJECTS,
+            _ => RETAINED,
         };
-        // Types that are told apart may have one name.
-        let level = Level::cut(rows.enumerate().collect(), self.options.limits, |(at, a), (place, b)| {
-            figure(b).cmp(&figure(a)).then_with(|| (a.name.text(), at).cmp(&(b.name.text(), place)))
+        let level = TreeLevel::cut(rows.collect(), self.options.limits, |a, b| {
+            b.figure(order).cmp(&a.figure(order)).then_with(|| (a.name(), a.group).cmp(&(b.name(), b.group)))
         });
-        let rows = level.rows.into_iter().map(|(_, row)| row).collect();
         Ok(DominatorGroups {
             format: dump.info().format.to_string(),
             by: by.name(),
-            rows: if by == GroupBy::Type { GroupRows::Types(rows) } else { GroupRows::Groups(rows) },
+            rows: Keyed::rows(by, level.rows),
             group_by: by,
             rows_hidden: level.hidden,
         })
@@ -383,32 +327,22 @@ impl Part<'_, '_> {
 }
 
 impl DominatorNodes<'_> {
-    /// Rows are printed while they are made: what an index has of them is checked before.
-    fn verify(&self, dump: &OpenDump) {
-        if !dump.is_indexed() {
-        } else if self.len() <= FEW_ROWS {
-            self.iter().for_each(drop);
-        } else {
-            dump.verify_index();
-        }
-    }
-
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.of.graph.types().class_objects().is_empty()
+        !self.maker.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.of.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DomNode>| self.maker.dominators.node_at(row.row);
         let rows = self.tree.rows();
-        let said = self.of.said.get_or_init(|| {
+        let said = self.maker.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.of.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.maker.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.of.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
     }
 }
 

@@ -4,7 +4,7 @@
 //! An answer holds what its forms need and borrows from the dump where it may have millions of rows: those are made one
 //! by one when they are written. Beside each options struct one function writes the command line that asks the same.
 //!
-//! What a question needs of another lies in `shared`, which knows no question, or in `analysis`: no question uses another.
+//! Code that two questions need lies in `shared`, which knows no question, or in `analysis`: no question uses another.
 //!
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 

@@ -1,18 +1,16 @@
 //! The objects themselves, one a row.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::rc::Rc;
 
-use rayon::prelude::*;
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
 use super::reachability::unreached_note;
-use super::rows::is_false;
-use super::values::{ShownValue, Values};
+use super::rows::{is_false, sort_first};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -21,19 +19,19 @@ use crate::filter::{FieldSelection, FieldValue, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Runtime, Text};
 
-/// Which objects, in which order.
+/// Options of a list of objects.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectsOptions {
-    /// Which objects.
+    /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by section and id. Unreachable objects
     /// retain least. Default: shallow bytes.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// Ids alone: retained sizes are not computed unless the order needs them.
     pub ids_only: bool,
-    /// What the objects say of themselves: texts, numbers, names.
+    /// With the values of the objects: texts, numbers, names.
     pub values: bool,
     /// Only nodes that were taken out of their page.
     pub detached: bool,
@@ -41,9 +39,12 @@ pub struct ObjectsOptions {
     pub select: Option<FieldSelection>,
 }
 
+/// References that are stored in an object, with a short word of its own.
+const STORED: Figure = REFERENCES.called("refs");
+
 impl ObjectsOptions {
-    /// What the rows can be ordered by.
-    pub const ORDERS: [Figure; 5] = [SHALLOW, RETAINED, ID, REFERENCES.called("refs"), TYPE];
+    /// Figures that rows can be ordered by.
+    pub const ORDERS: [Figure; 5] = [SHALLOW, RETAINED, ID, STORED, TYPE];
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -73,16 +74,16 @@ pub struct ObjectList<'d> {
     pub roots_inferred: bool,
     /// The rows that are shown.
     pub objects: ObjectRows<'d>,
-    /// What no root reaches is alive all the same.
+    /// Objects that no root reaches are alive.
     #[serde(skip)]
     unrooted_are_alive: bool,
 }
 
 impl ObjectList<'_> {
-    /// How many of the rows have no retained size, and why. O(rows), and the sort of all.
+    /// Note on rows without a retained size, with the reason. O(rows), and the sort of all.
     pub fn unreached_note(&self) -> Option<String> {
         let rows = self.objects.tree.map_or(0, |_| self.objects.len());
-        let is_unreached = |row: &usize| self.objects.retained_bytes(self.objects.node(*row)).is_none();
+        let is_unreached = |row: &usize| retained_bytes(self.objects.tree, self.objects.node(*row)).is_none();
         unreached_note((0..rows).filter(is_unreached).count() as u64, self.unrooted_are_alive)
     }
 }
@@ -109,7 +110,7 @@ pub struct ListedObject<'d> {
     /// The name of its type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
-    /// What it says of itself, where that was asked for.
+    /// Its own value, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Option<ShownValue>>,
     /// The text, or that of a field, is longer than what is here of it.
@@ -126,7 +127,7 @@ pub struct ListedObject<'d> {
 pub struct SelectedFields(Vec<(Rc<str>, Option<ShownValue>)>);
 
 impl SelectedFields {
-    /// What the field of a place in the selection holds.
+    /// Contents of the field at a place of the selection.
     pub fn at(&self, place: usize) -> Option<&ShownValue> {
         self.0.get(place).and_then(|(_, value)| value.as_ref())
     }
@@ -151,12 +152,12 @@ impl ListedObject<'_> {
 /// Lists the objects. O(objects), and a sort of the rows that are asked for.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
+/// If the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
 /// memory than it may.
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
-    let values = if options.values { Some(Values::find(dump)?) } else { Values::of(dump) };
+    let values = if options.values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
     if options.detached && Runtime::of_format(&dump.info().format) != Some(Runtime::JavaScript) {
         return Err(AnswerError::NoPages);
     }
@@ -173,7 +174,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         None => None,
     };
     let found = nodes.len();
-    let mut objects = ObjectRows {
+    let objects = ObjectRows {
         graph,
         tree,
         distances: dump.details().filter(|details| details.has_distances() && !options.ids_only),
@@ -182,18 +183,11 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         len: options.limits.shown(found),
         nodes: RefCell::new(nodes),
         sorted: Cell::new(0),
-        few: None,
         values,
         are_saying: options.values,
         said: RefCell::default(),
         fields,
     };
-    if objects.len <= FIRST_SORTED {
-        objects.few = Some(objects.iter().collect());
-    } else {
-        // Rows are printed while they are made.
-        dump.verify_index();
-    }
     Ok(ObjectList {
         format: dump.info().format.to_string(),
         found,
@@ -207,16 +201,14 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
 pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
-    /// What knows distances, where they are shown.
+    /// Reader of distances, where they are shown.
     distances: Option<&'d dyn ObjectDetails>,
     order: Option<Figure>,
     reverse: bool,
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
-    /// All rows, where there are few.
-    few: Option<Vec<ListedObject<'d>>>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     /// Every row has its value.
     are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.
@@ -225,13 +217,13 @@ pub struct ObjectRows<'d> {
     fields: Option<Vec<(Rc<str>, FieldValues)>>,
 }
 
-/// Rows that are sorted (and, if there are no more, made) first; each further chunk is as large as all before it, four times over.
+/// Rows that are sorted first; each further chunk is as large as all before it, four times over.
 const FIRST_SORTED: usize = 4096;
 /// Rows whose values are read together, each part of the dump once: 10 MB, and their texts.
 const SAID_TOGETHER: usize = 64 * 1024;
 
 impl<'d> ObjectRows<'d> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -258,9 +250,6 @@ impl<'d> ObjectRows<'d> {
 
     /// A row below `len`. O(log objects), and for the first row of a chunk the sort of the chunk.
     pub fn get(&self, row: usize) -> ListedObject<'d> {
-        if let Some(rows) = &self.few {
-            return rows[row].clone();
-        }
         let (graph, node) = (self.graph, self.node(row));
         let value = self.are_saying.then(|| self.said(row));
         let fields = self.fields.as_ref().map(|fields| {
@@ -272,7 +261,7 @@ impl<'d> ObjectRows<'d> {
         ListedObject {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
-            retained_bytes: self.retained_bytes(node),
+            retained_bytes: retained_bytes(self.tree, node),
             references: graph.stored_references(node) as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             distance: self.distances.map(|details| details.distance(graph, node).ok().flatten()),
@@ -299,7 +288,7 @@ impl<'d> ObjectRows<'d> {
         ListedObject { value: listed.value.or_else(|| Some(self.said(row))), ..listed }
     }
 
-    /// What the object of a row says. Reads those of the rows around it too.
+    /// Value of a row's object. Reads those of the rows around it too.
     fn said(&self, row: usize) -> Option<ShownValue> {
         let values = self.values?;
         let start = row - row % SAID_TOGETHER;
@@ -316,49 +305,42 @@ impl<'d> ObjectRows<'d> {
         (0..self.len).map(|row| self.get(row))
     }
 
-    fn retained_bytes(&self, node: NodeId) -> Option<u64> {
-        self.tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
-    }
-
     fn node(&self, row: usize) -> NodeId {
         while row >= self.sorted.get() {
             let sorted = self.sorted.get();
             let mut nodes = self.nodes.borrow_mut();
             let rest = &mut nodes[sorted..];
             let chunk = FIRST_SORTED.max(4 * sorted).min(rest.len());
-            let (graph, tree, by_type, reverse) = (self.graph, self.tree, self.order == Some(TYPE), self.reverse);
-            let figure: &(dyn Fn(NodeId) -> u64 + Sync) = match self.order {
-                None | Some(SHALLOW) => &|node| graph.shallow_bytes(node),
-                Some(RETAINED) => &|node| {
-                    let retained = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
-                    retained.map_or(0, |bytes| bytes.saturating_add(1))
-                },
-                Some(TYPE | ID) => &|_| 0,
-                Some(_) => &|node| graph.stored_references(node) as u64,
-            };
-            let type_name = |node: NodeId| graph.type_name(graph.type_of(node));
-            let compare = |&a: &NodeId, &b: &NodeId| {
-                let by_name = || if by_type { type_name(a).cmp(type_name(b)) } else { Ordering::Equal };
-                let ordering = figure(b).cmp(&figure(a)).then_with(by_name).then(a.cmp(&b));
-                if reverse { ordering.reverse() } else { ordering }
-            };
-            if chunk < rest.len() {
-                rest.select_nth_unstable_by(chunk - 1, compare);
+            let (graph, tree, reverse) = (self.graph, self.tree, self.reverse);
+            // A sort for each order: a comparison does not ask which it is.
+            match self.order {
+                Some(RETAINED) => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
+                Some(TYPE) => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
+                Some(ID) => sort(rest, chunk, reverse, |_| ()),
+                Some(REFERENCES | STORED) => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
+                _ => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
             }
-            rest[..chunk].par_sort_unstable_by(compare);
             self.sorted.set(sorted + chunk);
         }
         self.nodes.borrow()[row]
     }
 }
 
+fn retained_bytes(tree: Option<(&Dominators, &Retained)>, node: NodeId) -> Option<u64> {
+    tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
+}
+
+/// Sorts the first nodes of the order by a key, ties by section and id.
+fn sort<K: Ord>(nodes: &mut [NodeId], first: usize, reverse: bool, key: impl Fn(NodeId) -> K + Sync) {
+    sort_first(nodes, first, |&a, &b| {
+        let ordering = key(a).cmp(&key(b)).then(a.cmp(&b));
+        if reverse { ordering.reverse() } else { ordering }
+    });
+}
+
 impl Serialize for ObjectRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.len))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
-        }
-        rows.end()
+        serializer.collect_seq(self.iter())
     }
 }
 

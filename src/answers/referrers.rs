@@ -1,4 +1,4 @@
-//! What refers to an object, or to all objects of some types: referrers by type, and what refers to those in turn.
+//! Referrers of an object, or of all objects of some types: by type, and the referrers of those in turn.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::figure::{REFERENCES, REFERRERS, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::tree::{Level, MadeRows, MakeRow, preorder};
+use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions};
 use crate::analysis::merged_paths::Examples;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
-/// What is referred to.
+/// Objects whose referrers are asked for.
 #[derive(Debug, Clone)]
 pub enum ReferredTo {
     /// An object.
@@ -23,23 +23,23 @@ pub enum ReferredTo {
     Scope,
 }
 
-/// Whose referrers, and how many levels of them.
+/// Options of referrers.
 #[derive(Debug, Clone)]
 pub struct ReferrersOptions {
-    /// What is referred to.
+    /// Objects whose referrers are asked for.
     pub of: ReferredTo,
-    /// Which objects; of one object the section alone counts.
+    /// Objects that are referred to; of one object the section alone counts.
     pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
     /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by type. Default: referrers.
     pub order: Option<Figure>,
-    /// How many rows of each level.
+    /// Number of rows of each level.
     pub limits: Limits,
 }
 
 impl ReferrersOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [REFERRERS, REFERENCES, SHALLOW];
 
     /// One level of referrers.
@@ -62,17 +62,17 @@ impl ReferrersOptions {
     }
 }
 
-/// What refers to some objects.
+/// Referrers of some objects.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Referrers<'d> {
-    /// What is referred to.
+    /// Objects whose referrers are asked for.
     pub of: ReferredToRow,
     /// The rows.
     pub referrers: ReferrerRows<'d>,
 }
 
-/// What is referred to.
+/// Objects whose referrers are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReferredToRow {
@@ -85,7 +85,7 @@ pub struct ReferredToRow {
     /// The expression that they fulfil, if there is one.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// How many objects that is.
+    /// Number of these objects.
     pub objects: u64,
     /// The object with its type, in words.
     #[serde(skip)]
@@ -99,13 +99,13 @@ pub struct ReferrerRow<'d> {
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
-    /// How they refer, where the dump says so: `.next`, `[*]` for elements, several names one behind the other. Of many
+    /// Names of the references, where the dump has them: `.next`, `[*]` for elements, several names one behind the other. Of many
     /// references 32, evenly chosen, are looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// How many they are.
+    /// Number of them.
     pub referrers: u64,
-    /// How many references they have to objects of the row above, weak ones included.
+    /// Number of references to objects of the row above, weak ones included.
     pub references: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
@@ -114,7 +114,7 @@ pub struct ReferrerRow<'d> {
 /// Rows, each followed by what refers to its objects.
 pub type ReferrerRows<'d> = MadeRows<MakeReferrers<'d>>;
 
-/// What rows of referrers are made of.
+/// Maker of rows of referrers.
 pub struct MakeReferrers<'d> {
     graph: &'d HeapGraph,
     names: Option<ReferenceNames<'d>>,
@@ -122,7 +122,7 @@ pub struct MakeReferrers<'d> {
 
 /// Objects of one type that refer to the same ones.
 #[derive(Default)]
-pub struct Group {
+pub struct ReferrerGroup {
     type_id: Option<TypeId>,
     /// Each once, until the row below them is made.
     nodes: Vec<NodeId>,
@@ -136,7 +136,7 @@ pub struct Group {
 /// once for all references of the dump reversed. An object that stands in a row above is not listed below it again.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object or section, or takes more memory than it may.
+/// If the dump holds no objects, has no such object or section, or takes more memory than it may.
 pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = &options.scope;
@@ -157,7 +157,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         }
     };
     dump.check_referrers()?;
-    let mut walk = Walk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
+    let mut walk = ReferrerWalk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
     let top = walk.level(&asked);
     walk.enter(&asked);
     let tree = preorder(top, |row, depth| {
@@ -168,15 +168,12 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
             walk.level(&nodes)
         })
     });
-    let tree = tree.collect();
-    if dump.is_indexed() {
-        dump.verify_index();
-    }
-    Ok(Referrers { of, referrers: MadeRows { tree, of: MakeReferrers { graph, names: ReferenceNames::of(dump) } } })
+    let (tree, maker) = (tree.collect(), MakeReferrers { graph, names: ReferenceNames::of(dump) });
+    Ok(Referrers { of, referrers: MadeRows { tree, maker } })
 }
 
 /// A walk from referrers to their referrers.
-struct Walk<'d, 'o> {
+struct ReferrerWalk<'d, 'o> {
     graph: &'d HeapGraph,
     options: &'o ReferrersOptions,
     /// The objects of the rows above.
@@ -185,7 +182,7 @@ struct Walk<'d, 'o> {
     path: Vec<Vec<NodeId>>,
 }
 
-impl Walk<'_, '_> {
+impl ReferrerWalk<'_, '_> {
     /// Marks the objects of a row. One that was asked for and refers to another is marked already.
     fn enter(&mut self, nodes: &[NodeId]) {
         let marked = nodes.iter().copied().filter(|&node| self.on_path.insert(node)).collect();
@@ -199,9 +196,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What refers to some objects, by type.
-    fn level(&self, targets: &[NodeId]) -> Level<Group> {
-        let mut groups: BTreeMap<TypeId, Group> = BTreeMap::new();
+    /// Referrers of some objects, by type.
+    fn level(&self, targets: &[NodeId]) -> TreeLevel<ReferrerGroup> {
+        let mut groups: BTreeMap<TypeId, ReferrerGroup> = BTreeMap::new();
         for &target in targets {
             for referrer in self.graph.referrers(target).filter(|from| !self.on_path.contains(from.node)) {
                 let group = groups.entry(self.graph.type_of(referrer.node)).or_default();
@@ -215,15 +212,15 @@ impl Walk<'_, '_> {
             group.nodes.dedup();
             let bytes = group.nodes.iter().map(|&node| self.graph.shallow_bytes(node));
             group.shallow_bytes = bytes.fold(0, u64::saturating_add);
-            Group { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
+            ReferrerGroup { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
         });
-        let figure = |group: &Group| match self.options.order {
+        let figure = |group: &ReferrerGroup| match self.options.order {
             Some(REFERENCES) => (group.references, group.referrers),
             Some(SHALLOW) => (group.shallow_bytes, group.referrers),
             _ => (group.referrers, group.references),
         };
-        let key = |group: &Group| (Reverse(figure(group)), group.type_id);
-        Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
+        let key = |group: &ReferrerGroup| (Reverse(figure(group)), group.type_id);
+        TreeLevel::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }
 
@@ -235,15 +232,15 @@ impl ReferrerRows<'_> {
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.of.names.is_some()
+        self.maker.names.is_some()
     }
 }
 
 impl<'d> MakeRow for MakeReferrers<'d> {
-    type Kept = Group;
+    type Kept = ReferrerGroup;
     type Row = ReferrerRow<'d>;
 
-    fn make(&self, group: &Group) -> ReferrerRow<'d> {
+    fn make(&self, group: &ReferrerGroup) -> ReferrerRow<'d> {
         ReferrerRow {
             type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
             reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),

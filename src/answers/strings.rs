@@ -6,12 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::figure::{BYTES, COPIES, WASTED};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
-use super::holders::{HeldBy, Holders, KnownCollections};
+use super::holders::{Holders, KnownCollections, ObjectHolders};
 pub use super::shared::grouped_strings::{Redacted, StringTotals};
 use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
 use super::{AnswerError, CommandLine, Figure, Limits};
@@ -21,7 +20,7 @@ use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Text, WantedContents};
 
-/// Which texts, in which order.
+/// Options of a list of texts.
 #[derive(Debug, Clone, Default)]
 pub struct StringsOptions {
     /// Texts of which there are at least two.
@@ -37,12 +36,12 @@ pub struct StringsOptions {
     /// Their order: one of [`ORDERS`](Self::ORDERS), largest first; ties by the id of the first copy. Default: wasted bytes of
     /// duplicates, bytes of all texts.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
 }
 
 impl StringsOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [COPIES, BYTES, WASTED];
 
     /// The command line that asks the same.
@@ -52,9 +51,7 @@ impl StringsOptions {
         if let Some(pattern) = &self.grep {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
         }
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         let default = if self.duplicates { WASTED } else { BYTES };
         line.sort(self.order, default);
         self.limits.add_to(&mut line);
@@ -125,7 +122,7 @@ pub struct TextHolder {
     pub text: String,
 }
 
-/// Says that a word that stands for a dump is none, and how a text is looked for.
+/// Error for a word that names no dump, with the way to look for a text.
 pub fn no_such_file(word: &str) -> String {
     let line = CommandLine::new("strings").option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
     format!("{word}: no such file; to look for a text: {line}")
@@ -135,7 +132,7 @@ pub fn no_such_file(word: &str) -> String {
 /// rows, and for their holders. 64 bytes for each string, and for holders 40 bytes more and 12 for each object.
 ///
 /// # Errors
-/// When the dump holds no objects or no texts, or takes more memory than it may.
+/// If the dump holds no objects or no texts, or takes more memory than it may.
 pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<StringsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let details = text_details(dump)?;
@@ -150,18 +147,16 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     if options.duplicates {
         groups.retain(|group| grouped.is_duplicate(group));
     }
-    let mut matching = None;
     if let Some(pattern) = &options.grep {
         retain_matching(graph, details, &grouped, pattern, &mut groups)?;
     }
-    if options.grep.is_some() || options.filter.is_some() {
-        matching = Some(StringTotals {
-            strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
-            bytes: groups.iter().map(|group| group.bytes).sum(),
-            distinct: groups.len() as u64,
-            wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
-        });
-    }
+    let is_choice = options.grep.is_some() || options.filter.is_some();
+    let matching = is_choice.then(|| StringTotals {
+        strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
+        bytes: groups.iter().map(|group| group.bytes).sum(),
+        distinct: groups.len() as u64,
+        wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
+    });
     let figure: fn(&TextGroup) -> u64 = match options.order {
         Some(COPIES) => |group| group.copies.into(),
         Some(WASTED) => |group| group.wasted_bytes,
@@ -169,11 +164,8 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
         _ => |group| group.bytes,
     };
     groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
-    if options.limits.reverse {
-        groups.reverse();
-    }
     let found = groups.len();
-    groups.truncate(options.limits.shown(found));
+    options.limits.cut(&mut groups);
     let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
     let ends = if options.full { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
@@ -184,7 +176,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
 }
 
 impl StringsAnswer<'_> {
-    /// What to know of a dump whose texts were blotted out, before anything else.
+    /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
         self.redacted.map(|redacted| redacted.note(self.totals.strings))
     }
@@ -217,7 +209,7 @@ fn retain_matching(
     Ok(())
 }
 
-fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<HeldBy, AnswerError> {
+fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<ObjectHolders, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = KnownCollections::default().table()?.resolve(graph);
     let node = |at: usize| grouped.strings.node(at);
@@ -232,8 +224,8 @@ pub struct TextRows<'d> {
     grouped: GroupedStrings,
     groups: Vec<TextGroup>,
     /// Of the copies of all rows, one row behind the other.
-    held_by: Option<HeldBy>,
-    /// Where texts are as long as they are: the dump, and where the rows end whose texts are read together.
+    held_by: Option<ObjectHolders>,
+    /// For texts as long as they are: the dump, and the ends of the runs of rows whose texts are read together.
     full: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
@@ -247,7 +239,7 @@ const BYTES_TOGETHER: [u64; 3] = [1 << 30, 1 << 28, 1 << 26];
 /// Bytes of memory that a byte of a text takes while it is read.
 const BYTES_PER_BYTE: u64 = 5;
 
-/// Where the rows end whose texts are read together, so that these fit.
+/// Ends of the runs of rows whose texts are read together, so that these fit.
 fn ends_of_full_reads(
     dump: &OpenDump,
     grouped: &GroupedStrings,
@@ -273,7 +265,7 @@ fn ends_of_full_reads(
 }
 
 impl TextRows<'_> {
-    /// How many there are.
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -375,7 +367,7 @@ impl TextRows<'_> {
     }
 }
 
-impl HeldBy {
+impl ObjectHolders {
     /// The holders of some of the objects, most objects first.
     fn counted(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
         let mut numbers = self.of[objects].to_vec();
@@ -427,10 +419,6 @@ impl TextRow {
 
 impl Serialize for TextRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.len()))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
-        }
-        rows.end()
+        serializer.collect_seq(self.iter())
     }
 }

@@ -343,8 +343,8 @@ impl OpenDump {
         }
     }
 
-    /// Check of the index that the dump came from; `None` for a dump that came from no index. To be
-    /// asked after an answer was computed and before it is printed: an answer from a damaged index is wrong.
+    /// Check of the index that the dump came from; `None` for a dump that came from no index. To be asked after the
+    /// rows of an answer were made and before they are printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {
         self.indexed.as_ref().map(IndexedResults::check)
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::view::View;
 use crate::analysis::selection::TypePattern;
-use crate::answers::browse::{Browser, Sizes};
+use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
 use crate::sort;
@@ -159,8 +159,8 @@ pub(super) const OF_OBJECTS: [Column; 3] =
     [Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(DOMINATED, 90)];
 
 /// The figures of an object in these columns.
-pub(super) fn figures_of_object(sizes: Sizes) -> Vec<Option<i64>> {
-    let Sizes { shallow_bytes, retained } = sizes;
+pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
+    let ObjectSizes { shallow_bytes, retained } = sizes;
     vec![
         retained.map(|(bytes, _)| signed(bytes)),
         Some(signed(shallow_bytes)),

@@ -15,17 +15,17 @@ pub fn thread_dump_lines<'t>(threads: &'t Threads<'_>) -> impl Iterator<Item = S
 
 fn lines_of<'t>(thread: &'t ThreadRow<'_>) -> impl Iterator<Item = String> + 't {
     let mut head = format!("\"{}\"", thread.name.as_deref().unwrap_or_default());
-    if let Some(number) = thread.number {
+    if let Some(number) = thread.fields.number {
         head += &format!(" #{number}");
     }
-    for (word, is_so) in [(" daemon", thread.daemon), (" virtual", thread.is_virtual)] {
+    for (word, is_so) in [(" daemon", thread.fields.daemon), (" virtual", thread.fields.is_virtual)] {
         head += if is_so == Some(true) { word } else { "" };
     }
-    if let Some(priority) = thread.priority {
+    if let Some(priority) = thread.fields.priority {
         head += &format!(" prio={priority}");
     }
     head += &format!(" tid={}", thread.id);
-    let state = thread.state.map(|state| format!("   java.lang.Thread.State: {state}"));
+    let state = thread.fields.state.map(|state| format!("   java.lang.Thread.State: {state}"));
     let calls = thread.frames.iter().map(|frame| format!("\tat {}", frame.trace_text()));
     std::iter::once(head).chain(state).chain(calls).chain([String::new()])
 }

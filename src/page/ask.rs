@@ -6,7 +6,7 @@ use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::diff::Diff;
 use crate::answers::figure::RETAINED;
-use crate::answers::histogram::Totals;
+use crate::answers::histogram::HistogramTotals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
@@ -24,7 +24,7 @@ pub(super) struct Page<'d> {
     pub(super) groups: Vec<(GroupBy, Histogram)>,
     pub(super) diff: Option<Diff>,
     pub(super) grown_paths: Option<Diff>,
-    pub(super) old_totals: Option<Totals>,
+    pub(super) old_totals: Option<HistogramTotals>,
     pub(super) content: PageContent<'d>,
     /// Where the dump says which threads there were; not of one section of several.
     pub(super) threads: Option<Threads<'d>>,
@@ -137,15 +137,15 @@ impl<'d> Page<'d> {
     /// Bytes that strong roots reach; of allocation totals all bytes.
     pub(super) fn reachable_bytes(&self) -> u64 {
         match &self.histogram.totals {
-            Totals::Objects(totals) => totals.reachable_bytes,
-            Totals::Counted(totals) => totals.shallow_bytes,
-            Totals::Allocations(totals) => totals.total_bytes,
+            HistogramTotals::Objects(totals) => totals.reachable_bytes,
+            HistogramTotals::Counted(totals) => totals.shallow_bytes,
+            HistogramTotals::Allocations(totals) => totals.total_bytes,
         }
     }
 }
 
 /// How much there was in the older dump.
-fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
+fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<HistogramTotals, AnswerError> {
     Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
 

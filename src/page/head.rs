@@ -6,7 +6,7 @@ use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
-use crate::answers::histogram::Totals;
+use crate::answers::histogram::HistogramTotals;
 use crate::answers::info::FormatRow;
 use crate::answers::{GroupBy, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
@@ -155,10 +155,10 @@ impl Sections<'_, '_> {
             figures.push(("Grown by", change, under));
         }
         match &self.page.histogram.totals {
-            Totals::Objects(totals) => {
+            HistogramTotals::Objects(totals) => {
                 let bytes = totals.shallow_bytes;
                 let old = match &self.page.old_totals {
-                    Some(Totals::Objects(old)) => Some(old),
+                    Some(HistogramTotals::Objects(old)) => Some(old),
                     _ => None,
                 };
                 let counts = |new: u64, old: Option<u64>| changed(new, old, signed_count);
@@ -184,13 +184,13 @@ impl Sections<'_, '_> {
                 let roots = [counts(totals.roots as u64, old.map(|old| old.roots as u64)), inferred.to_string()];
                 figures.push(("Roots", format_count(totals.roots as u64), said(&roots)));
             }
-            Totals::Counted(totals) => {
+            HistogramTotals::Counted(totals) => {
                 figures.push(("Heap", format_bytes(totals.shallow_bytes), count_of(totals.objects, "objects")));
             }
-            Totals::Allocations(totals) => {
+            HistogramTotals::Allocations(totals) => {
                 let bytes = totals.total_bytes;
                 let old = match &self.page.old_totals {
-                    Some(Totals::Allocations(old)) => Some(old),
+                    Some(HistogramTotals::Allocations(old)) => Some(old),
                     _ => None,
                 };
                 let grown = changed(bytes, old.map(|old| old.total_bytes), signed_bytes);

@@ -9,7 +9,7 @@ use super::names::{parts, shown};
 use super::sections::Sections;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
 use super::trees::subject_id;
-use crate::answers::histogram::Totals;
+use crate::answers::histogram::HistogramTotals;
 use crate::answers::leaks::{SubjectKind, SuspectView};
 use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
 use crate::escape::escape_controls;
@@ -96,7 +96,7 @@ pub(super) struct BarPart {
 
 /// How the whole heap is divided: the first suspects, the rest, what is not reachable.
 fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
-    let Totals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
+    let HistogramTotals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
     let mut parts_of_bar = Vec::new();
     let mut rest = totals.reachable_bytes;
@@ -120,7 +120,7 @@ fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
     let histogram = &sections.page.histogram;
     let words = match () {
-        () if totals.excluded_roots.is_some() => "not reachable from the roots that were kept",
+        () if totals.excluded_roots_objects.is_some() => "not reachable from the roots that were kept",
         () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
         () if sections.roots_inferred() => "not reachable from the inferred roots",
         () => "not reachable: garbage not yet collected",

@@ -24,7 +24,7 @@ impl Sections<'_, '_> {
             bar_cell(html, thread.retained_bytes.unwrap_or(0), largest);
             cell(html, thread.retained_bytes.map_or("-".into(), format_bytes));
             cell(html, format_count(thread.local_count() as u64));
-            cell(html, thread.state.unwrap_or("-"));
+            cell(html, thread.fields.state.unwrap_or("-"));
             html.markup("<td class=\"name\">");
             stack(thread, html);
             html.markup("</td></tr>");

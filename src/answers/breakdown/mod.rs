@@ -1,4 +1,4 @@
-//! Where the bytes are: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
+//! Breakdown of bytes: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
 //! way down the dominator tree, from the top or below one object.
 
 mod of_objects;
@@ -6,7 +6,7 @@ mod tree;
 
 pub use tree::{
     BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow,
-    HeapOrSection, HeapTree, SectionRow, choice_of, small_share,
+    BreakdownSection, HeapOrSection, HeapTree, choice_of, small_share,
 };
 
 pub use crate::analysis::breakdown::{Axis, Kind};
@@ -19,7 +19,7 @@ use crate::allocations::AllocationDump;
 use crate::analysis::threshold::Threshold;
 use crate::dump::{Content, OpenDump};
 use crate::graph::HeapGraph;
-use tree::{MAX_ROWS, View};
+use tree::{MAX_ROWS, TreeView};
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
 const BYTES_PER_ROW: u64 = 600;
@@ -27,7 +27,7 @@ const BYTES_PER_ROW: u64 = 600;
 /// Lays the heaps of a dump out as trees. O(nodes and entries x depth), of objects O(objects) and the dominator tree.
 ///
 /// # Errors
-/// When the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
+/// If the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
         Content::Objects(graph) => match stacks_of(dump, graph, options)? {
@@ -41,7 +41,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
     }
 }
 
-/// What stacks allocated, of a dump of objects that says so and where the question is not about objects.
+/// Allocation totals by stack of a dump of objects that has them, where the question is not about objects.
 fn stacks_of<'d>(
     dump: &'d OpenDump,
     graph: &HeapGraph,
@@ -69,7 +69,7 @@ fn of_allocations<'d>(
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = View { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
+        let view = TreeView { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
         let (rows, totals) = view.rows()?;
         if rows.is_empty() {
             continue;

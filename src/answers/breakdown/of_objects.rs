@@ -1,14 +1,14 @@
 //! The breakdown of a dump of objects: types on the way down the dominator tree.
 
 use super::tree::{
-    Breakdown, BreakdownHeap, BreakdownObject, BreakdownOptions, HeapOrSection, HeapTree, MAX_ROWS, SectionRow, View,
-    small_share,
+    Breakdown, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownSection, HeapOrSection, HeapTree, MAX_ROWS,
+    TreeView, small_share,
 };
 use crate::allocations::AllocationHeap;
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::answers::heaps::HeapRow;
-use crate::answers::values::Values;
+use crate::answers::values::ValueReader;
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeId};
@@ -45,7 +45,8 @@ pub(super) fn breakdown<'d>(
     }
     let min_size = options.min_size.unwrap_or_else(small_share);
     let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
-    let view = View { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
+    let view =
+        TreeView { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
     let (rows, totals) = view.rows()?;
     if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
         return Err(AnswerError::NoSuchPath(path.clone()));
@@ -61,7 +62,8 @@ pub(super) fn breakdown<'d>(
     let section = scope.section().filter(|_| graph.sections().len() > 1);
     let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
     let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
-    let row = SectionRow { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section, object };
+    let row =
+        BreakdownSection { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section, object };
     Ok(answer(vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }]))
 }
 
@@ -72,7 +74,7 @@ impl BreakdownObject {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
-            said: Values::of(dump).and_then(|values| values.row(node).said),
+            said: ValueReader::of(dump).and_then(|values| values.row(node).said),
             retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
         }
     }

@@ -11,14 +11,14 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Level, Single, preorder};
+use crate::answers::tree::{Single, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::dump::OpenDump;
 
 /// Rows of all trees of an answer, at most.
 pub(super) const MAX_ROWS: usize = 1_000_000;
 
-/// What a tree is laid out by.
+/// Axes of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakdownBy {
@@ -39,19 +39,19 @@ impl BreakdownBy {
         &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
 }
 
-/// Which heaps, and how their trees are laid out.
+/// Options of a breakdown.
 #[derive(Debug, Clone, Default)]
 pub struct BreakdownOptions {
-    /// Which objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
+    /// Objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
     pub scope: ScopeOptions,
-    /// Which heaps, of allocation totals.
+    /// Heaps, of allocation totals.
     pub heaps: HeapChoice,
     /// The object to begin at, of a dump of objects: its tree has all that it retains, whatever the section. Default: the
     /// top.
     pub object: Option<ObjectId>,
     /// The axis.
     pub by: BreakdownBy,
-    /// Where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
+    /// Place where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
     pub below: Option<String>,
     /// Levels below the top, at most [`MAX_DEPTH`](crate::answers::tree::MAX_DEPTH). Default: all; 20 of objects.
     pub depth: Option<u32>,
@@ -59,7 +59,7 @@ pub struct BreakdownOptions {
     pub min_size: Option<Threshold>,
     /// The order of children: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by name. Default: bytes.
     pub order: Option<Figure>,
-    /// How many children of a node.
+    /// Number of children of a node.
     pub limits: Limits,
 }
 
@@ -72,7 +72,7 @@ pub fn small_share() -> Threshold {
 pub const BETWEEN_NAMES: char = ';';
 
 impl BreakdownOptions {
-    /// What children can be ordered by; allocations are objects where those are broken down.
+    /// Figures that children can be ordered by; allocations are objects where those are broken down.
     pub const ORDERS: [Figure; 3] = [BYTES, ALLOCATIONS, NAME];
 
     /// Levels above the place where the trees begin, at most.
@@ -103,15 +103,15 @@ impl BreakdownOptions {
     }
 }
 
-/// Where the bytes are.
+/// Trees of bytes.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Breakdown<'d> {
     /// The name of the dump's format.
     pub format: String,
-    /// What the trees are laid out by.
+    /// Axes of the trees.
     pub by: BreakdownBy,
-    /// What was wrong with the dump.
+    /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -130,7 +130,7 @@ pub struct Breakdown<'d> {
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct BreakdownHeap<'d> {
-    /// What is said of every heap.
+    /// The heap.
     #[serde(flatten)]
     pub heap: HeapOrSection,
     /// The tree.
@@ -140,7 +140,7 @@ pub struct BreakdownHeap<'d> {
 /// Objects as a heap: allocations are objects.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct SectionRow {
+pub struct BreakdownSection {
     /// The name of the one section, if it has one.
     pub process: Option<String>,
     /// Objects belong to no process of a number.
@@ -151,7 +151,7 @@ pub struct SectionRow {
     pub(super) allocator: (),
     /// Bytes of the reachable objects, or of those that the object asked for retains.
     pub total_bytes: u64,
-    /// How many they are.
+    /// Number of them.
     pub allocations: Option<u64>,
     /// The section that was asked for, from 1, and its name, where there are several.
     #[serde(skip)]
@@ -173,25 +173,25 @@ pub struct BreakdownObject {
     /// Of a class object: the class that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// What it says of itself, in words.
+    /// Its own value in words.
     #[serde(skip)]
     pub said: Option<String>,
     /// Bytes that would be freed with it, of all types.
     pub retained_bytes: u64,
 }
 
-/// What a tree is of.
+/// Subject of a tree.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum HeapOrSection {
     /// A heap of allocation totals.
     Heap(HeapRow),
     /// The objects of one section, of all, or below one object.
-    Objects(SectionRow),
+    Objects(BreakdownSection),
 }
 
 impl HeapOrSection {
-    /// What it is of, in words, for a title.
+    /// The subject in words, for a title.
     pub fn title(&self) -> String {
         let objects = match self {
             HeapOrSection::Heap(heap) => return heap.title.clone(),
@@ -250,11 +250,11 @@ pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
 pub struct BreakdownRow<'d> {
     /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
     pub name: &'d str,
-    /// What it stands for.
+    /// Kind of the node.
     pub kind: Kind,
-    /// Which axis it belongs to.
+    /// Axis that it belongs to.
     pub axis: Axis,
-    /// How much there is.
+    /// Bytes of the node.
     pub bytes: u64,
     /// Allocations or objects, where they are counted.
     pub allocations: Option<u64>,
@@ -271,13 +271,13 @@ impl<'d> HeapTree<'d> {
 
 impl Serialize for HeapTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Single(self.0.nested(NodeFields::new)).serialize(serializer)
+        Single(self.0.nested(BreakdownFields::new)).serialize(serializer)
     }
 }
 
-/// What JSON has of a node beside its children.
+/// Fields of a node in JSON beside its children.
 #[derive(Serialize)]
-struct NodeFields<'d> {
+struct BreakdownFields<'d> {
     name: &'d str,
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,10 +290,10 @@ struct NodeFields<'d> {
     hidden: Option<u32>,
 }
 
-impl<'d> NodeFields<'d> {
+impl<'d> BreakdownFields<'d> {
     fn new(place: &TreeRow<BreakdownRow<'d>>) -> Self {
         let BreakdownRow { name, kind, axis, bytes, allocations, is_lower_bound } = place.row;
-        NodeFields {
+        BreakdownFields {
             name,
             kind,
             axis: matches!(kind, Kind::SelfCost | Kind::Other).then_some(axis),
@@ -343,20 +343,20 @@ impl<'d> HeapTree<'d> {
     }
 }
 
-/// How the tree of one heap is laid out.
-pub(super) struct View<'a> {
+/// Layout of the tree of one heap.
+pub(super) struct TreeView<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
     pub(super) names: &'a Names,
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
     pub(super) types_below: bool,
-    /// What the root has itself is a row, however small.
+    /// The root's own bytes are a row, however few.
     pub(super) keep_self: bool,
     pub(super) rows_left: usize,
 }
 
-impl View<'_> {
+impl TreeView<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
         let axes = match self.options.by {
@@ -390,7 +390,7 @@ impl View<'_> {
                 let children =
                     |node: &mut Node<_>| tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect();
                 let Some(root) = self.start(tree.root(), children) else { return Ok((Vec::new(), totals)) };
-                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+                preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
             None => {
                 let (tree, root) = CallerTree::new(self.heap, &totals);
@@ -399,7 +399,7 @@ impl View<'_> {
                     let children = (depth < self.depth).then(|| tree.children(node));
                     children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
                 };
-                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+                preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
         };
         if rows.len() > self.rows_left {
@@ -409,7 +409,7 @@ impl View<'_> {
         Ok((rows, totals))
     }
 
-    /// Where the tree begins: the first place of that path. O(children of the places on the way).
+    /// Finds the first place of the path that the tree begins at. O(children of the places on the way).
     fn start<P>(&self, root: Node<P>, children: impl Fn(&mut Node<P>) -> Vec<Node<P>>) -> Option<Node<P>> {
         let Some(path) = self.options.below.as_deref() else { return Some(root) };
         // Names may hold what stands between names.
@@ -436,14 +436,14 @@ impl View<'_> {
         parent: &Row,
         axis: Axis,
         min_bytes: u64,
-    ) -> Level<Node<P>> {
+    ) -> TreeLevel<Node<P>> {
         let all = children.len();
         let keeps = |child: &Node<P>| self.keep_self && parent.kind == Kind::Root && child.row.kind == Kind::SelfCost;
         let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
         let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
         let Limits { reverse, .. } = self.options.limits;
-        let mut level = Level::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
+        let mut level = TreeLevel::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
             let (a, b) = (&a.row, &b.row);
             let by_figure = match self.options.order {
                 Some(ALLOCATIONS) => b.amount.allocations.cmp(&a.amount.allocations),

@@ -16,9 +16,9 @@ use crate::units::{count_of, format_bytes};
 pub struct GrowthLimit {
     /// As it was written.
     text: String,
-    /// Which types, together; `None` for the whole heap.
+    /// Types that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,
-    /// How much; a share is one of the old bytes.
+    /// The limit; a share is one of the old bytes.
     most: Threshold,
 }
 
@@ -32,7 +32,7 @@ impl FromStr for GrowthLimit {
     }
 }
 
-/// What may not be outgrown.
+/// Limits on growth.
 #[derive(Debug, Clone, Default)]
 pub struct GrowthLimits {
     /// Of the heap, and of some types.
@@ -44,7 +44,7 @@ pub struct GrowthLimits {
 }
 
 /// A type, with its bytes in the old dump and in the new one.
-pub(super) type Sizes<'r> = (&'r str, u64, u64);
+pub(super) type TypeSizes<'r> = (&'r str, u64, u64);
 
 impl GrowthLimits {
     /// Returns true if types are limited, and not only the heap.
@@ -54,29 +54,27 @@ impl GrowthLimits {
 
     /// Adds the options of a command line that sets the same limits.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        for limit in &self.of_some {
-            line.option("--fail-over", Some(&limit.text));
-        }
+        line.each("--fail-over", self.of_some.iter().map(|limit| limit.text.as_str()));
         line.option("--fail-over-type", self.of_each.map(|share| format!("{share}%")).as_deref());
         line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
     /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
-    pub(super) fn check(&self, whole: Sizes<'_>, rows: &[Sizes<'_>]) -> Vec<OverLimit> {
+    pub(super) fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Vec<OverLimit> {
         let some = self.of_some.iter().filter_map(|limit| limit.check(whole, rows));
         some.chain(self.of_each.and_then(|share| self.check_each(share, whole.1, rows))).collect()
     }
 
-    fn check_each(&self, share: Percent, whole: u64, rows: &[Sizes<'_>]) -> Option<OverLimit> {
+    fn check_each(&self, share: Percent, whole: u64, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
         const NAMED: usize = 5;
         let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
         let grown = |old: u64, new: u64| u64::try_from(delta(old, new)).unwrap_or(0);
-        let is_over = |&&(_, old, new): &&Sizes<'_>| {
+        let is_over = |&&(_, old, new): &&TypeSizes<'_>| {
             let grown = grown(old, new);
             grown > share.at_most(old) && grown >= least
         };
-        let mut over: Vec<&Sizes<'_>> = rows.iter().filter(is_over).collect();
+        let mut over: Vec<&TypeSizes<'_>> = rows.iter().filter(is_over).collect();
         sort::by_key(&mut over, |(name, old, new)| (Reverse(grown(*old, *new)), *name));
         let named = over.iter().take(NAMED);
         let named: Vec<String> =
@@ -95,7 +93,7 @@ impl GrowthLimit {
         self.of.is_some()
     }
 
-    fn check(&self, whole: Sizes<'_>, rows: &[Sizes<'_>]) -> Option<OverLimit> {
+    fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
         let (name, old, new) = match &self.of {
             None => whole,
             Some(pattern) => {
@@ -103,7 +101,7 @@ impl GrowthLimit {
                 let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
                 if own.peek().is_none() {
                     return Some(OverLimit::of_nothing(
-                        "type",
+                        "type in the dumps",
                         &self.text,
                         pattern,
                         rows.iter().map(|(name, ..)| *name),
@@ -130,7 +128,7 @@ fn in_words(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    const ROWS: [Sizes<'static>; 5] =
+    const ROWS: [TypeSizes<'static>; 5] =
         [("A", 100, 110), ("A[]", 1000, 1200), ("B", 50, 10), ("New", 0, 4), ("Same", 9, 9)];
 
     fn said(limit: &str) -> Option<OverLimit> {

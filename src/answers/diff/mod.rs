@@ -1,7 +1,6 @@
-//! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
+//! Growth between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
 //! so that the dumps may be of different formats of one runtime.
 
-mod figures;
 mod limits;
 mod objects;
 mod options;
@@ -9,12 +8,12 @@ mod rows;
 
 use std::collections::BTreeSet;
 
-pub use figures::*;
 pub use limits::{GrowthLimit, GrowthLimits};
 pub use objects::{ChangedObjects, ChangedTotals, ChangedType};
 pub use options::{DiffFlags, DiffOptions};
 pub use rows::*;
 
+pub use super::shared::diff_figures::*;
 pub use super::shared::over_limit::OverLimit;
 pub use super::shared::side::DiffBy;
 pub use crate::analysis::diff::{Amounts, Change, delta};
@@ -36,7 +35,7 @@ use objects::object_diff;
 /// paths, their dominator trees.
 ///
 /// # Errors
-/// When one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
+/// If one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
 /// answer takes more memory than it may.
 pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
     let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));

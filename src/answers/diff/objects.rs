@@ -1,12 +1,12 @@
-//! Which objects came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
+//! Objects that came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::figures::{GONE_BYTES, NEW, NEW_BYTES};
 use super::options::DiffOptions;
 use crate::analysis::diff::delta;
+use crate::answers::diff_figures::{GONE_BYTES, NEW, NEW_BYTES};
 use crate::answers::figure::TYPE;
 use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, Scope};
@@ -28,7 +28,7 @@ pub struct ChangedObjects {
     pub hidden: usize,
 }
 
-/// How many objects came and went, and stayed.
+/// Numbers of objects that came, went and stayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangedTotals {
@@ -64,7 +64,7 @@ pub struct ChangedType {
 }
 
 impl ChangedObjects {
-    /// How many came and went, in a sentence.
+    /// The totals in a sentence.
     pub fn sentence(&self) -> String {
         let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
         format!(
@@ -115,9 +115,7 @@ pub(super) fn object_diff(
     let named = rows.into_iter().map(|(name, row)| ChangedType { type_name: name.to_string(), ..row });
     let mut types: Vec<ChangedType> = named.collect();
     sort_rows(&mut types, options);
-    let shown = options.limits.shown(types.len());
-    let hidden = types.len() - shown;
-    types.truncate(shown);
+    let hidden = options.limits.cut(&mut types);
     Ok(ChangedObjects { objects, types, hidden })
 }
 
@@ -143,8 +141,5 @@ fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
         Some(GONE_BYTES) => sort::by_key(rows, |row| std::cmp::Reverse(row.gone_bytes)),
         Some(TYPE) => sort::by(rows, &|a, b| a.type_name.cmp(&b.type_name)),
         _ => {}
-    }
-    if options.limits.reverse {
-        rows.reverse();
     }
 }

@@ -1,18 +1,18 @@
-//! How two dumps are compared: rows, their order and limits, and which go together.
+//! Options of a diff: rows, their order and limits, and the combinations that make sense.
 
-use super::figures::{SHALLOW_DELTA, TOTAL_DELTA};
 use super::limits::GrowthLimits;
+use crate::answers::diff_figures::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 
-/// How two dumps are compared.
+/// Options of a diff.
 #[derive(Debug, Clone, Default)]
 pub struct DiffOptions {
-    /// Which objects, in either dump.
+    /// Objects of either dump.
     pub scope: ScopeOptions,
-    /// Which heaps, of allocation totals. Its memory dump may be a pair, `1,8`: of the old side and of the new one.
+    /// Heaps, of allocation totals. The memory dump may be a pair, `1,8`: of the old side and of the new one.
     pub heaps: HeapChoice,
-    /// What the rows are of.
+    /// Kind of the rows.
     pub by: DiffBy,
     /// Retained bytes of groups too: a lower bound, by the dominator tree.
     pub retained: bool,
@@ -21,7 +21,7 @@ pub struct DiffOptions {
     /// The order of the rows: one of [`orders`](DiffBy::orders), figures largest first, by percent what was not there first of
     /// all; ties by growth in bytes. Default: growth in bytes.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// The most that everything and types may grow by. Those of types act where the rows are types.
     pub growth_limits: GrowthLimits,
@@ -66,10 +66,10 @@ pub struct DiffFlags {
 }
 
 impl DiffBy {
-    /// What the rows are of, with these switches, in dumps of objects or of allocation totals.
+    /// Kind of rows with these switches, in dumps of objects or of allocation totals.
     ///
     /// # Errors
-    /// When the dumps have no such rows, in words for the command line.
+    /// If the dumps have no such rows, in words for the command line.
     pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
         let DiffFlags { retained, paths, roots, unchanged, type_limits } = flags;
         match self {

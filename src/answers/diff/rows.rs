@@ -6,8 +6,7 @@ use std::cell::OnceCell;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
-use super::limits::Sizes;
+use super::limits::TypeSizes;
 use super::objects::ChangedObjects;
 use super::options::DiffOptions;
 use crate::allocations::NameId;
@@ -15,15 +14,18 @@ use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::diff::{Amounts, Change, delta};
 use crate::answers::DiffBy;
+use crate::answers::diff_figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
 use crate::answers::figure::{Figure, Unit};
 use crate::answers::heaps::FullerDump;
+use crate::answers::histogram_row::Keyed;
 use crate::answers::over_limit::OverLimit;
+use crate::answers::paths::SerializeEach;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::sort;
 use crate::units::{count_of, format_count};
 
-/// What grew between two dumps.
+/// Growth between two dumps.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Diff {
@@ -40,7 +42,7 @@ pub struct Diff {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
-    /// What is wrong with the dumps.
+    /// Problems of the dumps.
     #[serde(skip_serializing_if = "DiffProblems::is_empty")]
     pub problems: DiffProblems,
     /// Limits that were passed, and those that no type matches.
@@ -54,7 +56,7 @@ pub struct Diff {
     pub fuller_dumps: Vec<FullerDump>,
 }
 
-/// What is wrong with two dumps.
+/// Problems of two dumps.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct DiffProblems {
@@ -71,7 +73,7 @@ impl DiffProblems {
 }
 
 impl Diff {
-    /// What a row is of: `type`.
+    /// The word for a row: `type`.
     pub fn row_word(&self) -> String {
         match &self.rows {
             DiffRows::Objects(ObjectDiffRows { by: DiffBy::Groups(by), .. }) => by.titles().0.to_lowercase(),
@@ -81,7 +83,7 @@ impl Diff {
         }
     }
 
-    /// How much there was and is, in a line: sizes by `bytes`, what it grew by as `emphasis` has it.
+    /// Old and new totals in a line: sizes by `bytes`, the growth as `emphasis` has it.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
         let (old, new) = (self.old.bytes(), self.new.bytes());
         let sign = if new < old { "-" } else { "+" };
@@ -174,7 +176,7 @@ pub enum DiffRows {
 }
 
 impl DiffRows {
-    /// How many rows are shown.
+    /// Number of rows that are shown.
     pub fn len(&self) -> usize {
         match self {
             DiffRows::Objects(rows) => rows.rows.len(),
@@ -216,7 +218,7 @@ pub(crate) fn percent_words(old: u64, new: u64) -> String {
 
 /// Rows of objects.
 pub struct ObjectDiffRows {
-    /// What they are of.
+    /// Kind of the rows.
     pub by: DiffBy,
     /// They have retained bytes beside their shallow bytes.
     pub retained: bool,
@@ -246,12 +248,7 @@ impl ObjectDiffRows {
             Some(name) if name.unit == Unit::Text => sort::by(&mut rows, &|(a, _), (b, _)| a.cmp(b)),
             _ => {}
         }
-        if options.limits.reverse {
-            rows.reverse();
-        }
-        let shown = options.limits.shown(rows.len());
-        let hidden = rows.len() - shown;
-        rows.truncate(shown);
+        let hidden = options.limits.cut(&mut rows);
         let by_percent = options.order == Some(PERCENT);
         ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
     }
@@ -259,19 +256,8 @@ impl ObjectDiffRows {
 
 impl Serialize for ObjectDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        let rows = self.by.figures().rows;
-        map.serialize_entry(rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
-        map.end()
-    }
-}
-
-/// An array of what the function gives.
-struct Each<F>(F);
-
-impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Each<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
+        let rows = SerializeEach(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self }));
+        Keyed { key: self.by.figures().rows, value: rows }.serialize(serializer)
     }
 }
 
@@ -304,7 +290,7 @@ impl Serialize for ObjectDiffRow<'_> {
 /// Rows of allocation totals: types, and backtraces. Both are put in order when they are first asked for, and a row is
 /// made when it is written.
 pub struct AllocationDiffRows {
-    /// What the rows of tables are of; serialised are both.
+    /// Kind of the rows of tables; serialised are both.
     pub by: DiffBy,
     diff: AllocationDiff,
     options: DiffOptions,
@@ -313,12 +299,12 @@ pub struct AllocationDiffRows {
 }
 
 struct Ordered {
-    rows: Vec<Key>,
+    rows: Vec<AllocationKey>,
     hidden: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Key {
+enum AllocationKey {
     Type(NameId),
     Path(u32),
 }
@@ -327,7 +313,7 @@ enum Key {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AllocationDiffRow<'d> {
-    /// What it is of.
+    /// Name of the row.
     #[serde(flatten)]
     pub name: AllocationDiffName<'d>,
     /// Bytes before.
@@ -344,7 +330,7 @@ pub struct AllocationDiffRow<'d> {
     pub allocations_delta: Option<i64>,
 }
 
-/// What a row of allocation totals is of.
+/// Name of a row of allocation totals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AllocationDiffName<'d> {
@@ -380,7 +366,7 @@ impl AllocationDiffRows {
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
-    pub(super) fn sizes_of_types(&self) -> Vec<Sizes<'_>> {
+    pub(super) fn sizes_of_types(&self) -> Vec<TypeSizes<'_>> {
         let types = self.diff.types(true).into_iter();
         let sizes = types.map(|name| (self.diff.name(name), self.diff.change_of_type(name)));
         let is_asked_for = |name: &str| self.options.scope.types.as_ref().is_none_or(|types| types.matches(name));
@@ -388,7 +374,7 @@ impl AllocationDiffRows {
         sizes.filter(|(name, ..)| is_asked_for(name)).collect()
     }
 
-    /// How many rows are shown.
+    /// Number of rows that are shown.
     pub fn len(&self) -> usize {
         self.ordered(self.by).rows.len()
     }
@@ -408,11 +394,11 @@ impl AllocationDiffRows {
         self.row(self.ordered(self.by).rows[row])
     }
 
-    fn row(&self, key: Key) -> AllocationDiffRow<'_> {
+    fn row(&self, key: AllocationKey) -> AllocationDiffRow<'_> {
         let change = self.change(key);
         let name = match key {
-            Key::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
-            Key::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
+            AllocationKey::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
+            AllocationKey::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
         };
         AllocationDiffRow {
             name,
@@ -425,64 +411,55 @@ impl AllocationDiffRows {
         }
     }
 
-    fn change(&self, key: Key) -> Change<Amount> {
+    fn change(&self, key: AllocationKey) -> Change<Amount> {
         match key {
-            Key::Type(name) => self.diff.change_of_type(name),
-            Key::Path(path) => self.diff.change_of_path(path),
+            AllocationKey::Type(name) => self.diff.change_of_type(name),
+            AllocationKey::Path(path) => self.diff.change_of_path(path),
         }
     }
 
     fn ordered(&self, by: DiffBy) -> &Ordered {
         match by {
             DiffBy::Backtraces => self.paths.get_or_init(|| {
-                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(Key::Path).collect())
+                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(AllocationKey::Path).collect())
             }),
             _ => self.types.get_or_init(|| {
-                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(Key::Type).collect())
+                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(AllocationKey::Type).collect())
             }),
         }
     }
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
-    fn in_order(&self, mut rows: Vec<Key>) -> Ordered {
-        let last_name = |key: &Key| match *key {
-            Key::Type(name) => self.diff.name(name),
-            Key::Path(path) => self.diff.last_name_of(path),
+    fn in_order(&self, mut rows: Vec<AllocationKey>) -> Ordered {
+        let last_name = |key: &AllocationKey| match *key {
+            AllocationKey::Type(name) => self.diff.name(name),
+            AllocationKey::Path(path) => self.diff.last_name_of(path),
         };
         if let Some(pattern) = &self.options.scope.types {
             rows.retain(|key| pattern.matches(last_name(key)));
         }
         match self.options.order {
             Some(PERCENT) => {
-                let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
+                let sides = |key: &AllocationKey| (self.change(*key).old.bytes, self.change(*key).new.bytes);
                 sort::by(&mut rows, &|a, b| by_percent(sides(b), sides(a)));
             }
             Some(TOTAL_OLD) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).old.bytes)),
             Some(TOTAL_NEW) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).new.bytes)),
             Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
-                Key::Type(name) => self.diff.name(name).to_string(),
-                Key::Path(path) => self.diff.names_of(path).join("\0"),
+                AllocationKey::Type(name) => self.diff.name(name).to_string(),
+                AllocationKey::Path(path) => self.diff.names_of(path).join("\0"),
             }),
             _ => {}
         }
-        if self.options.limits.reverse {
-            rows.reverse();
-        }
-        let shown = self.options.limits.shown(rows.len());
-        let hidden = rows.len() - shown;
-        rows.truncate(shown);
+        let hidden = self.options.limits.cut(&mut rows);
         Ordered { rows, hidden }
     }
 }
 
 impl Serialize for AllocationDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        for (key, by) in [("types", DiffBy::default()), ("paths", DiffBy::Backtraces)] {
-            let rows = &self.ordered(by).rows;
-            map.serialize_entry(key, &Each(|| rows.iter().map(|&key| self.row(key))))?;
-        }
-        map.end()
+        let rows = |by| SerializeEach(move || self.ordered(by).rows.iter().map(|&key| self.row(key)));
+        serializer.collect_map([("types", rows(DiffBy::default())), ("paths", rows(DiffBy::Backtraces))])
     }
 }
 

@@ -1,12 +1,10 @@
-//! How much is in the heap: totals, and a row for each type (or package, section, module, generation).
+//! Contents of the heap: totals, and a row for each type (or package, section, module, generation).
 
 mod options;
 mod owners;
 mod requested_roots;
 mod rows;
-mod words;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use super::figure::{
@@ -15,30 +13,33 @@ use super::figure::{
 };
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::heaps::HeapRow;
+use super::histogram_row::RowAmounts;
+use super::over_limit::OverLimit;
 use super::problems::problems_of;
+use super::rows::sort_first;
+pub use super::shared::histogram_row::{HistogramRow, Keyed};
 pub use super::shared::loader_row::LoaderRow;
-pub use super::shared::rows::{LocationRow, RowName};
+pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
-use crate::analysis::selection::hint;
 use crate::dump::{Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, TypeOrigin};
 use crate::parallel;
-use crate::sort;
+use crate::units::format_bytes;
 pub use options::*;
-use owners::rows_of_owners;
+use owners::{FIGURES_OF_OWNERS, rows_of_owners};
 pub use requested_roots::ReachedBy;
 pub use rows::*;
 
-/// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
+/// Objects and bytes of a dump by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
 /// # Errors
-/// When the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
+/// If the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
 pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     match dump.content() {
         Content::Objects(graph) => of_objects(dump, graph, options),
@@ -46,20 +47,31 @@ pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogra
     }
 }
 
+/// Figures of rows of objects; the last two of those in a sample.
+const FIGURES: [Figure; 6] = [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE, ESTIMATED_OBJECTS, ESTIMATED];
+
 fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(dump)?;
     let groups = Groups::new(&scope, options.group_by, TypesApart::of_rows(options.types_apart))?;
     let tallies = groups.tally(dump.reachable());
     let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
+    let figures = if graph.is_sample() { &FIGURES[..] } else { &FIGURES[..4] };
     let mut rows: Vec<HistogramRow> = Vec::new();
     let mut sum = Tally::default();
     for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
         sum.add(tally);
         let Tally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
         let estimate = estimates.get(group).map(|estimate| EstimateRow::from(*estimate));
-        let amount = RowAmount::Objects { objects, shallow_bytes, reachable_objects, reachable_bytes, estimate };
-        let row = HistogramRow::new(groups.names[group].clone(), options.group_by, amount);
+        let amounts = [
+            Some(objects),
+            Some(shallow_bytes),
+            Some(reachable_objects),
+            Some(reachable_bytes),
+            estimate.map(|row| row.estimated_objects),
+            estimate.map(|row| row.estimated_bytes),
+        ];
+        let row = HistogramRow::new(groups.names[group].clone(), options.group_by, RowAmounts::new(figures, amounts));
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
     if options.group_by.is_owner() {
@@ -72,6 +84,11 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         }
         add_retained(dump, graph, options, &groups, &mut rows)?;
     }
+    let figures = match () {
+        () if options.group_by.is_owner() => &FIGURES_OF_OWNERS,
+        () if rows.is_empty() => &FIGURES[..4],
+        () => figures,
+    };
     // Of the whole scope, whatever of it matches.
     let matching = options.scope.filter.as_ref().map(|filter| MatchingRow {
         filter: filter.text(),
@@ -89,6 +106,8 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     let info = dump.info();
     let dependent = graph.dependent_reference_count();
     let reached_by = ReachedBy::find(graph, &groups, &sum);
+    let [given, excluded] =
+        [reached_by.given_roots, reached_by.excluded_roots].map(|amount| Some(amount).filter(|own| own.objects > 0));
     let sections = match scope.section() {
         Some(section) => &graph.sections()[section.index()..=section.index()],
         None => graph.sections(),
@@ -108,8 +127,10 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
             .then(|| scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64),
         dependent_references: (dependent > 0).then_some(dependent),
         estimate: info.sampled.map(|_| estimate.into()),
-        given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
-        excluded_roots: RequestedRow::new(reached_by.excluded_roots, RequestedRow::excluded),
+        given_roots_objects: given.map(|amount| amount.objects),
+        given_roots_bytes: given.map(|amount| amount.shallow_bytes),
+        excluded_roots_objects: excluded.map(|amount| amount.objects),
+        excluded_roots_bytes: excluded.map(|amount| amount.shallow_bytes),
         reached_by,
     };
     let answer = Histogram {
@@ -121,12 +142,12 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         retained: options.retained,
         matching,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&info.format, Totals::Objects(totals), options)
+        ..Histogram::new(&info.format, HistogramTotals::Objects(totals), figures, options)
     };
     Ok(answer.with_rows(rows, options))
 }
 
-/// Says where constructors stand, of rows whose name another row has too.
+/// Adds the places of constructors to rows whose name another row has too.
 fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
     if !graph.types().have_places() {
         return;
@@ -154,7 +175,7 @@ fn add_retained(
     graph: &HeapGraph,
     options: &HistogramOptions,
     groups: &Groups<'_>,
-    rows: &mut Vec<HistogramRow>,
+    rows: &mut [HistogramRow],
 ) -> Result<(), AnswerError> {
     let Some(retained_by) = options.retained else { return Ok(()) };
     let by_retained = options.order == Some(RETAINED);
@@ -184,7 +205,7 @@ fn add_retained(
 /// The histogram of a dump that was counted in one pass, without its graph: by type or by package.
 ///
 /// # Errors
-/// When the rows are to be grouped by anything else.
+/// If the rows are to be grouped by anything else.
 pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
@@ -208,8 +229,8 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
     let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
-        let amount = RowAmount::Counted { objects, shallow_bytes };
-        let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amount) };
+        let amounts = RowAmounts::new(&FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
+        let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amounts) };
         match origin.filter(|_| uses[name] > 1) {
             Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
             Some(TypeOrigin::Place(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
@@ -220,10 +241,12 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(&counted.info.format, Totals::Counted(totals), options)
+        ..Histogram::new(&counted.info.format, HistogramTotals::Counted(totals), &FIGURES[..2], options)
     };
     Ok(answer.with_rows(rows, options))
 }
+
+const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [TOTAL, ALLOCATIONS];
 
 fn of_allocations(
     dump: &OpenDump,
@@ -258,7 +281,8 @@ fn of_allocations(
         .map(|(name, amount)| (allocations.names.text(name), amount))
         .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
         .map(|(name, Amount { bytes: total_bytes, allocations, .. })| {
-            HistogramRow::new(name.to_string(), GroupBy::Type, RowAmount::Allocations { total_bytes, allocations })
+            let amounts = RowAmounts::new(&FIGURES_OF_ALLOCATIONS, [Some(total_bytes), allocations]);
+            HistogramRow::new(name.to_string(), GroupBy::Type, amounts)
         })
         .collect();
     let totals = AllocationTotals {
@@ -271,46 +295,35 @@ fn of_allocations(
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&dump.info().format, Totals::Allocations(totals), options)
+        ..Histogram::new(&dump.info().format, HistogramTotals::Allocations(totals), &FIGURES_OF_ALLOCATIONS, options)
     };
     Ok(answer.with_rows(rows, options))
 }
 
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
-fn sort_rows(rows: &mut Vec<HistogramRow>, options: &HistogramOptions, first: usize) {
-    type Keyed = (Option<u64>, HistogramRow);
+fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
+    rows.iter_mut().for_each(|row| row.rank = rank_of(row, options.order));
     // A group has one row: no two rows are equal.
-    let compare = |(figure, a): &Keyed, (other, b): &Keyed| -> Ordering {
-        let order = other.cmp(figure).then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
+    sort_first(rows, first, |a, b| {
+        let order = b.rank.cmp(&a.rank);
+        let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
-    };
-    let mut keyed: Vec<Keyed> = rows.drain(..).map(|row| (row.figure_of_order(options.order), row)).collect();
-    let first = first.min(keyed.len());
-    if 0 < first && first < keyed.len() {
-        keyed.select_nth_unstable_by(first - 1, compare);
+    });
+}
+
+/// Value that an order compares: objects and bytes charged to an owner count with its own.
+fn rank_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
+    let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
+    match order {
+        None | Some(SHALLOW | TOTAL) => Some(row.bytes().saturating_add(charged(CHARGED))),
+        Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
+        Some(figure) => row.figure(figure),
     }
-    sort::by(&mut keyed[..first], &compare);
-    rows.extend(keyed.into_iter().map(|(_, row)| row));
 }
 
 impl Histogram {
-    /// The figures of its rows, in the order of columns.
-    pub fn figures(&self) -> Vec<Figure> {
-        let mut figures = match self.totals {
-            Totals::Objects(_) if self.group_by.is_owner() => vec![OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED],
-            Totals::Objects(_) => vec![OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE],
-            Totals::Counted(_) => vec![OBJECTS, SHALLOW],
-            Totals::Allocations(_) => vec![TOTAL, ALLOCATIONS],
-        };
-        if self.sample.is_some() && self.rows.as_slice().iter().any(|row| row.figure(ESTIMATED).is_some()) {
-            figures.extend([ESTIMATED_OBJECTS, ESTIMATED]);
-        }
-        figures.extend(self.retained.map(|_| RETAINED));
-        figures
-    }
-
     /// A histogram without rows.
-    fn new(format: &str, totals: Totals, options: &HistogramOptions) -> Self {
+    fn new(format: &str, totals: HistogramTotals, figures: &'static [Figure], options: &HistogramOptions) -> Self {
         Histogram {
             format: format.to_string(),
             sections: None,
@@ -324,10 +337,11 @@ impl Histogram {
             retained: None,
             matching: None,
             heaps: None,
-            rows: Rows::new(options.group_by, Vec::new()),
+            rows: Keyed::rows(options.group_by, Vec::new()),
+            figures,
             group_by: options.group_by,
             rows_hidden: 0,
-            limit_checks: Vec::new(),
+            over_limits: Vec::new(),
             fuller_dump: None,
         }
     }
@@ -336,23 +350,25 @@ impl Histogram {
     fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
         let shown = options.limits.shown(rows.len());
         sort_rows(&mut rows, options, shown);
-        let limit_checks = options.size_limits.iter().map(|limit| limit.check(&rows)).collect();
+        let over_limits = options.size_limits.iter().filter_map(|limit| limit.check(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
-        Histogram { rows: Rows::new(self.group_by, rows), rows_hidden, limit_checks, ..self }
+        Histogram { rows: Keyed::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
     }
 }
 
 impl SizeLimit {
-    fn check(&self, rows: &[HistogramRow]) -> LimitCheck {
-        let mut own = rows.iter().filter(|row| self.types.matches(row.name())).peekable();
-        let bytes_of = |row: &HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
-        let is_retained = own.peek().is_some_and(|row| row.retained_bytes.is_some());
-        let bytes = own.peek().is_some().then(|| own.map(bytes_of).fold(0, u64::saturating_add));
-        let unmatched = bytes.is_none().then(|| {
-            let hint = hint(self.types.meant(rows.iter().map(HistogramRow::name)));
-            format!("no type in the dump matches --fail-over {}{hint}", self.text)
-        });
-        LimitCheck { pattern: self.types.text().to_string(), unmatched, limit_bytes: self.bytes, bytes, is_retained }
+    fn check(&self, rows: &[HistogramRow]) -> Option<OverLimit> {
+        let own: Vec<&HistogramRow> = rows.iter().filter(|row| self.types.matches(row.name())).collect();
+        let Some(first) = own.first() else {
+            let names = rows.iter().map(HistogramRow::name);
+            return Some(OverLimit::of_nothing("type in the dump", &self.text, &self.types, names));
+        };
+        let takes = if first.retained_bytes.is_some() { "retains" } else { "takes" };
+        let bytes_of = |row: &&HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
+        let bytes = own.iter().map(bytes_of).fold(0, u64::saturating_add);
+        let (pattern, limit) = (self.types.text(), format_bytes(self.bytes));
+        let text = format!("{pattern} {takes} {} ({bytes} bytes), over the limit of {limit}", format_bytes(bytes));
+        (bytes > self.bytes).then_some(OverLimit { text, is_over: true })
     }
 }

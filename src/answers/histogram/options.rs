@@ -1,4 +1,4 @@
-//! How a histogram is made: groups, retained bytes, order, limits.
+//! Options of a histogram: groups, retained bytes, order, limits.
 
 use serde::Serialize;
 
@@ -6,9 +6,8 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
-use crate::units::format_bytes;
 
-/// How retained bytes of a row are computed.
+/// Ways to compute retained bytes of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetainedBy {
@@ -20,7 +19,7 @@ pub enum RetainedBy {
 }
 
 impl RetainedBy {
-    /// What the figures are, for people.
+    /// The meaning of the figures, for people.
     pub fn statement(self) -> &'static str {
         match self {
             RetainedBy::Minimum => "retained: at least so much would be freed with all objects of a row",
@@ -32,72 +31,43 @@ impl RetainedBy {
     pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
 }
 
-/// What a type's objects may take at most.
+/// Largest size that a type's objects may take.
 #[derive(Debug, Clone)]
 pub struct SizeLimit {
     /// As it was written.
     pub text: String,
-    /// Which types.
+    /// Types that are limited.
     pub types: TypePattern,
     /// Shallow bytes of all their objects.
     pub bytes: u64,
 }
 
-/// What a limit came to.
-#[derive(Debug, Clone)]
-pub struct LimitCheck {
-    /// The pattern, as it was written.
-    pub pattern: String,
-    /// That no type matches, where that is so.
-    pub(super) unmatched: Option<String>,
-    /// What may be taken.
-    pub limit_bytes: u64,
-    /// What is taken; `None` when no type matches.
-    pub bytes: Option<u64>,
-    /// The bytes are retained ones; else shallow ones.
-    pub is_retained: bool,
-}
-
-impl LimitCheck {
-    /// What is taken, and the limit, in words.
-    pub fn statement(&self) -> String {
-        let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
-        let takes = if self.is_retained { "retains" } else { "takes" };
-        format!("{} {takes} {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
-    }
-
-    /// Returns true if more is taken than may be.
-    pub fn is_over(&self) -> bool {
-        self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)
-    }
-}
-
-/// How a histogram is made.
+/// Options of a histogram.
 #[derive(Debug, Clone, Default)]
 pub struct HistogramOptions {
-    /// Which objects.
+    /// Objects that are asked for.
     pub scope: ScopeOptions,
-    /// Which heaps, of allocation totals.
+    /// Heaps, of allocation totals.
     pub heaps: HeapChoice,
-    /// What objects are grouped by.
+    /// Groups of objects, by type, package, owner and more.
     pub group_by: GroupBy,
     /// Types of one name that the dump tells apart are rows of their own.
     pub types_apart: bool,
     /// Retained bytes too. Default: none.
     pub retained: Option<RetainedBy>,
-    /// Whose types are whose, where rows are of owners.
+    /// Types of libraries and of the program, where rows are of owners.
     pub own_types: OwnTypes,
     /// The order of the rows: one of [`orders`](Self::orders), figures largest first; ties by name. What is charged to an owner
     /// counts with what is its own. Default: bytes.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// Limits that are checked for all rows, shown or not.
     pub size_limits: Vec<SizeLimit>,
 }
 
 impl HistogramOptions {
-    /// What the rows can be ordered by. `with_graph`: of objects whose references are known.
+    /// Figures that rows can be ordered by. `with_graph`: of objects whose references are known.
     pub fn orders(&self, with_graph: bool, of_allocations: bool) -> Vec<Figure> {
         let (by_name, retained) = (self.group_by.figure(), self.retained.map(|_| RETAINED));
         let mut orders = match of_allocations {
@@ -119,12 +89,8 @@ impl HistogramOptions {
             Some(RetainedBy::Exact) => line.word("--retained=exact"),
             None => &mut line,
         };
-        for pattern in &self.own_types.libraries {
-            line.option("--library", Some(pattern.text()));
-        }
-        for pattern in &self.own_types.mine {
-            line.option("--mine", Some(pattern.text()));
-        }
+        line.each("--library", self.own_types.libraries.iter().map(TypePattern::text));
+        line.each("--mine", self.own_types.mine.iter().map(TypePattern::text));
         line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
@@ -133,7 +99,7 @@ impl HistogramOptions {
     }
 }
 
-/// Which types are not the program's own, besides those of the runtime's libraries.
+/// Types of libraries, besides those of the runtime, and types of the program.
 #[derive(Debug, Clone, Default)]
 pub struct OwnTypes {
     /// Types of libraries too.

@@ -1,12 +1,12 @@
-//! Whose the bytes are: what libraries allocate, charged to the program's own type that keeps it alive. A class object and
+//! Rows by owner: objects of libraries are charged to the program's own type that keeps them alive. A class object and
 //! what static variables refer to belong to the class.
 
 use std::collections::HashMap;
 
 use super::options::OwnTypes;
-use super::rows::{HistogramRow, RowAmount};
 use crate::analysis::histogram::package_of;
-use crate::answers::figure::CHARGED;
+use crate::answers::figure::{CHARGED, CHARGED_OBJECTS, Figure, OBJECTS, SHALLOW};
+use crate::answers::histogram_row::{HistogramRow, RowAmounts};
 use crate::answers::libraries::LibraryNames;
 use crate::answers::{AnswerError, GroupBy, Scope};
 use crate::dump::OpenDump;
@@ -35,11 +35,14 @@ const FROZEN: &str = "(frozen heap)";
 /// Stands for objects of libraries until it is known whose they are.
 const LIBRARY: u32 = u32::MAX;
 
+/// Figures of the rows: objects of the program, and those of libraries that are charged to it.
+pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED];
+
 /// A row for each type of the program (or its package) with its own objects and those of libraries that it is the
 /// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object.
 ///
 /// # Errors
-/// When the dominator tree takes more memory than it may.
+/// If the dominator tree takes more memory than it may.
 pub(super) fn rows_of_owners(
     dump: &OpenDump,
     graph: &HeapGraph,
@@ -88,11 +91,10 @@ pub(super) fn rows_of_owners(
         sum[first + 1] = sum[first + 1].saturating_add(bytes);
     }
     let rows = names.into_iter().zip(sums).enumerate().filter(|(_, (_, sum))| sum[0] + sum[2] > 0);
-    let row =
-        |(group, (name, [objects, shallow_bytes, charged_objects, charged_bytes])): (usize, (String, [u64; 4]))| {
-            let amount = RowAmount::Owned { objects, shallow_bytes, charged_objects, charged_bytes };
-            HistogramRow { group: group as u32, ..HistogramRow::new(name, by, amount) }
-        };
+    let row = |(group, (name, sum)): (usize, (String, [u64; 4]))| HistogramRow {
+        group: group as u32,
+        ..HistogramRow::new(name, by, RowAmounts::new(&FIGURES_OF_OWNERS, sum.map(Some)))
+    };
     Ok(rows.map(row).collect())
 }
 

@@ -1,4 +1,4 @@
-//! What roots that were left out or given on request change in totals.
+//! Changes in totals by roots that were left out or given on request.
 
 use crate::analysis::histogram::Tally;
 use crate::analysis::reachability::compute_reachable_from;
@@ -7,38 +7,38 @@ use crate::graph::{HeapGraph, Root};
 
 /// Objects and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct ReachedAmount {
     /// Objects.
     pub objects: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
 }
 
-impl Amount {
+impl ReachedAmount {
     fn reachable(tally: &Tally) -> Self {
-        Amount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
+        ReachedAmount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
     }
 
-    fn without(self, part: Amount) -> Self {
-        Amount {
+    fn without(self, part: ReachedAmount) -> Self {
+        ReachedAmount {
             objects: self.objects.saturating_sub(part.objects),
             shallow_bytes: self.shallow_bytes.saturating_sub(part.shallow_bytes),
         }
     }
 }
 
-/// How the objects of an answer are reached.
+/// Objects of an answer by the roots that reach them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReachedBy {
     /// From roots of the dump that were not left out.
-    pub roots: Amount,
+    pub roots: ReachedAmount,
     /// From roots given on request alone.
-    pub given_roots: Amount,
+    pub given_roots: ReachedAmount,
     /// From roots left out on request alone: nothing that the answer counts reaches them.
-    pub excluded_roots: Amount,
+    pub excluded_roots: ReachedAmount,
     /// From no root that the dump has.
-    pub no_root: Amount,
+    pub no_root: ReachedAmount,
 }
 
 impl ReachedBy {
@@ -48,9 +48,9 @@ impl ReachedBy {
         let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
             let mut sum = Tally::default();
             groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
-            Amount::reachable(&sum)
+            ReachedAmount::reachable(&sum)
         };
-        let now = Amount::reachable(totals);
+        let now = ReachedAmount::reachable(totals);
         let from_roots = match graph.roots().iter().any(Root::is_requested) {
             true => reached(&|root| root.is_strong() && !root.is_requested()),
             false => now,
@@ -59,7 +59,7 @@ impl ReachedBy {
             true => reached(&Root::is_strong_in_dump),
             false => from_roots,
         };
-        let all = Amount { objects: totals.objects, shallow_bytes: totals.shallow_bytes };
+        let all = ReachedAmount { objects: totals.objects, shallow_bytes: totals.shallow_bytes };
         ReachedBy {
             roots: from_roots,
             given_roots: now.without(from_roots),

@@ -1,21 +1,19 @@
-//! The rows and totals of a histogram.
-
-use std::borrow::Cow;
+//! The totals of a histogram, and all of it in sentences: what stands above its table, results of its limits.
 
 use serde::Serialize;
 
-use super::options::{LimitCheck, RetainedBy};
-use super::requested_roots::{Amount, ReachedBy};
+use super::options::RetainedBy;
+use super::owners::owner_note;
+use super::requested_roots::ReachedBy;
 use crate::analysis::histogram::Estimate;
-use crate::answers::figure::{
-    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
-    RETAINED, SHALLOW, TOTAL,
-};
+use crate::answers::figure::RETAINED;
 use crate::answers::heaps::{FullerDump, HeapRow};
-use crate::answers::loader_row::{LoaderRow, loader_or_null, name_with_loader};
+use crate::answers::histogram_row::{HistogramRow, Keyed};
+use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
-use crate::answers::rows::{LocationRow, RowName, is_false};
+use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
+use crate::units::count_of;
 
 /// The objects that fulfil an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,13 +22,13 @@ pub struct MatchingRow {
     /// The expression.
     #[serde(rename = "where")]
     pub filter: String,
-    /// How many they are.
+    /// Number of them.
     pub matching_objects: u64,
     /// Their shallow bytes.
     pub matching_bytes: u64,
 }
 
-/// How much is in the heap.
+/// Contents of the heap by type or group.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Histogram {
@@ -40,8 +38,8 @@ pub struct Histogram {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
     /// All rows together, those that are not shown too.
-    pub totals: Totals,
-    /// What was wrong with the dump.
+    pub totals: HistogramTotals,
+    /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected. Not if some lost
     /// their roots on request.
@@ -56,13 +54,13 @@ pub struct Histogram {
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
-    /// What the rows are groups of, unless they are types.
+    /// Name of the grouping, unless rows are types.
     #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
     pub(super) by: Option<&'static str>,
-    /// How retained bytes were computed, if they were.
+    /// The way retained bytes were computed, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained: Option<RetainedBy>,
-    /// What fulfils an expression, where only that is in the rows; the totals are of all.
+    /// Objects that fulfil an expression, where only these are in the rows; the totals are of all.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub matching: Option<MatchingRow>,
     /// The heaps that were added up, of allocation totals.
@@ -70,22 +68,25 @@ pub struct Histogram {
     pub heaps: Option<Vec<HeapRow>>,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
-    pub rows: Rows,
-    /// What the rows are.
+    pub rows: Keyed<Vec<HistogramRow>>,
+    /// Figures of the rows, in the order of columns.
+    #[serde(skip)]
+    pub(super) figures: &'static [Figure],
+    /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub rows_hidden: usize,
-    /// What the size limits came to.
+    /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub limit_checks: Vec<LimitCheck>,
+    pub over_limits: Vec<OverLimit>,
     /// A memory dump with more heaps than the one that was chosen by default.
     #[serde(skip)]
     pub fuller_dump: Option<FullerDump>,
 }
 
-/// How many times as many objects and bytes the heap has as its sample.
+/// Factors from a sample to its heap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Objects.
@@ -97,7 +98,7 @@ pub struct Sample {
 /// All rows together.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Totals {
+pub enum HistogramTotals {
     /// Of objects, counted with the graph.
     Objects(ObjectTotals),
     /// Of objects, counted without the graph.
@@ -134,52 +135,24 @@ pub struct ObjectTotals {
     /// References from keys to values of dependent handles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependent_references: Option<u64>,
-    /// What a sample stands for.
+    /// Estimates of the heap that a sample was taken of.
     #[serde(flatten)]
     pub estimate: Option<EstimateRow>,
     /// Objects that only roots given on request reach, if there are any.
-    #[serde(flatten)]
-    pub given_roots: Option<RequestedRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_roots_objects: Option<u64>,
+    /// Their shallow bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_roots_bytes: Option<u64>,
     /// Objects that only roots left out on request would reach, if there are any.
-    #[serde(flatten)]
-    pub excluded_roots: Option<RequestedRow>,
-    /// How the objects are reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excluded_roots_objects: Option<u64>,
+    /// Their shallow bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excluded_roots_bytes: Option<u64>,
+    /// Objects by the roots that reach them.
     #[serde(skip)]
     pub reached_by: ReachedBy,
-}
-
-/// What roots that were given or left out on request change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum RequestedRow {
-    /// Given.
-    Given {
-        /// Objects.
-        given_roots_objects: u64,
-        /// Their shallow bytes.
-        given_roots_bytes: u64,
-    },
-    /// Left out.
-    Excluded {
-        /// Objects.
-        excluded_roots_objects: u64,
-        /// Their shallow bytes.
-        excluded_roots_bytes: u64,
-    },
-}
-
-impl RequestedRow {
-    pub(super) fn new(amount: Amount, row: fn(Amount) -> Self) -> Option<Self> {
-        (amount.objects > 0).then(|| row(amount))
-    }
-
-    pub(super) fn given(Amount { objects, shallow_bytes }: Amount) -> Self {
-        RequestedRow::Given { given_roots_objects: objects, given_roots_bytes: shallow_bytes }
-    }
-
-    pub(super) fn excluded(Amount { objects, shallow_bytes }: Amount) -> Self {
-        RequestedRow::Excluded { excluded_roots_objects: objects, excluded_roots_bytes: shallow_bytes }
-    }
 }
 
 /// Totals of a dump that was only counted.
@@ -208,100 +181,6 @@ pub struct AllocationTotals {
     pub other_bytes: u64,
 }
 
-/// The rows, under the key that tells what they are.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rows {
-    /// A row for each type.
-    Types(Vec<HistogramRow>),
-    /// A row for each group of another kind.
-    Groups(Vec<HistogramRow>),
-}
-
-impl Rows {
-    pub(super) fn new(group_by: GroupBy, rows: Vec<HistogramRow>) -> Self {
-        if group_by == GroupBy::Type { Rows::Types(rows) } else { Rows::Groups(rows) }
-    }
-
-    /// The rows, whatever they are of.
-    pub fn as_slice(&self) -> &[HistogramRow] {
-        let (Rows::Types(rows) | Rows::Groups(rows)) = self;
-        rows
-    }
-}
-
-/// A row.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct HistogramRow {
-    /// How much there is.
-    #[serde(flatten)]
-    pub amount: RowAmount,
-    /// Bytes that would be freed with the row's objects, where that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retained_bytes: Option<u64>,
-    /// The module a type is from, where types of one name are apart and modules are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    /// Where the type's constructor stands, where another row has the same name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub location: Option<LocationRow>,
-    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
-    pub loader: Option<LoaderRow>,
-    /// What the row is of.
-    #[serde(flatten)]
-    pub name: RowName,
-    /// The group's number while the answer is computed.
-    #[serde(skip)]
-    pub(super) group: u32,
-}
-
-/// How much there is in a row.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(untagged)]
-pub enum RowAmount {
-    /// Objects, counted with the graph.
-    Objects {
-        /// Objects.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-        /// Objects that strong roots reach.
-        reachable_objects: u64,
-        /// Their shallow bytes.
-        reachable_bytes: u64,
-        /// What the row stands for in a sample.
-        #[serde(flatten)]
-        estimate: Option<EstimateRow>,
-    },
-    /// Objects of the program, and those of libraries that are charged to it.
-    Owned {
-        /// The program's own.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-        /// Objects of libraries.
-        charged_objects: u64,
-        /// Their shallow bytes.
-        charged_bytes: u64,
-    },
-    /// Objects, counted without the graph.
-    Counted {
-        /// Objects.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-    },
-    /// Allocations.
-    Allocations {
-        /// Bytes.
-        total_bytes: u64,
-        /// Allocations, where they are counted.
-        allocations: Option<u64>,
-    },
-}
-
 /// Figures of the heap that a sample was taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EstimateRow {
@@ -318,70 +197,105 @@ impl From<Estimate> for EstimateRow {
     }
 }
 
-impl HistogramRow {
-    pub(super) fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
-        let name = RowName::new(name, group_by);
-        HistogramRow { amount, retained_bytes: None, module: None, location: None, loader: None, name, group: 0 }
-    }
-
-    /// The name of the type or group.
-    pub fn name(&self) -> &str {
-        self.name.text()
-    }
-
-    /// The number of its group among all that the dump has.
-    pub fn group(&self) -> u32 {
-        self.group
-    }
-
-    /// The name; where the loader tells it from another row and no column of its own says it, with that.
-    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
-        name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))
-    }
-
-    /// Shallow bytes of objects, or bytes of allocations; what is charged to a row is not among them.
-    pub fn bytes(&self) -> u64 {
-        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
-    }
-
-    /// Objects or allocations, where they are counted.
-    pub fn count(&self) -> Option<u64> {
-        self.figure(OBJECTS).or_else(|| self.figure(ALLOCATIONS))
-    }
-
-    /// A figure of the row, where it has that.
-    pub fn figure(&self, figure: Figure) -> Option<u64> {
-        use RowAmount::{Allocations, Counted, Objects, Owned};
-        match (figure, self.amount) {
-            (RETAINED, _) => self.retained_bytes,
-            (SHALLOW, Objects { shallow_bytes, .. } | Counted { shallow_bytes, .. } | Owned { shallow_bytes, .. }) => {
-                Some(shallow_bytes)
-            }
-            (OBJECTS, Objects { objects, .. } | Counted { objects, .. } | Owned { objects, .. }) => Some(objects),
-            (REACHABLE_OBJECTS, Objects { reachable_objects, .. }) => Some(reachable_objects),
-            (REACHABLE, Objects { reachable_bytes, .. }) => Some(reachable_bytes),
-            (ESTIMATED_OBJECTS, Objects { estimate, .. }) => Some(estimate?.estimated_objects),
-            (ESTIMATED, Objects { estimate, .. }) => Some(estimate?.estimated_bytes),
-            (CHARGED_OBJECTS, Owned { charged_objects, .. }) => Some(charged_objects),
-            (CHARGED, Owned { charged_bytes, .. }) => Some(charged_bytes),
-            (TOTAL, Allocations { total_bytes, .. }) => Some(total_bytes),
-            (ALLOCATIONS, Allocations { allocations, .. }) => allocations,
-            _ => None,
-        }
-    }
-
-    /// What an order compares: what is charged to an owner counts with what is its own.
-    pub(super) fn figure_of_order(&self, order: Option<Figure>) -> Option<u64> {
-        let charged = |figure: Figure| self.figure(figure).unwrap_or(0);
-        match order {
-            None | Some(SHALLOW | TOTAL) => Some(self.bytes().saturating_add(charged(CHARGED))),
-            Some(OBJECTS) => self.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
-            Some(figure) => self.figure(figure),
-        }
-    }
-}
-
 /// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
 fn is_some<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bool(sample.is_some())
+}
+
+/// A size that is to be seen first, if there is one, and what there is to say of it.
+pub type Sentence = (String, String);
+
+fn plain(text: impl Into<String>) -> Sentence {
+    (String::new(), text.into())
+}
+
+impl Histogram {
+    /// The figures of its rows, in the order of columns.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.figures.iter().copied().chain(self.retained.map(|_| RETAINED)).collect()
+    }
+
+    /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
+    pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
+        match &self.totals {
+            HistogramTotals::Objects(totals) => self.of_objects(totals, bytes),
+            HistogramTotals::Counted(totals) => {
+                let types = count_of(totals.types as u64, self.group_by.titles().1);
+                let rest = format!(" in {} of {types}", count_of(totals.objects, "objects"));
+                vec![(bytes(totals.shallow_bytes), rest)]
+            }
+            HistogramTotals::Allocations(totals) => {
+                let heaps = self.heaps.iter().flatten().map(|heap| {
+                    let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
+                    (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
+                });
+                let other = (totals.other_bytes > 0)
+                    .then(|| format!("{} of types too small to be dumped, or of none", bytes(totals.other_bytes)));
+                heaps.chain(other.map(plain)).collect()
+            }
+        }
+    }
+
+    fn of_objects(&self, totals: &ObjectTotals, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
+        let ReachedBy { roots, given_roots, excluded_roots, no_root, .. } = totals.reached_by;
+        let share = match totals.shallow_bytes {
+            0 => 0.0,
+            whole => roots.shallow_bytes as f64 * 100.0 / whole as f64,
+        };
+        let mut lines = vec![
+            (
+                bytes(totals.shallow_bytes),
+                format!(
+                    " in {} of {}",
+                    count_of(totals.objects, "objects"),
+                    count_of(totals.types as u64, self.group_by.titles().1),
+                ),
+            ),
+            plain(format!(
+                "{} in {} reachable from roots{}, {share:.1} %{}",
+                bytes(roots.shallow_bytes),
+                count_of(roots.objects, "objects"),
+                if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
+                if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
+            )),
+        ];
+        lines.extend(self.matching.as_ref().map(|matching| {
+            let objects = count_of(matching.matching_objects, "objects");
+            (bytes(matching.matching_bytes), format!(" in {objects} where {}", matching.filter))
+        }));
+        let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
+        match no_root.objects {
+            count if count == 0 || !self.unrooted_are_alive => {}
+            1 => lines.push(plain(format!("{alive} has no root but is alive: it is on the frozen heap"))),
+            _ => lines.push(plain(format!("{alive} have no root but are alive: they are on the frozen heap"))),
+        }
+        if excluded_roots.objects > 0 {
+            let whose = if excluded_roots.objects == 1 { "its" } else { "their" };
+            lines.push(plain(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
+        }
+        if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
+            lines.push(plain(format!(
+                "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
+                bytes(estimate.estimated_bytes),
+                count_of(estimate.estimated_objects, "objects"),
+                sample.objects,
+                sample.bytes,
+            )));
+        }
+        lines.extend(self.retained.map(|retained| plain(retained.statement())));
+        lines
+    }
+
+    /// Advice where most bytes are nobody's, of the rows that are shown.
+    pub fn owner_note(&self) -> Option<String> {
+        let HistogramTotals::Objects(totals) = &self.totals else { return None };
+        let is_asked = self.group_by.is_owner();
+        is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
+    }
+
+    /// Results of the limits of types; one of nothing is an error or a note. `file` is the dump's name where there are several.
+    pub fn limit_sentences(&self, file: &str, is_strict: bool) -> impl Iterator<Item = String> {
+        let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
+        self.over_limits.iter().map(move |limit| format!("{file}{}", limit.sentence(is_strict)))
+    }
 }

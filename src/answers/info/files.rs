@@ -1,4 +1,4 @@
-//! What several files are, a row each.
+//! Facts about several files, a row each.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::answers::words::shared_folder_of;
 use crate::answers::{Figure, Limits};
 use crate::sort;
 
-/// What several files are. The serde form is the JSON of `info` with several files.
+/// Facts about several files. Serialises as the JSON of `info` with several files.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct InfoOfFiles {
@@ -19,19 +19,19 @@ pub struct InfoOfFiles {
     pub rows_hidden: usize,
 }
 
-/// What one of several files is.
+/// Facts about one of several files.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct InfoOfFile {
     /// Its name.
     pub file: String,
-    /// What it is.
+    /// The facts.
     #[serde(flatten)]
     pub info: Info,
 }
 
 impl InfoOfFile {
-    /// How often anything was wrong; notes do not count.
+    /// Number of problems; notes do not count.
     pub fn problem_count(&self) -> u64 {
         self.info
             .problems()
@@ -55,7 +55,7 @@ impl InfoOfFile {
 }
 
 impl InfoOfFiles {
-    /// What the rows can be ordered by: names and formats from A on, figures largest first.
+    /// Figures that rows can be ordered by: names and formats from A on, figures largest first.
     pub const ORDERS: [Figure; 7] = [FILE, FORMAT, SECTIONS, OBJECTS, SHALLOW, TOTAL, PROBLEMS];
 
     /// The folder that all files are in, as they were named, with the slash behind it; else empty.
@@ -72,12 +72,7 @@ impl InfoOfFiles {
             Some(FORMAT) => sort::by(&mut files, &|a, b| a.info.format().format.cmp(&b.info.format().format)),
             Some(figure) => sort::by_key(&mut files, |row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
-        if limits.reverse {
-            files.reverse();
-        }
-        let shown = limits.shown(files.len());
-        let rows_hidden = files.len() - shown;
-        files.truncate(shown);
+        let rows_hidden = limits.cut(&mut files);
         InfoOfFiles { files, rows_hidden }
     }
 }

@@ -1,8 +1,7 @@
-//! What a file is: format, version, producer, sections, records, snapshots, problems.
+//! Facts about a file: format, version, producer, sections, records, snapshots, problems.
 
-mod fields;
+mod facts;
 mod files;
-mod lines;
 mod properties;
 
 use std::collections::BTreeMap;
@@ -27,7 +26,7 @@ use crate::input::{FormatInfo, Loss, SnapshotInfo};
 use crate::parallel;
 use crate::units::count_of;
 
-/// What is asked.
+/// Options of `info`.
 #[derive(Debug, Clone, Default)]
 pub struct InfoOptions {
     /// With system properties, environment and arguments. Default: without.
@@ -45,7 +44,7 @@ impl InfoOptions {
     }
 }
 
-/// What a file is.
+/// Facts about a file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -56,7 +55,7 @@ pub enum Info {
     Allocations(Box<AllocationInfo>),
 }
 
-/// What every file says of itself.
+/// Facts that every file states.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct FormatRow {
@@ -77,9 +76,9 @@ pub struct FormatRow {
 
 /// Records by kind, in the order of the format.
 #[derive(Debug, Clone, Default)]
-pub struct Records(pub Vec<(String, u64)>);
+pub struct RecordCounts(pub Vec<(String, u64)>);
 
-impl Serialize for Records {
+impl Serialize for RecordCounts {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(kind, count)| (kind, count)))
     }
@@ -89,28 +88,28 @@ impl Serialize for Records {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ObjectInfo {
-    /// What the file says of itself.
+    /// Facts that the file states.
     #[serde(flatten)]
     pub format: FormatRow,
     /// The sections.
     pub sections: Vec<SectionRow>,
     /// Records by kind.
-    pub records: Records,
+    pub records: RecordCounts,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
-    /// Why the dump was written, where it says so.
+    /// Reason for the dump, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How sizes were derived, where the format does not state them.
+    /// The way sizes were derived, where the format does not state them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<String>,
-    /// What is lost of a cut or damaged dump.
+    /// Lost parts of a cut or damaged dump.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossRow>,
-    /// What the process was told, where that was asked for.
+    /// Settings of the process, where these were asked for.
     #[serde(flatten)]
     pub settings: Option<ProcessSettings>,
-    /// What was wrong with the file.
+    /// Problems of the file.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -129,7 +128,7 @@ pub struct ObjectInfo {
     pub roots_by_kind: BTreeMap<String, u64>,
 }
 
-/// What is lost of a cut or damaged dump.
+/// Lost parts of a cut or damaged dump.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LossRow {
@@ -137,9 +136,9 @@ pub struct LossRow {
     pub read_bytes: u64,
     /// Bytes that are missing or cannot be read, as far as the dump says.
     pub lost_bytes: u64,
-    /// How many of all were read, 0 to 100, where the dump says how many are lost.
+    /// Percentage of bytes that were read, where the dump says how many are lost.
     pub percent_read: Option<f64>,
-    /// What was in the others.
+    /// Contents of the lost parts.
     pub lost: Vec<String>,
 }
 
@@ -158,13 +157,13 @@ pub struct SectionRow {
     pub number: usize,
     /// As in the dump.
     pub name: String,
-    /// When it was begun, in milliseconds since the device was booted.
+    /// Start, in milliseconds since the device was booted.
     #[serde(rename = "started")]
     pub started_ms: Option<u64>,
-    /// When it was finished, in the same unit.
+    /// End, in the same unit.
     #[serde(rename = "ended")]
     pub ended_ms: Option<u64>,
-    /// How long that took.
+    /// Time from start to end.
     pub duration_ms: Option<u64>,
     /// The dump says where the section ends.
     pub complete: bool,
@@ -195,7 +194,7 @@ pub struct SectionRow {
     pub dangling_roots: u64,
 }
 
-/// How many times as many objects and bytes the heap has as its sample.
+/// Factors from a sample to its heap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SampleRow {
     /// Objects.
@@ -210,7 +209,7 @@ pub struct SampleRow {
 pub struct SnapshotRow {
     /// From 1.
     pub number: usize,
-    /// When it was taken, as `2026-11-20T06:04:12.898Z`.
+    /// Time at which it was taken, as `2026-11-20T06:04:12.898Z`.
     pub taken_at: Option<String>,
     /// It is there from its start to its end.
     pub complete: bool,
@@ -225,7 +224,7 @@ pub struct SnapshotRow {
 }
 
 impl SectionRow {
-    /// When it was taken, in words that follow others; nothing where the dump does not say.
+    /// Time at which it was taken, in words that follow others; nothing where the dump does not say.
     pub fn times(&self) -> String {
         match (self.started_ms, self.duration_ms) {
             (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
@@ -254,7 +253,7 @@ impl SnapshotRow {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct AllocationInfo {
-    /// What the file says of itself.
+    /// Facts that the file states.
     #[serde(flatten)]
     pub format: FormatRow,
     /// The processes.
@@ -264,8 +263,8 @@ pub struct AllocationInfo {
     /// The heaps.
     pub heaps: Vec<HeapRow>,
     /// Records by kind.
-    pub records: Records,
-    /// What was wrong with the file.
+    pub records: RecordCounts,
+    /// Problems of the file.
     pub problems: Vec<ProblemRow>,
 }
 
@@ -279,7 +278,7 @@ pub struct ProcessRow {
     pub name: Option<String>,
     /// Its number.
     pub pid: i64,
-    /// Which of several processes of this number, from 1.
+    /// Number among several processes of this pid, from 1.
     pub part: u32,
     /// Labels of the process, as tabs have them.
     pub labels: Option<String>,
@@ -295,14 +294,14 @@ pub struct MemoryDumpRow {
     pub dump: usize,
     /// Its id in the trace.
     pub id: String,
-    /// When it was begun, in microseconds of the trace's clock.
+    /// Start, in microseconds of the trace's clock.
     pub started_us: i64,
-    /// How detailed it is, in the trace's words.
+    /// Level of detail, in the trace's words.
     pub detail: String,
 }
 
 impl Info {
-    /// What the file says of itself.
+    /// Facts that the file states.
     pub fn format(&self) -> &FormatRow {
         match self {
             Info::Objects(info) => &info.format,
@@ -318,7 +317,7 @@ impl Info {
         }
     }
 
-    /// What was wrong with the file.
+    /// Problems of the file.
     pub fn problems(&self) -> &[ProblemRow] {
         match self {
             Info::Objects(info) => &info.problems,
@@ -343,10 +342,10 @@ impl Info {
     }
 }
 
-/// What a file is. O(objects + references) for what is reachable.
+/// Facts about a file. O(objects + references) for what is reachable.
 ///
 /// # Errors
-/// When properties are asked for and the dump has no values.
+/// If properties are asked for and the dump has no values.
 pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
     let settings = options.properties.then(|| settings(dump, options.secrets)).transpose()?;
     Ok(match dump.content() {
@@ -366,8 +365,8 @@ fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow 
     }
 }
 
-fn records(info: &FormatInfo) -> Records {
-    Records(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
+fn records(info: &FormatInfo) -> RecordCounts {
+    RecordCounts(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
 }
 
 fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {

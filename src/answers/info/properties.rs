@@ -1,16 +1,16 @@
-//! What a process was told: system properties, environment, arguments. Read from the objects that hold them.
+//! Settings of a process: system properties, environment, arguments. Read from the objects that hold them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::answers::AnswerError;
-use crate::answers::values::{ShownValue, Values};
+use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
-/// What stands in place of a text that may be a secret.
+/// Stands in place of a text that may be a secret.
 const MASK: &str = "***";
 /// Words that say so in a name.
 const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
@@ -21,7 +21,7 @@ const COMMAND: &str = "sun.java.command";
 /// Variables with arguments of the virtual machine.
 const WITH_ARGUMENTS: [&str; 4] = [COMMAND, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
-/// What a process was told.
+/// Settings of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProcessSettings {
@@ -49,10 +49,10 @@ impl ProcessSettings {
 /// O(types + entries).
 ///
 /// # Errors
-/// When the dump holds no objects or no values.
+/// If the dump holds no objects or no values.
 pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let reader = MapReader { graph, values: Values::find(dump)? };
+    let reader = MapReader { graph, values: ValueReader::find(dump)? };
     let static_of = |class: &str, field: &str| reader.static_field(class, field);
     let properties = static_of("java.lang.System", "props").map(|map| reader.texts(map)).unwrap_or_default();
     let environment = static_of("java.lang.ProcessEnvironment", "theEnvironment");
@@ -105,7 +105,7 @@ fn masked_arguments(words: Vec<String>) -> Vec<String> {
 /// Reads maps and lists of texts.
 struct MapReader<'d> {
     graph: &'d HeapGraph,
-    values: Values<'d>,
+    values: ValueReader<'d>,
 }
 
 impl MapReader<'_> {

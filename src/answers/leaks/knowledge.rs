@@ -1,11 +1,12 @@
-//! What the values of a dump tell of a suspect: the field where memory piles up, how many elements a collection says it
+//! Evidence from the values of a dump: the field where memory piles up, how many elements a collection says it
 //! has, weak maps that hold themselves, thread-local values, what a thread was doing, loaders that should be gone.
 
 use super::suspects::Suspects;
 use super::view::SuspectView;
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::frames::FrameRow;
-use crate::answers::values::Values;
+use crate::answers::paths::joined;
+use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;
 use crate::units::count_of;
@@ -28,14 +29,14 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
     while node != suspect.largest() && fields.len() < MOST_STEPS {
         let above = suspects.above(node)?;
         let name = names.between(above, node)?;
-        fields.push(if name.starts_with(['.', '[', '{']) { name } else { format!(" {name}") });
+        fields.push(joined(&name));
         node = above;
     }
     fields.reverse();
     Some(fields.concat().trim_start().to_string()).filter(|fields| !fields.is_empty() && node == suspect.largest())
 }
 
-/// How many elements the collection around an array says it has: `java.util.ArrayList.size is 300`.
+/// Number of elements that the collection around an array says it has: `java.util.ArrayList.size is 300`.
 pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let values = suspects.values?;
     let collection = suspects.above(suspect.accumulation.node)?;
@@ -101,8 +102,8 @@ fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     })
 }
 
-/// What a thread was doing.
-fn thread(graph: &HeapGraph, values: Values<'_>, node: NodeId) -> Option<String> {
+/// The call that a thread was in.
+fn thread(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<String> {
     let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
     let frames = graph.frames_of(thread);
     let is_of_the_runtime = |frame: &&crate::graph::Frame| {
@@ -149,7 +150,7 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
 }
 
 /// A value that a thread keeps for itself.
-fn thread_local(graph: &HeapGraph, values: Values<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
+fn thread_local(graph: &HeapGraph, values: ValueReader<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
     let nodes: Vec<NodeId> = path.take(MOST_STEPS * 4).collect();
     let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
@@ -176,7 +177,7 @@ mod tests {
     fn loaders_and_thread_local_values_are_recognised() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
         let dump = crate::dump::open(path).unwrap();
-        let (graph, values) = (dump.graph().unwrap(), Values::of(&dump).unwrap());
+        let (graph, values) = (dump.graph().unwrap(), ValueReader::of(&dump).unwrap());
         let node = |id: u64| match graph.find(None, id) {
             Lookup::One(node) => node,
             other => panic!("{id:x}: {other:?}"),

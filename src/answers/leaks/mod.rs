@@ -1,4 +1,4 @@
-//! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
+//! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod growth;
 mod knowledge;
@@ -9,7 +9,6 @@ mod view;
 
 use std::cell::RefCell;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 pub use growth::SuspectGrowth;
@@ -18,7 +17,7 @@ pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 
 use growth::Growth;
-use suspects::Paths;
+use suspects::SuspectPaths;
 use view::held_types;
 
 use super::detached::{DetachedRow, detached_trees};
@@ -27,10 +26,8 @@ use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
 use super::rows::is_false;
 use super::two_dumps::check_runtimes;
-use super::values::Values;
-use super::{AnswerError, CommandLine, ScopeOptions};
-use crate::analysis::dominators::DomNode;
-use crate::analysis::root_paths::RootPaths;
+use super::values::ValueReader;
+use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
@@ -38,16 +35,16 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::sort;
 
-/// What is suspected.
+/// Options of a search for leaks.
 #[derive(Debug, Clone)]
 pub struct LeaksOptions {
-    /// What a suspect retains at least; a share is of what strong roots reach in the section. Default: 10 %.
+    /// Least retained size of a suspect; a share is of what strong roots reach in the section. Default: 10 %.
     pub threshold: Threshold,
     /// Types of libraries, besides those of the runtime: they give way to the types that own them.
     pub libraries: Vec<TypePattern>,
     /// The section; suspects of these types alone, groups and objects.
     pub scope: ScopeOptions,
-    /// How many suspects. Default: all.
+    /// Number of suspects at most. Default: all.
     pub rows: Option<usize>,
     /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
     pub exact_sizes: bool,
@@ -72,9 +69,7 @@ impl LeaksOptions {
         if self.threshold != LeaksOptions::default().threshold {
             line.option("--threshold", Some(&self.threshold.to_string()));
         }
-        for library in &self.libraries {
-            line.option("--library", Some(library.text()));
-        }
+        line.each("--library", self.libraries.iter().map(TypePattern::text));
         line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
         self.scope.add_to(&mut line);
         line
@@ -97,10 +92,10 @@ pub struct Leaks<'d> {
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
-    /// What is wrong with the dump.
+    /// Problems of the dump.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemRow>,
-    /// What is left out.
+    /// Suspects that are left out.
     #[serde(skip)]
     pub omitted: Omitted,
 }
@@ -113,9 +108,6 @@ pub struct Omitted {
     /// Of other types than were asked for.
     pub of_other_types: usize,
 }
-
-/// Paths of so many objects together are read from an index before the answer is printed.
-const FEW_STEPS: usize = 4096;
 
 /// Leak suspects of a dump, those that grew most since an older dump first. As [`leaks`], for both dumps.
 ///
@@ -137,7 +129,7 @@ pub fn leaks_since<'d>(
 /// suspects, or for the paths to all of many.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
     search(dump, options, None)
 }
@@ -152,8 +144,7 @@ fn search<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
-    let nodes = scope.range();
-    let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let libraries = library_types(graph, &dump.info().format, &options.libraries);
@@ -180,22 +171,22 @@ fn search<'d>(
         growth
     });
     let of_types = suspects.len();
-    let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
-    suspects.truncate(shown);
+    let limits = Limits { rows: options.rows, reverse: false };
+    let beyond_limit = limits.cut(&mut suspects);
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
-    detached.truncate(options.rows.unwrap_or(usize::MAX));
-    let answer = Leaks {
+    limits.cut(&mut detached);
+    Ok(Leaks {
         detached,
         reachable_bytes,
         threshold_bytes,
         roots_inferred: graph.roots_inferred(),
         problems: problems_of(dump.diagnostics()),
-        omitted: Omitted { beyond_limit: of_types - shown, of_other_types: found - of_types },
+        omitted: Omitted { beyond_limit, of_other_types: found - of_types },
         suspects: Suspects {
             graph,
             dump: dump.path(),
-            paths: Paths::find(dump, graph, &suspects),
+            paths: SuspectPaths::find(dump, graph, &suspects),
             suspects,
             libraries,
             reachable_bytes,
@@ -204,13 +195,11 @@ fn search<'d>(
             roots: RootsByNode::new(graph),
             dominators,
             names: ReferenceNames::of(dump),
-            values: Values::of(dump),
+            values: ValueReader::of(dump),
             holders: RefCell::default(),
             growth,
         },
-    };
-    answer.suspects.check_index(dump);
-    Ok(answer)
+    })
 }
 
 impl Suspects<'_> {
@@ -229,25 +218,11 @@ impl Suspects<'_> {
         let values = self.values.filter(|_| with_values);
         (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
     }
-
-    /// Reads what will be printed of an index, or checks all of it where that is much.
-    fn check_index(&self, dump: &OpenDump) {
-        let steps = match &self.paths {
-            _ if !dump.is_indexed() => return,
-            Paths::Each(paths) => paths.iter().flatten().flat_map(RootPaths::iter).map(|path| path.length).sum(),
-            Paths::All(_) => usize::MAX,
-        };
-        if steps > FEW_STEPS {
-            dump.verify_index();
-        } else {
-            self.iter().filter_map(|view| view.path.row().map(|path| path.nodes().count())).for_each(drop);
-        }
-    }
 }
 
 impl<'s> SuspectView<'s> {
     /// With `values` the paragraph has what objects say of themselves.
-    fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<Values<'_>>) -> Self {
+    fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
         let mut look_further = CommandLine::new("dominators");
@@ -274,10 +249,6 @@ impl<'s> SuspectView<'s> {
 
 impl Serialize for Suspects<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut suspects = serializer.serialize_seq(Some(self.len()))?;
-        for view in self.iter() {
-            suspects.serialize_element(&view)?;
-        }
-        suspects.end()
+        serializer.collect_seq(self.iter())
     }
 }

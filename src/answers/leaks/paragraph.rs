@@ -13,7 +13,7 @@ const TYPES_NAMED: usize = 3;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
-/// What, how much, how many, held by what, piling up where, what is inside. Names are as in the dump.
+/// Returns the paragraph: subject, sizes, holders, the place where memory piles up, contents. Names are as in the dump.
 pub(super) fn of(
     suspects: &Suspects<'_>,
     suspect: &LeakSuspect,
@@ -95,7 +95,7 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     format!("{whose} {}{through}", suspects.holders(&path))
 }
 
-/// So many steps, shortened in the middle.
+/// Text of the steps, shortened in the middle.
 fn steps(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
     if count <= STEPS_NAMED {
         return types(0..count).join(" -> ");

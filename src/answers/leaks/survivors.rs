@@ -1,9 +1,8 @@
-//! What was allocated between two snapshots of a process and lives in a third: the technique of three snapshots, which
+//! Objects that were allocated between two snapshots of a process and live in a third: the technique of three snapshots, which
 //! leaves out what comes and goes with every step of a program.
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::LeaksOptions;
@@ -14,13 +13,13 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
 use crate::answers::two_dumps::{changes_of, retained_of};
-use crate::answers::{AnswerError, PathRow};
+use crate::answers::{AnswerError, Limits, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::sort;
 use crate::units::{count_of, format_bytes};
 
-/// What is in the second and in the third of three snapshots, and not in the first.
+/// Objects in the second and in the third of three snapshots, and not in the first.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Survivors<'d> {
@@ -37,7 +36,7 @@ pub struct Survivors<'d> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SurvivorTotals {
-    /// How many there are.
+    /// Number of them.
     pub objects: u64,
     /// Their bytes in the second snapshot.
     pub shallow_bytes: u64,
@@ -52,7 +51,7 @@ pub struct SurvivorRow<'r> {
     /// The type, as the second snapshot has it.
     #[serde(rename = "type")]
     pub type_name: &'r str,
-    /// How many.
+    /// Number of objects.
     pub objects: u64,
     /// Their bytes in the second snapshot.
     pub shallow_bytes: u64,
@@ -67,7 +66,7 @@ pub struct SurvivorRow<'r> {
 /// Rows by type. Paths are made when a row is asked for.
 pub struct SurvivorRows<'d> {
     graph: &'d HeapGraph,
-    rows: Vec<Row<'d>>,
+    rows: Vec<SurvivorGroup<'d>>,
     /// By row the path to its example.
     paths: Vec<Option<RootPaths<'d>>>,
     roots: RootsByNode<'d>,
@@ -76,7 +75,7 @@ pub struct SurvivorRows<'d> {
     pub hidden: usize,
 }
 
-struct Row<'d> {
+struct SurvivorGroup<'d> {
     type_name: &'d str,
     objects: u64,
     shallow_bytes: u64,
@@ -88,7 +87,7 @@ struct Row<'d> {
 /// asks for, as many rows as asked for. O(objects + references) of `dump`, O(objects) of the others.
 ///
 /// # Errors
-/// When the snapshots are not of one process, or hold no objects; when it takes more work or memory than it may.
+/// If the snapshots are not of one process, or hold no objects; when it takes more work or memory than it may.
 pub fn survivors<'d>(
     since: &'d OpenDump,
     until: &'d OpenDump,
@@ -102,7 +101,7 @@ pub fn survivors<'d>(
     let mut pairs = object_changes::survivors(then, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();
-    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, SurvivorGroup<'_>> = BTreeMap::new();
     let mut all = NodeSet::new(graph.node_count());
     let mut totals = SurvivorTotals::default();
     for &(before, now) in &pairs {
@@ -110,7 +109,7 @@ pub fn survivors<'d>(
         all.insert(now);
         totals.objects += 1;
         totals.shallow_bytes = totals.shallow_bytes.saturating_add(bytes);
-        let row = rows.entry(type_name).or_insert(Row {
+        let row = rows.entry(type_name).or_insert(SurvivorGroup {
             type_name,
             objects: 0,
             shallow_bytes: 0,
@@ -126,23 +125,20 @@ pub fn survivors<'d>(
     }
     totals.retained_bytes = retained_of(dump, graph, &all)?;
     // Rows come by name; a stable sort keeps that among equals.
-    let mut rows: Vec<Row<'_>> = rows.into_values().collect();
+    let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
     sort::by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
-    let shown = options.rows.map_or(rows.len(), |limit| rows.len().min(limit));
-    let hidden = rows.len() - shown;
-    rows.truncate(shown);
+    let hidden = Limits { rows: options.rows, reverse: false }.cut(&mut rows);
     add_retained(&mut rows, then, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
     let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
     let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
-    dump.verify_index();
     Ok(Survivors { survivors: totals, types, roots_inferred: graph.roots_inferred() })
 }
 
-/// What the objects of each row retain together.
+/// Adds the bytes that the objects of each row retain together.
 fn add_retained(
-    rows: &mut [Row<'_>],
+    rows: &mut [SurvivorGroup<'_>],
     then: &HeapGraph,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],
@@ -168,7 +164,7 @@ fn add_retained(
 }
 
 impl Survivors<'_> {
-    /// How many there are, in a sentence.
+    /// The totals in a sentence.
     pub fn sentence(&self) -> String {
         let SurvivorTotals { objects, shallow_bytes, retained_bytes } = self.survivors;
         match objects {
@@ -184,7 +180,7 @@ impl Survivors<'_> {
 }
 
 impl SurvivorRows<'_> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -204,7 +200,7 @@ impl SurvivorRows<'_> {
             shallow_bytes: row.shallow_bytes,
             retained_bytes: row.retained_bytes,
             example: self.graph.display_id(row.example),
-            path: path.map(|path| PathRow::new(self.graph, &self.roots, path).named(self.names)),
+            path: path.map(|path| PathRow::new(self.graph, &self.roots, path, self.names)),
         }
     }
 
@@ -235,10 +231,6 @@ impl SurvivorRow<'_> {
 
 impl Serialize for SurvivorRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.len()))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
-        }
-        rows.end()
+        serializer.collect_seq(self.iter())
     }
 }

@@ -13,7 +13,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::suspects::{LeakSuspect, SuspectSubject};
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::values::Values;
+use crate::answers::values::ValueReader;
 use crate::answers::{ObjectRow, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeSet};
@@ -24,18 +24,18 @@ pub struct Suspects<'d> {
     pub(super) graph: &'d HeapGraph,
     pub(super) dump: Option<&'d Path>,
     pub(super) suspects: Vec<LeakSuspect>,
-    pub(super) paths: Paths<'d>,
+    pub(super) paths: SuspectPaths<'d>,
     pub(super) libraries: TypeSet,
     pub(super) reachable_bytes: u64,
-    /// What shares are of.
+    /// Words for the whole that shares are of.
     pub(super) reached_words: String,
     pub(super) exact_sizes: bool,
     pub(super) roots: RootsByNode<'d>,
     pub(super) dominators: &'d Dominators,
     /// Names of references, where the dump has them.
     pub(super) names: Option<ReferenceNames<'d>>,
-    /// What objects say of themselves, where the dump has it.
-    pub(super) values: Option<Values<'d>>,
+    /// Reader of values, where the dump has them.
+    pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
     /// By suspect, where an older dump was given.
@@ -43,20 +43,20 @@ pub struct Suspects<'d> {
 }
 
 /// Shortest paths to suspects.
-pub(super) enum Paths<'d> {
+pub(super) enum SuspectPaths<'d> {
     /// To each its own.
     Each(Vec<Option<RootPaths<'d>>>),
     /// To every object.
     All(&'d ShortestParents),
 }
 
-impl<'d> Paths<'d> {
+impl<'d> SuspectPaths<'d> {
     pub(super) fn find(dump: &'d OpenDump, graph: &'d HeapGraph, suspects: &[LeakSuspect]) -> Self {
         if suspects.len() <= FEW_SUSPECTS {
             let path = |suspect: &LeakSuspect| find_root_paths(graph, suspect.largest(), 1, false, |_| false);
-            return Paths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
+            return SuspectPaths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
         }
-        Paths::All(dump.shortest_parents())
+        SuspectPaths::All(dump.shortest_parents())
     }
 }
 
@@ -67,7 +67,7 @@ const HOLDERS_KEPT: usize = 4 << 10;
 const FEW_SUSPECTS: usize = 8;
 
 impl<'d> Suspects<'d> {
-    /// How many suspects are shown.
+    /// Number of suspects that are shown.
     pub fn len(&self) -> usize {
         self.suspects.len()
     }
@@ -77,7 +77,7 @@ impl<'d> Suspects<'d> {
         self.suspects.is_empty()
     }
 
-    /// What a suspect below `len` is and retains, without the evidence. O(log objects).
+    /// Subject and retained size of a suspect below `len`, without the evidence. O(log objects).
     pub fn row(&self, at: usize) -> SuspectRow<'_> {
         SuspectRow::new(self.graph, &self.suspects[at], self.reachable_bytes)
     }
@@ -91,7 +91,7 @@ impl<'d> Suspects<'d> {
     }
 
     /// An object, with what it says of itself where there are values.
-    pub(super) fn object(&self, node: NodeId, values: Option<Values<'_>>) -> ObjectRow {
+    pub(super) fn object(&self, node: NodeId, values: Option<ValueReader<'_>>) -> ObjectRow {
         values.map_or_else(|| ObjectRow::new(self.graph, node), |values| values.row(node))
     }
 
@@ -112,12 +112,11 @@ impl<'d> Suspects<'d> {
     }
 
     pub(super) fn path(&self, at: usize) -> Option<Cow<'_, RootPaths<'d>>> {
-        let together = |parents: &ShortestParents| {
-            parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
-        };
         match &self.paths {
-            Paths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
-            Paths::All(parents) => together(parents),
+            SuspectPaths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
+            SuspectPaths::All(parents) => {
+                parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
+            }
         }
     }
 

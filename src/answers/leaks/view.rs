@@ -15,7 +15,7 @@ use crate::graph::HeapGraph;
 /// Types inside a suspect that are listed.
 const TYPES_LISTED: usize = 20;
 
-/// What is suspected.
+/// Kinds of suspects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SubjectKind {
@@ -35,7 +35,7 @@ impl SubjectKind {
     }
 }
 
-/// What a suspect is and retains.
+/// Subject and retained size of a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SuspectRow<'s> {
@@ -78,12 +78,12 @@ impl<'s> SuspectRow<'s> {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct SuspectView<'s> {
-    /// What it is and retains.
+    /// Subject and retained size.
     #[serde(flatten)]
     pub row: SuspectRow<'s>,
     /// The nearest object above a suspect of a library's type whose type is the application's own.
     pub owner: Option<ObjectRow>,
-    /// Where the memory piles up; of a group, below its largest object.
+    /// Place where the memory piles up; of a group, below its largest object.
     pub accumulation_point: AccumulationRow<'s>,
     /// The application's own type that most members of a collection of library objects keep.
     pub keeping: Option<KeepingRow<'s>>,
@@ -104,7 +104,7 @@ pub struct SuspectView<'s> {
     pub look_further: CommandLine,
 }
 
-/// Where memory piles up.
+/// Place where memory piles up.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct AccumulationRow<'s> {
@@ -121,7 +121,7 @@ pub struct AccumulationRow<'s> {
     pub member_type: Option<&'s str>,
 }
 
-/// What members of a collection are there for.
+/// Type that members of a collection keep.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct KeepingRow<'s> {
@@ -161,7 +161,7 @@ impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
         let path = self.paths.as_ref()?.get(0)?;
-        Some(PathRow::new(self.graph, self.roots, path).named(self.names))
+        Some(PathRow::new(self.graph, self.roots, path, self.names))
     }
 }
 
@@ -189,7 +189,7 @@ impl<'s> AccumulationRow<'s> {
     }
 }
 
-/// What a collection of this type is: arrays behind dictionaries and maps are hash tables.
+/// Shape of a collection of this type: arrays behind dictionaries and maps are hash tables.
 fn collection_shape(type_name: &str) -> &'static str {
     let is_array = type_name.ends_with(']') || type_name.starts_with('[') || type_name.contains("[]");
     let table_words = ["Entry", "Node[", "Bucket", "Slot", "Hash", "Dictionary"];

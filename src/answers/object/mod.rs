@@ -11,13 +11,13 @@ pub use table::RelatedRow;
 use super::reachability::unreached_note;
 use super::reference_names::ReferenceNames;
 use super::rows::{FEW_ROWS, LocationRow, is_false};
-use super::values::{FieldRow, ShownValue, Values};
+use super::values::{FieldRow, ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::{NoValues, OpenDump};
-use crate::graph::{FieldKind, NodeId};
+use crate::graph::FieldKind;
 
-/// Which object.
+/// The object that is asked for.
 #[derive(Debug, Clone)]
 pub struct ObjectOptions {
     /// Its id.
@@ -50,7 +50,7 @@ impl ObjectOptions {
 pub struct ObjectAnswer<'d> {
     /// The object.
     pub object: ShownObject,
-    /// Whether a strong root reaches it.
+    /// True if a strong root reaches it.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// Its own root records, weak ones too.
@@ -58,9 +58,9 @@ pub struct ObjectAnswer<'d> {
     /// Its fields with their values, of a class object its static ones; `None` of arrays, and where there are no values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldRow>>,
-    /// What it refers to, in the order of the dump, repeats kept, weak ones too.
+    /// References of the object, in the order of the dump, repeats kept, weak ones too.
     pub references: NodeRows<'d>,
-    /// What refers to it, by section and id, weak ones too.
+    /// Objects that refer to it, by section and id, weak ones too.
     pub referrers: NodeRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -74,7 +74,7 @@ pub struct ObjectAnswer<'d> {
     /// The dump has class objects.
     #[serde(skip)]
     pub has_classes: bool,
-    /// Why there are no values.
+    /// Reason for missing values.
     #[serde(skip)]
     pub no_values: Option<NoValues>,
 }
@@ -90,7 +90,7 @@ pub struct ShownObject {
     pub retained_bytes: Option<u64>,
     /// The id of its immediate dominator; `None` where no single object holds it.
     pub dominator: Option<String>,
-    /// What it says of itself: a text, a number, a name.
+    /// Its own value: a text, a number, a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<ShownValue>,
     /// The text is longer than what is here of it.
@@ -106,7 +106,7 @@ pub struct ShownObject {
     /// holds the object, or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Option<u32>>,
-    /// Where a function stands, or the constructor of an object, where the dump says so.
+    /// Place in the source of a function, or of an object's constructor, where the dump says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationRow>,
     /// The functions that allocated it, the innermost first, where the dump says so.
@@ -114,30 +114,7 @@ pub struct ShownObject {
     pub backtrace: Option<Vec<String>>,
 }
 
-/// What an object holds besides references.
-#[derive(Default)]
-struct Inside {
-    value: Option<ShownValue>,
-    length: Option<u64>,
-    elements: Option<Vec<ShownValue>>,
-    fields: Option<Vec<FieldRow>>,
-}
-
-impl Inside {
-    fn read(values: Values<'_>, node: NodeId) -> Result<Self, AnswerError> {
-        let value = values.said_by(node);
-        Ok(match values.elements(node)? {
-            Some(array) => {
-                let is_primitive = array.kind != FieldKind::Reference;
-                let elements = is_primitive.then(|| array.first.into_iter().map(ShownValue::from).collect());
-                Inside { value, length: Some(array.length), elements, fields: None }
-            }
-            None => Inside { value, fields: Some(values.fields(node)?), ..Inside::default() },
-        })
-    }
-}
-
-/// Which objects.
+/// Objects that are asked for.
 #[derive(Debug, Clone)]
 pub struct ShowOptions {
     /// Their ids.
@@ -170,14 +147,14 @@ impl<'d> ShownObjects<'d> {
         }
     }
 
-    /// How many of them no root reaches: said beside tables, which have no column for it.
+    /// Note on those that no root reaches, for tables, which have no column for it.
     pub fn unreached_note(&self) -> Option<String> {
         let unreached =
             || self.as_slice().iter().map(|object| object.reachability).filter(|reached| !reached.is_reached());
         unreached_note(unreached().count() as u64, unreached().all(|reached| reached == Reachability::Frozen))
     }
 
-    /// Why there are no values, where there are none.
+    /// Reason for missing values, where there are none.
     pub fn no_values(&self) -> Option<&NoValues> {
         self.as_slice().iter().find_map(|object| object.no_values.as_ref())
     }
@@ -201,7 +178,7 @@ pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObject
 /// One object. O(references) once for all references reversed, and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object, or takes more memory than it may.
+/// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;
@@ -209,40 +186,43 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let tree = dump.dominators_if_known()?;
     let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {
-        Some(Dominator::Node(dominator)) => Some(match Values::of(dump) {
+        Some(Dominator::Node(dominator)) => Some(match ValueReader::of(dump) {
             Some(values) => values.row(dominator),
             None => ObjectRow::new(graph, dominator),
         }),
         _ => None,
     };
     let section = graph.section_of(node);
-    let values = Values::find(dump);
-    let inside = values.as_ref().map_or(Ok(Inside::default()), |values| Inside::read(*values, node))?;
+    let values = ValueReader::find(dump);
+    let array = values.as_ref().map_or(Ok(None), |values| values.elements(node))?;
+    let fields = match (&values, &array) {
+        (Ok(values), None) => Some(values.fields(node)?),
+        _ => None,
+    };
+    let value = values.as_ref().ok().and_then(|values| values.said_by(node));
     let no_values = values.err().and_then(|error| match error {
         AnswerError::NoValues(why) => Some(why),
         _ => None,
     });
-    let values = Values::of(dump);
+    let values = ValueReader::of(dump);
     let mut references = NodeRows::references(graph, node, options.rows, values);
     let mut referrers = NodeRows::referrers(graph, node, options.rows, values);
     if let Some(names) = ReferenceNames::of(dump) {
         references.names = names.of_first(node, references.len().min(FEW_ROWS));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
     }
-    if !references.are_few() || !referrers.are_few() {
-        // Rows are printed while they are made.
-        dump.verify_index();
-    }
-    let said = inside.value.as_ref().map(ShownValue::words);
+    let said = value.as_ref().map(ShownValue::words);
     Ok(ObjectAnswer {
         object: ShownObject {
             row: ObjectRow { said, ..ObjectRow::new(graph, node) },
             retained_bytes,
             dominator: dominator.as_ref().map(|dominator| dominator.id.clone()),
-            truncated: inside.value.as_ref().is_some_and(ShownValue::is_cut),
-            value: inside.value,
-            length: inside.length,
-            elements: inside.elements,
+            truncated: value.as_ref().is_some_and(ShownValue::is_cut),
+            value,
+            length: array.as_ref().map(|array| array.length),
+            elements: array
+                .filter(|array| array.kind != FieldKind::Reference)
+                .map(|array| array.first.into_iter().map(ShownValue::from).collect()),
             distance: dump
                 .details()
                 .filter(|details| details.has_distances())
@@ -255,7 +235,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         },
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
-        fields: inside.fields,
+        fields,
         references,
         referrers,
         roots_inferred: graph.roots_inferred(),

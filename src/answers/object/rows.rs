@@ -1,14 +1,13 @@
-//! What one object refers to and what refers to it.
+//! References from one object and to it.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::answers::ObjectRow;
 use crate::answers::rows::{FEW_ROWS, is_false};
-use crate::answers::values::{ShownValue, Values};
+use crate::answers::values::{ShownValue, ValueReader};
 use crate::graph::{HeapGraph, NodeId, Reference};
 use crate::sort;
 
@@ -20,10 +19,9 @@ pub struct NodeRows<'d> {
     /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
     others: Vec<(usize, Reference)>,
     shown: usize,
-    few: Option<Vec<ObjectRow>>,
-    /// What the references are called, of the first rows.
+    /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
 
@@ -39,23 +37,23 @@ struct ReferenceRow {
 }
 
 impl<'d> NodeRows<'d> {
-    /// What an object refers to. O(references) where some are weak.
+    /// References of an object. O(references) where some are weak.
     pub(super) fn references(
         graph: &'d HeapGraph,
         node: NodeId,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let all = graph.references(node);
         Self::new(graph, graph.strong_references(node), all, limit, values)
     }
 
-    /// What refers to an object. O(referrers) where some are weak.
+    /// Referrers of an object. O(referrers) where some are weak.
     pub(super) fn referrers(
         graph: &'d HeapGraph,
         node: NodeId,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let (strong, all) = (graph.strong_referrers(node), graph.referrers(node));
         let strong = if all.leaves_out_objects() { &[] } else { strong };
@@ -67,7 +65,7 @@ impl<'d> NodeRows<'d> {
         strong: &'d [NodeId],
         all: impl ExactSizeIterator<Item = Reference>,
         limit: Option<usize>,
-        values: Option<Values<'d>>,
+        values: Option<ValueReader<'d>>,
     ) -> Self {
         let mut left = strong.iter();
         let mut others = Vec::new();
@@ -82,20 +80,10 @@ impl<'d> NodeRows<'d> {
             }
         }
         let shown = limit.map_or(total, |limit| total.min(limit));
-        let (few, names, said) = (None, Vec::new(), OnceCell::new());
-        let mut rows = NodeRows { graph, strong, others, shown, few, names, values, said };
-        if shown <= FEW_ROWS {
-            rows.few = Some((0..shown).map(|row| rows.get(row)).collect());
-        }
-        rows
+        NodeRows { graph, strong, others, shown, names: Vec::new(), values, said: OnceCell::new() }
     }
 
-    /// Returns true if the rows are made.
-    pub(super) fn are_few(&self) -> bool {
-        self.few.is_some()
-    }
-
-    /// What the reference of a row is called, where the dump says so.
+    /// Name of a row's reference, where the dump has it.
     pub fn reference(&self, row: usize) -> Option<&str> {
         self.names.get(row)?.as_deref()
     }
@@ -124,7 +112,7 @@ impl<'d> NodeRows<'d> {
         }
     }
 
-    /// How many rows from this one on, shown or not, are of the same object. O(those).
+    /// Number of rows from this one on, shown or not, of the same object. O(those).
     pub fn repeats(&self, row: usize) -> usize {
         let node = self.at(row).node;
         (row..self.total()).take_while(|&next| self.at(next).node == node).count()
@@ -148,10 +136,7 @@ impl<'d> NodeRows<'d> {
 
     /// A row below `len`. O(log objects).
     pub fn get(&self, row: usize) -> ObjectRow {
-        match &self.few {
-            Some(rows) => rows[row].clone(),
-            None => ObjectRow::new(self.graph, self.at(row).node),
-        }
+        ObjectRow::new(self.graph, self.at(row).node)
     }
 
     /// The rows that are shown, one by one.
@@ -159,7 +144,7 @@ impl<'d> NodeRows<'d> {
         (0..self.shown).map(|row| self.get(row))
     }
 
-    /// What the object of a row says, of the first 4,096 rows. Reads them all when it is first asked.
+    /// Value of a row's object, of the first 4,096 rows. Reads them all when it is first asked.
     pub fn said(&self, row: usize) -> Option<&ShownValue> {
         let read = || {
             let nodes: Vec<NodeId> = (0..self.shown.min(FEW_ROWS)).map(|row| self.at(row).node).collect();
@@ -176,11 +161,10 @@ impl<'d> NodeRows<'d> {
 
 impl Serialize for NodeRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.shown))?;
-        for at in 0..self.shown {
-            let reference = self.reference(at).map(str::to_string);
-            rows.serialize_element(&ReferenceRow { row: self.get(at), reference, weak: self.is_weak(at) })?;
-        }
-        rows.end()
+        serializer.collect_seq((0..self.shown).map(|at| ReferenceRow {
+            row: self.get(at),
+            reference: self.reference(at).map(str::to_string),
+            weak: self.is_weak(at),
+        }))
     }
 }

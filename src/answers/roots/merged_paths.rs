@@ -1,4 +1,4 @@
-//! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
+//! The shortest root paths of all objects of a type, merged by type from the roots down.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Level, MadeRows, MakeRow, preorder};
+use crate::answers::tree::{MadeRows, MakeRow, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
@@ -22,7 +22,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::sort;
 use crate::units::{count_of, format_count};
 
-/// Which rows of a tree are kept. The largest row of each level always is, so that it is seen where a path ends.
+/// Rows of a tree that are kept. The largest row of each level always is, so that the end of a path is seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum KeptRows {
     /// All.
@@ -36,18 +36,18 @@ pub enum KeptRows {
     Largest(usize),
 }
 
-/// Which objects, and which paths.
+/// Options of merged paths.
 #[derive(Debug, Clone)]
 pub struct MergedPathsOptions {
-    /// Which objects.
+    /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Paths go around objects of these types. Default: none.
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
     pub all_kinds: bool,
-    /// How many rows of each level. Rows are never reversed.
+    /// Number of rows of each level. Rows are never reversed.
     pub limits: Limits,
-    /// Which rows are kept. Default: all.
+    /// Rows that are kept. Default: all.
     pub kept_rows: KeptRows,
 }
 
@@ -71,9 +71,7 @@ impl MergedPathsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
-        for pattern in &self.avoided {
-            line.option("--exclude", Some(pattern.text()));
-        }
+        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -114,12 +112,12 @@ pub struct MergedRootPaths<'d> {
 /// Rows from the roots down, each followed by those that it holds. The tree has numbers of merged rows.
 pub type MergedPathRows<'d> = MadeRows<MakeMergedPaths<'d>>;
 
-/// What rows of merged paths are made of.
+/// Maker of rows of merged paths.
 pub struct MakeMergedPaths<'d> {
     graph: &'d HeapGraph,
     merged: MergedPaths,
     names: Option<ReferenceNames<'d>>,
-    hidden: Hidden,
+    hidden: HiddenTotals,
     kept_rows: KeptRows,
     limits: Limits,
     /// All paths are to one object, and rows count them.
@@ -132,7 +130,7 @@ pub struct MakeMergedPaths<'d> {
 pub struct MergedPathRow<'d> {
     /// At the top: a root of the objects, alike for all of them.
     pub root: Option<RootRow>,
-    /// How objects of the row above refer to them, where the dump says so: `.next`, `[*]` for elements, several names one
+    /// Names of the references from the row above, where the dump has them: `.next`, `[*]` for elements, several names one
     /// behind the other. Of many references 32, evenly chosen, are looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -162,7 +160,7 @@ impl MergedPathRow<'_> {
 }
 
 impl MergedRootPaths<'_> {
-    /// How many paths there are, or objects that one leads to: the number that is to be seen first, and the rest of the
+    /// Number of paths, or of objects that one leads to: the number that is to be seen first, and the rest of the
     /// sentence.
     pub fn sentence(&self) -> (String, String) {
         let around = if self.avoids { " around what --exclude names" } else { "" };
@@ -178,10 +176,8 @@ impl MergedRootPaths<'_> {
             }
         }
     }
-}
 
-impl MergedRootPaths<'_> {
-    /// Why there is no path, where there are objects; `all_kinds`: weak roots were walked too.
+    /// Reason that there is no path, where there are objects; `all_kinds`: weak roots were walked too.
     pub fn why_not(&self, all_kinds: bool) -> Option<String> {
         let around = if self.avoids { " around what --exclude names" } else { "" };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
@@ -193,7 +189,7 @@ impl MergedRootPaths<'_> {
 /// Merges the shortest root paths of all objects of some types. O(objects + references).
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
@@ -313,35 +309,35 @@ impl<'d> MergedPathRows<'d> {
             let all = numbers.len();
             numbers.retain(|&number| is_kept[number as usize]);
             let too_small = all - numbers.len();
-            let level = Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
-            Level { hidden: level.hidden + too_small, ..level }
+            let level = TreeLevel::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
+            TreeLevel { hidden: level.hidden + too_small, ..level }
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        let hidden = Hidden::of(&merged, &tree);
-        MadeRows { tree, of: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
+        let hidden = HiddenTotals::of(&merged, &tree);
+        MadeRows { tree, maker: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
     }
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.of.names.is_some()
+        self.maker.names.is_some()
     }
 
-    /// What the rows have together that were left out after a row: (paths or objects, retained bytes). O(log rows).
+    /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
     pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
-        let found = self.of.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
-        found.map_or((0, 0), |at| (self.of.hidden.0[at].1, self.of.hidden.0[at].2))
+        let found = self.maker.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
+        found.map_or((0, 0), |at| (self.maker.hidden.0[at].1, self.maker.hidden.0[at].2))
     }
 
     /// The largest number of bytes of a row, or of those left out after one. O(rows).
     pub(crate) fn largest_bytes(&self) -> u64 {
-        let rows = self.of.merged.rows.iter().map(|row| row.weight_bytes);
-        rows.chain(self.of.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
+        let rows = self.maker.merged.rows.iter().map(|row| row.weight_bytes);
+        rows.chain(self.maker.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
     }
 
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
-        match (self.of.kept_rows, self.of.limits.rows) {
+        match (self.maker.kept_rows, self.maker.limits.rows) {
             (KeptRows::OfShare(_), None) => "--min-percent 0",
             (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
             _ => "-n 0",
@@ -392,14 +388,8 @@ impl<'d> StepNumbers<'d> {
     const MOST_NAMED: usize = 2000;
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
-        StepNumbers {
-            graph,
-            names,
-            numbers: HashMap::new(),
-            by_place: HashMap::new(),
-            named: 0,
-            last: (NodeId::new(0), 0),
-        }
+        let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
+        StepNumbers { graph, names, numbers, by_place, named: 0, last }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
@@ -454,9 +444,9 @@ fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kep
 }
 
 /// (row, objects, bytes): what was left out after a row, by row.
-struct Hidden(Vec<(usize, u64, u64)>);
+struct HiddenTotals(Vec<(usize, u64, u64)>);
 
-impl Hidden {
+impl HiddenTotals {
     fn of(merged: &MergedPaths, tree: &Tree<u32>) -> Self {
         // Of the rows below each, and at the end of those at the top: of all, less those that are shown.
         let mut below = vec![(0u64, 0u64); merged.rows.len() + 1];
@@ -475,7 +465,7 @@ impl Hidden {
             let (objects, bytes) = below[place(merged.rows[shown.row as usize].above)];
             (at, objects, bytes)
         });
-        Hidden(hidden.collect())
+        HiddenTotals(hidden.collect())
     }
 }
 
@@ -519,18 +509,18 @@ mod tests {
         let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            let lines = cut.len() + cut.of.hidden.0.len();
+            let lines = cut.len() + cut.maker.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
         let cut = tree(KeptRows::Largest(150), None);
-        assert!(cut.len() + cut.of.hidden.0.len() > 140);
+        assert!(cut.len() + cut.maker.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
         assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
-        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.of.merged.reached_objects);
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.maker.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
@@ -562,7 +552,7 @@ mod tests {
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
         // The root, 16 holders with what they hold, and the line of the others.
-        assert_eq!((cut.len(), cut.of.hidden.0.len()), (33, 1));
+        assert_eq!((cut.len(), cut.maker.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

@@ -1,4 +1,4 @@
-//! Why an object is alive: shortest paths to it from objects that roots hold.
+//! Shortest paths to an object from objects that roots hold.
 
 pub mod merged_paths;
 pub mod path_lines;
@@ -6,12 +6,11 @@ pub mod path_lines;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::reference_names::ReferenceNames;
-use super::rows::{FEW_ROWS, is_false};
-use super::values::Values;
+use super::rows::is_false;
+use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -23,7 +22,7 @@ use crate::graph::{HeapGraph, NodeId};
 use crate::sort;
 use crate::units::{count_of, format_count};
 
-/// Which object, and which paths.
+/// Options of root paths.
 #[derive(Debug, Clone)]
 pub struct RootPathsOptions {
     /// Its id.
@@ -36,7 +35,7 @@ pub struct RootPathsOptions {
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too, which hold nothing.
     pub all_kinds: bool,
-    /// How many of the paths are shown to people; data has all.
+    /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
 }
 
@@ -51,9 +50,7 @@ impl RootPathsOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
-        for pattern in &self.avoided {
-            line.option("--exclude", Some(pattern.text()));
-        }
+        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
@@ -67,11 +64,11 @@ impl RootPathsOptions {
 pub struct RootPathsAnswer<'d> {
     /// The object.
     pub object: RetainingObject,
-    /// Whether a strong root reaches it.
+    /// True if a strong root reaches it.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// The paths, shortest first.
-    pub paths: Paths<'d>,
+    pub paths: RootPathRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
@@ -84,7 +81,7 @@ pub struct RootPathsAnswer<'d> {
 }
 
 impl RootPathsAnswer<'_> {
-    /// How many paths there are, and how many of each kind of root, most first: `482 paths: 301 from static, 181 from
+    /// Number of paths in all and of each kind of root, most first: `482 paths: 301 from static, 181 from
     /// local`. `None` for one path.
     pub fn summary(&self) -> Option<String> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
@@ -97,7 +94,7 @@ impl RootPathsAnswer<'_> {
         (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
     }
 
-    /// Why there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
+    /// Reason that there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
     pub fn why_not(&self, all_kinds: bool) -> Option<String> {
         let id = &self.object.row.id;
         if self.is_blocked() {
@@ -130,18 +127,18 @@ pub struct RetainingObject {
 }
 
 /// Paths, shortest first.
-pub struct Paths<'d> {
+pub struct RootPathRows<'d> {
     graph: &'d HeapGraph,
     tree: (&'d Dominators, &'d Retained),
     roots: RootsByNode<'d>,
     names: Option<ReferenceNames<'d>>,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
     /// `None` when there is none.
     found: Option<RootPaths<'d>>,
 }
 
-impl Paths<'_> {
-    /// How many there are.
+impl RootPathRows<'_> {
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.found.as_ref().map_or(0, RootPaths::len)
     }
@@ -154,7 +151,7 @@ impl Paths<'_> {
     /// A path by its place in the order of length; `None` past the last. O(1).
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
         let path = self.found.as_ref()?.get(place)?;
-        Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
+        Some(PathRow::new(self.graph, &self.roots, path, self.names))
     }
 
     /// Returns true if the dump names references.
@@ -162,7 +159,7 @@ impl Paths<'_> {
         self.names.is_some()
     }
 
-    /// What an object says of itself, in words.
+    /// Value of an object in words.
     pub(super) fn said(&self, node: NodeId) -> Option<String> {
         Some(self.values?.said_by(node)?.words())
     }
@@ -185,13 +182,9 @@ impl Paths<'_> {
     }
 }
 
-impl Serialize for Paths<'_> {
+impl Serialize for RootPathRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut paths = serializer.serialize_seq(Some(self.len()))?;
-        for path in self.iter() {
-            paths.serialize_element(&path)?;
-        }
-        paths.end()
+        serializer.collect_seq(self.iter())
     }
 }
 
@@ -199,7 +192,7 @@ impl Serialize for Paths<'_> {
 /// with an index and the default options O(length).
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object, or takes more memory than it may.
+/// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;
@@ -209,16 +202,8 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
-    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), values: Values::of(dump), found };
-    let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
-    if !dump.is_indexed() {
-        // All that rows are made of is in memory.
-    } else if rows <= FEW_ROWS {
-        // Damage of the index shows before the answer is printed.
-        (0..paths.len()).for_each(|place| paths.steps(place).into_iter().flatten().for_each(drop));
-    } else {
-        dump.verify_index();
-    }
+    let paths =
+        RootPathRows { graph, tree, roots, names: ReferenceNames::of(dump), values: ValueReader::of(dump), found };
     Ok(RootPathsAnswer {
         object: RetainingObject {
             row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::Paths;
+use super::RootPathRows;
 use crate::answers::{PathStep, PathSteps, RootRow};
 
 /// A line of a path.
@@ -11,11 +11,11 @@ use crate::answers::{PathStep, PathSteps, RootRow};
 pub struct PathLine {
     /// The path's place in the order of length.
     pub path: usize,
-    /// What is there.
+    /// Contents of the line.
     pub part: PathPart,
 }
 
-/// What stands in a line.
+/// Contents of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathPart {
     /// The root that holds the first object: a path's first line.
@@ -29,7 +29,7 @@ pub enum PathPart {
     },
     /// The gap in a long path.
     LeftOut {
-        /// How many objects are not shown.
+        /// Number of objects that are not shown.
         objects: usize,
     },
 }
@@ -47,7 +47,7 @@ impl PathLine {
 /// The lines of all paths, which together may be longer than the heap has objects: made on demand, each from the one
 /// before it where they are asked for in order.
 pub struct PathLines<'a> {
-    paths: &'a Paths<'a>,
+    paths: &'a RootPathRows<'a>,
     /// Objects shown at each end of a path that is longer than both ends together; `None` for whole paths.
     end_length: Option<usize>,
     /// By path: where its lines end.
@@ -63,7 +63,7 @@ pub struct PathLines<'a> {
 impl<'a> PathLines<'a> {
     /// The lines of `paths`, of long ones without their middle where an end's length is given. O(paths), and O(objects)
     /// where long paths are shortened.
-    pub fn new(paths: &'a Paths<'a>, end_length: Option<usize>) -> Self {
+    pub fn new(paths: &'a RootPathRows<'a>, end_length: Option<usize>) -> Self {
         let mut end = 0;
         let line_ends = paths.iter().map(|path| {
             let objects = path.length() + 1;
@@ -80,7 +80,7 @@ impl<'a> PathLines<'a> {
         PathLines { are_saying: true, ..self }
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.line_ends.last().copied().unwrap_or(0)
     }

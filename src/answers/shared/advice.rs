@@ -1,9 +1,9 @@
-//! Why a question has no answer, for who asked it on a command line.
+//! Errors of answers with the command-line options that they are about.
 
 use super::error::MIN_JUDGED;
 use super::{AnswerError, GroupBy};
 
-/// How to get generations into a trace.
+/// The way to get generations into a trace.
 const GENERATIONS_HINT: &str =
     "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
 

@@ -21,7 +21,7 @@ pub struct DetachedRow {
     /// The type of the topmost nodes.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How many topmost nodes.
+    /// Number of topmost nodes.
     pub trees: u64,
     /// Detached nodes in the trees.
     pub objects: u64,
@@ -29,7 +29,7 @@ pub struct DetachedRow {
     pub retained_bytes: u64,
     /// The topmost node that retains the most.
     pub example: String,
-    /// What of the program holds the example; `None` when only the browser does, or nothing.
+    /// Object of the program that holds the example; `None` when only the browser does, or nothing.
     pub holder: Option<DetachedHolder>,
 }
 
@@ -42,7 +42,7 @@ pub struct DetachedHolder {
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How it leads to the node, where the dump names references.
+    /// Names of the references down to the node, where the dump has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// `listener`, `timer`, `promise reaction`, `closure`, where the way leads through one.
@@ -85,7 +85,7 @@ pub(in crate::answers) fn detached_types(graph: &HeapGraph) -> TypeSet {
 /// are any, else O(types).
 ///
 /// # Errors
-/// When there is not the memory for it.
+/// If there is not the memory for it.
 pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<DetachedRow>, AnswerError> {
     let types = detached_types(graph);
     if types.is_empty() {
@@ -96,7 +96,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
     let children = dominators.children();
     let parents = dump.shortest_parents();
     let roots = RootsByNode::new(graph);
-    let mut groups: BTreeMap<(&str, &str), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), DetachedGroup> = BTreeMap::new();
     for number in topmost_members(dominators, &children, is_detached) {
         let node = dominators.node_at(number);
         let mut objects = 1;
@@ -137,7 +137,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
 
 /// Trees of one type of topmost node and of holder.
 #[derive(Default)]
-struct Group {
+struct DetachedGroup {
     trees: u64,
     objects: u64,
     retained_bytes: u64,
@@ -163,7 +163,7 @@ fn holder_of(graph: &HeapGraph, names: Option<ReferenceNames<'_>>, way: &[NodeId
     })
 }
 
-/// What keeps things for later, by the type of what stands for it.
+/// Word for a type whose objects keep things for later.
 fn role_of(type_name: &str) -> Option<&'static str> {
     match type_name {
         "Timeout" | "Immediate" | "TimersList" | "blink::DOMTimer" | "blink::ScheduledAction" => Some("timer"),
@@ -174,7 +174,7 @@ fn role_of(type_name: &str) -> Option<&'static str> {
     }
 }
 
-/// Is this a type of objects that programs handle? Not the engine's own, nor the browser's, nor what belongs to a page.
+/// Returns true for a type of objects that programs handle: not the engine's own, nor the browser's, nor a page's.
 fn is_of_program(type_name: &str) -> bool {
     let is_engine =
         ["(", "<", "system / ", "Detached ", "Internal", "Node / "].iter().any(|start| type_name.starts_with(start));

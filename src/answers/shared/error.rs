@@ -1,6 +1,4 @@
-//! Why a question has no answer. Texts name no command-line options: the command line adds those.
-
-use std::fmt;
+//! Reasons for a question to have no answer. Texts name no command-line options: the command line adds those.
 
 use super::GroupBy;
 use crate::dump::{MemoryError, NoValues, TreeError};
@@ -10,53 +8,75 @@ use crate::units::count_of;
 /// Dumps that prove that something grows, at least: two steps up prove nothing.
 pub const MIN_JUDGED: usize = 4;
 
-/// Why a question has no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A reason for a question to have no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// The dump holds allocation totals by backtrace and type, and the question is about objects.
+    #[error("the dump holds allocation totals by backtrace and type, no objects")]
     NotObjects,
     /// The dump holds allocation totals, and the question is about objects that fulfil an expression.
+    #[error("{}: none can be chosen by an expression", AnswerError::NotObjects)]
     NoObjectsToChoose,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
+    #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NotObjects)]
     NoObjectsToBeginAt(String),
     /// The dump holds objects, and the question is about allocation totals.
+    #[error("the dump holds objects, no allocation totals")]
     NotAllocations,
     /// One dump holds objects, the other allocation totals.
+    #[error("one dump holds objects, the other allocation totals: nothing to compare")]
     MixedContents,
     /// There is not the memory for it.
-    Memory(MemoryError),
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// The dump broke off before its references, on which the answer rests.
+    #[error("{}", TreeError::NoReferences)]
     NoReferences,
     /// The dump does not say what to group by: the group, and what is missing.
+    #[error("this dump does not say {1}")]
     NoSuchGroups(GroupBy, &'static str),
     /// No section is called so; there are these.
+    #[error("no section \"{0}\"; there are: {there}", there = .1.join(", "))]
     NoSuchSection(String, Vec<String>),
     /// Several sections, by these numbers from 1, are called so.
+    #[error("sections {numbers} are all called \"{0}\"; say which by number", numbers = list_of(.1))]
     AmbiguousSection(String, Vec<usize>),
     /// No object has this id (as it would be printed) in the dump.
+    #[error("no object {0} in the dump")]
     NoSuchObject(String),
     /// No object has this id in the section asked for (its number from 1), but one has in another, by this full id.
+    #[error("no object {0} in section {1}; there is {2}")]
     NoSuchObjectInSection(String, usize, String),
     /// Objects in several sections have this id; their full ids.
+    #[error("object {0} is in several sections: {ids}", ids = .1.join(", "))]
     AmbiguousObject(String, Vec<String>),
     /// The question names section `asked` for an object of another.
+    #[error("object {0} is not in section {1}")]
     OtherSection(String, usize),
     /// The id names a section by a number that there is not: the id, and how many sections there are.
+    #[error("object {0}: there are sections 1 to {1}")]
     NoSuchSectionOfObject(String, usize),
     /// No heap of the allocation totals fits what was asked for; there are these.
+    #[error("no heap fits; there are: {there}", there = .0.join("; "))]
     NoSuchHeap(Vec<String>),
     /// No tree has a place of this path.
+    #[error("no path {0:?}: names from the top down as the whole tree prints them, ';' between them")]
     NoSuchPath(String),
     /// A dump of objects is one memory dump, and another is asked for.
+    #[error("the file has one dump, there is no \"{0}\"")]
     OneMemoryDump(String),
     /// No memory dump of this number; there are so many.
+    #[error("no dump \"{0}\"; there are 1 to {1}, last, and all")]
     NoSuchMemoryDump(String, usize),
     /// A heap has more pairs of backtrace and type than are kept: its title.
+    #[error("{0}: too many pairs of backtrace and type")]
     TooManyPairs(String),
     /// Names are so long that the paths of a heap, written out, take more memory than it is worth.
+    #[error("names are so long that the paths take too much memory")]
     PathsTooLong,
     /// A tree has more rows than can be shown.
+    #[error("{title}: {} more than {limit} rows", if *with_earlier { "the trees up to this one have" } else { "the tree has" })]
     TooManyRows {
         /// Its title.
         title: String,
@@ -66,17 +86,28 @@ pub enum AnswerError {
         with_earlier: bool,
     },
     /// The answer takes more work than is done without being asked: what, and how much is allowed.
+    #[error("{0}")]
     TooMuchWork(String),
-    /// What so many objects retain together takes more work than is done without being asked.
+    /// The retained size of this many objects together takes more work than is done without being asked.
+    #[error("finding what {0} objects retain together is too much work")]
     SetTooLarge(u64),
     /// No strong root reaches the object, so it retains nothing: its id.
+    #[error("{0} is not reachable from any strong root, so it retains nothing")]
     Unreachable(String),
     /// Detached nodes are asked for, and the format has no pages.
+    #[error("only V8 heap snapshots have pages, with nodes that may be detached")]
     NoPages,
     /// Ids of the format do not stay with their objects.
+    #[error("only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change")]
     NoLastingIds,
     /// The dumps are of two processes, or of sessions that numbered the objects anew: of the objects that have one id, so
     /// many are alike.
+    #[error(
+        "of the {of} ids in both snapshots, {alike} are of objects of the same type and size: these are not the same \
+         objects. Either the snapshots are of two processes, or of two inspector sessions of one, each of which \
+         numbers objects anew (two runs of `heapdump collect` are two); snapshots of one session keep the ids, \
+         and those that Node.js writes itself (--heapsnapshot-signal, v8.writeHeapSnapshot)"
+    )]
     OtherProcess {
         /// Of the same type and size in both.
         alike: u64,
@@ -84,110 +115,27 @@ pub enum AnswerError {
         of: u64,
     },
     /// A table of collections makes no sense: where, and why.
+    #[error("{0}")]
     BadCollections(String),
     /// The dump's values cannot be had.
+    #[error("{0}")]
     NoValues(NoValues),
     /// The object is no string and no array of characters or bytes: its id.
+    #[error("{0} is no string and no array of characters or bytes with contents in this dump")]
     NoText(String),
     /// Dumps of two formats: types of different runtimes do not compare.
+    #[error("one dump is {0}, another {1}: types of different runtimes do not compare")]
     MixedFormats(String, String),
     /// Dumps are to be put in order by their times, and one has none.
+    #[error("not every dump says when it was taken")]
     NoTimes,
     /// So few dumps that can be read prove nothing of what grows, or have no trend: how many it takes.
+    #[error("{text}", text = too_few(*.0, *.1))]
     TooFewDumps(usize, usize),
     /// The dump does not have what an expression names.
+    #[error("{0}")]
     WrongFilter(FilterError),
 }
-
-impl fmt::Display for AnswerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AnswerError::NotObjects => {
-                f.write_str("the dump holds allocation totals by backtrace and type, no objects")
-            }
-            AnswerError::NoObjectsToChoose => {
-                write!(f, "{}: none can be chosen by an expression", AnswerError::NotObjects)
-            }
-            AnswerError::NoObjectsToBeginAt(id) => {
-                write!(f, "{}: there is no {id} to begin at", AnswerError::NotObjects)
-            }
-            AnswerError::NotAllocations => f.write_str("the dump holds objects, no allocation totals"),
-            AnswerError::MixedContents => {
-                f.write_str("one dump holds objects, the other allocation totals: nothing to compare")
-            }
-            AnswerError::Memory(error) => error.fmt(f),
-            AnswerError::NoReferences => TreeError::NoReferences.fmt(f),
-            AnswerError::NoSuchGroups(_, missing) => write!(f, "this dump does not say {missing}"),
-            AnswerError::NoSuchSection(asked, there) => {
-                write!(f, "no section \"{asked}\"; there are: {}", there.join(", "))
-            }
-            AnswerError::AmbiguousSection(asked, numbers) => {
-                let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
-                write!(f, "sections {} are all called \"{asked}\"; say which by number", numbers.join(", "))
-            }
-            AnswerError::NoSuchObject(id) => write!(f, "no object {id} in the dump"),
-            AnswerError::NoSuchObjectInSection(id, section, other) => {
-                write!(f, "no object {id} in section {section}; there is {other}")
-            }
-            AnswerError::AmbiguousObject(id, ids) => {
-                write!(f, "object {id} is in several sections: {}", ids.join(", "))
-            }
-            AnswerError::OtherSection(id, asked) => write!(f, "object {id} is not in section {asked}"),
-            AnswerError::NoSuchSectionOfObject(id, count) => write!(f, "object {id}: there are sections 1 to {count}"),
-            AnswerError::NoSuchPath(path) => {
-                write!(f, "no path {path:?}: names from the top down as the whole tree prints them, ';' between them")
-            }
-            AnswerError::NoSuchHeap(there) => write!(f, "no heap fits; there are: {}", there.join("; ")),
-            AnswerError::OneMemoryDump(asked) => write!(f, "the file has one dump, there is no \"{asked}\""),
-            AnswerError::NoSuchMemoryDump(asked, count) => {
-                write!(f, "no dump \"{asked}\"; there are 1 to {count}, last, and all")
-            }
-            AnswerError::TooManyPairs(title) => write!(f, "{title}: too many pairs of backtrace and type"),
-            AnswerError::PathsTooLong => f.write_str("names are so long that the paths take too much memory"),
-            AnswerError::TooManyRows { title, limit, with_earlier: false } => {
-                write!(f, "{title}: the tree has more than {limit} rows")
-            }
-            AnswerError::TooManyRows { title, limit, with_earlier: true } => {
-                write!(f, "{title}: the trees up to this one have more than {limit} rows")
-            }
-            AnswerError::BadCollections(what) => f.write_str(what),
-            AnswerError::TooMuchWork(what) => f.write_str(what),
-            AnswerError::SetTooLarge(objects) => {
-                write!(f, "finding what {objects} objects retain together is too much work")
-            }
-            AnswerError::NoValues(why) => why.fmt(f),
-            AnswerError::WrongFilter(error) => error.fmt(f),
-            AnswerError::MixedFormats(first, other) => {
-                write!(f, "one dump is {first}, another {other}: types of different runtimes do not compare")
-            }
-            AnswerError::TooFewDumps(there, MIN_JUDGED) => {
-                let there = count_of(*there as u64, "dumps");
-                write!(f, "a row that grows over {there} proves nothing: it takes {MIN_JUDGED} that can be read")
-            }
-            AnswerError::TooFewDumps(_, least) => write!(f, "a trend takes {least} dumps or more that can be read"),
-            AnswerError::NoTimes => f.write_str("not every dump says when it was taken"),
-            AnswerError::NoText(id) => {
-                write!(f, "{id} is no string and no array of characters or bytes with contents in this dump")
-            }
-            AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
-            AnswerError::NoLastingIds => f.write_str(
-                "only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change",
-            ),
-            AnswerError::OtherProcess { alike, of } => write!(
-                f,
-                "of the {of} ids in both snapshots, {alike} are of objects of the same type and size: these are not the same \
-                 objects. Either the snapshots are of two processes, or of two inspector sessions of one, each of which \
-                 numbers objects anew (two runs of `heapdump collect` are two); snapshots of one session keep the ids, \
-                 and those that Node.js writes itself (--heapsnapshot-signal, v8.writeHeapSnapshot)"
-            ),
-            AnswerError::Unreachable(id) => {
-                write!(f, "{id} is not reachable from any strong root, so it retains nothing")
-            }
-        }
-    }
-}
-
-impl std::error::Error for AnswerError {}
 
 impl From<TreeError> for AnswerError {
     fn from(error: TreeError) -> Self {
@@ -209,8 +157,14 @@ impl From<FilterProblem> for AnswerError {
     }
 }
 
-impl From<MemoryError> for AnswerError {
-    fn from(error: MemoryError) -> Self {
-        AnswerError::Memory(error)
+fn too_few(there: usize, least: usize) -> String {
+    let dumps = count_of(there as u64, "dumps");
+    match least {
+        MIN_JUDGED => format!("a row that grows over {dumps} proves nothing: it takes {MIN_JUDGED} that can be read"),
+        _ => format!("a trend takes {least} dumps or more that can be read"),
     }
+}
+
+fn list_of(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What answers count and name, each declared once: its key in JSON, CSV and Parquet, its title, and the word of `--sort`
+//! Figures and names of answers, each declared once: its key in JSON, CSV and Parquet, its title, and the word of `--sort`
 //! for it. Tables, trees, orders, the page and the browser are made of these.
 
 pub use crate::units::Unit;
@@ -10,7 +10,7 @@ pub struct Figure {
     pub key: &'static str,
     /// The title for people.
     pub title: &'static str,
-    /// What it holds.
+    /// Unit of the values.
     pub unit: Unit,
     /// The short word of `--sort` for it, which takes the key too.
     pub word: &'static str,
@@ -106,6 +106,7 @@ pub const TYPE: Figure = Figure::text("type", "Type");
 /// A name of its own.
 pub const NAME: Figure = Figure::text("name", "Name");
 
+pub(crate) const TOPMOST: Figure = Figure::count("topmost_objects", "Topmost");
 pub(crate) const SHARE: Figure = Figure::new("share", "Share", Unit::Share, "share");
 pub(crate) const TYPE_WORD: Figure = Figure::word("type", "Type");
 pub(crate) const PATH: Figure = Figure::text("path", "Path by type");

@@ -16,7 +16,7 @@ pub struct LocalRow {
     pub object: ObjectRow,
     /// Bytes that would be freed with it; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
-    /// What it says of itself.
+    /// Its own value: a text, a number, a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<ShownValue>,
     /// The text is longer than what is here of it.
@@ -26,7 +26,7 @@ pub struct LocalRow {
 
 /// A thread's calls, innermost first, with the objects in each. Threads may share frames: rows are made one by one.
 #[derive(Debug, Clone)]
-pub struct Stack<'d> {
+pub struct ThreadStack<'d> {
     graph: &'d HeapGraph,
     frames: &'d [Frame],
     /// Of each object its frame, ascending, and its row where every object has one and so has a frame without.
@@ -34,9 +34,9 @@ pub struct Stack<'d> {
     locals: Vec<LocalRow>,
 }
 
-impl<'d> Stack<'d> {
+impl<'d> ThreadStack<'d> {
     pub(in crate::answers) fn new(graph: &'d HeapGraph, thread: &Thread) -> Self {
-        Stack { graph, frames: graph.frames_of(thread), places: Vec::new(), locals: Vec::new() }
+        ThreadStack { graph, frames: graph.frames_of(thread), places: Vec::new(), locals: Vec::new() }
     }
 
     /// Adds an object to a frame: the one that the last object was added to, or one behind it.
@@ -88,7 +88,7 @@ impl<'d> Stack<'d> {
     }
 }
 
-impl Serialize for Stack<'_> {
+impl Serialize for ThreadStack<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }

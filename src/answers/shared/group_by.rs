@@ -1,10 +1,10 @@
-//! What objects are grouped by.
+//! Groups of objects, by type, package, owner and more.
 
 use super::figure::{Figure, TYPE, Unit};
 use crate::analysis::histogram::package_of;
 use crate::graph::{HeapGraph, TypeId};
 
-/// What objects are grouped by.
+/// Groups of objects, by type, package, owner and more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GroupBy {
@@ -13,7 +13,7 @@ pub enum GroupBy {
     Type,
     /// The package or namespace of their type.
     Package,
-    /// That much of it, from the front: `java.util` are two levels of `java.util.concurrent`.
+    /// This many levels of it, from the front: `java.util` are two levels of `java.util.concurrent`.
     PackageLevels(u8),
     /// Their section.
     Section,
@@ -21,13 +21,13 @@ pub enum GroupBy {
     Module,
     /// The generation of the collector that they are in.
     Generation,
-    /// What loaded their type.
+    /// The loader of their type.
     Loader,
     /// The part of the heap that they are in.
     Heap,
-    /// When they were allocated.
+    /// The time at which they were allocated.
     Interval,
-    /// How they are held: strongly, or only by references that the runtime may give up.
+    /// The strength of their references: strong, or only references that the runtime may give up.
     Held,
     /// The program's own type that they belong to: its objects, and those of libraries that it keeps alive.
     Owner,
@@ -38,7 +38,7 @@ pub enum GroupBy {
 /// The group of types that have no package.
 const NO_PACKAGE: &str = "(none)";
 
-/// So many segments of a package from the front, or all.
+/// The first `levels` segments of a package, or all.
 fn first_levels(package: &str, levels: u8) -> &str {
     let end = package.match_indices(['.', '/']).nth(usize::from(levels).saturating_sub(1)).map(|(at, _)| at);
     &package[..end.unwrap_or(package.len())]
@@ -94,7 +94,7 @@ impl GroupBy {
         }
     }
 
-    /// What one group is called above a column, and several in a sentence.
+    /// The title of one group above a column, and the word for several in a sentence.
     pub fn titles(self) -> (&'static str, &'static str) {
         match self {
             GroupBy::Type => ("Type", "types"),

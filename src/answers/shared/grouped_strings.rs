@@ -46,23 +46,23 @@ impl Redacted {
 
 /// All copies of a text.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::answers) struct TextGroup {
-    /// Where the copies are in `GroupedStrings::order`.
+pub struct TextGroup {
+    /// Place of the copies in `GroupedStrings::order`.
     first: u32,
-    pub(in crate::answers) copies: u32,
-    pub(in crate::answers) bytes: u64,
-    pub(in crate::answers) wasted_bytes: u64,
+    pub copies: u32,
+    pub bytes: u64,
+    pub wasted_bytes: u64,
 }
 
 /// Strings by their texts. 28 bytes a string while they are read, and 24 a text.
 #[derive(Debug)]
-pub(in crate::answers) struct GroupedStrings {
-    pub(in crate::answers) strings: Strings,
+pub struct GroupedStrings {
+    pub strings: Strings,
     /// Places in `strings`, ascending by text; those without a known text last.
     order: Vec<u32>,
-    pub(in crate::answers) groups: Vec<TextGroup>,
-    pub(in crate::answers) totals: StringTotals,
-    pub(in crate::answers) redacted: Option<Redacted>,
+    pub groups: Vec<TextGroup>,
+    pub totals: StringTotals,
+    pub redacted: Option<Redacted>,
 }
 
 /// At least so many texts of NULs alone, and a tenth of all that have characters: those are blotted out.
@@ -70,7 +70,7 @@ const MIN_REDACTED: u64 = 20;
 
 impl GroupedStrings {
     /// Groups strings. O(strings x log strings), on all threads.
-    pub(in crate::answers) fn new(graph: &HeapGraph, strings: Strings) -> Self {
+    pub fn new(graph: &HeapGraph, strings: Strings) -> Self {
         let mut order: Vec<u32> = (0..strings.len() as u32).collect();
         order.par_sort_unstable_by_key(|&at| (strings.key(at as usize), at));
         let unknown = order.partition_point(|&at| !strings.key(at as usize).is_known());
@@ -106,7 +106,7 @@ impl GroupedStrings {
     }
 
     /// Only strings of some objects, grouped anew; the totals stay those of all.
-    pub(in crate::answers) fn retain(self, graph: &HeapGraph, objects: &NodeSet) -> Self {
+    pub fn retain(self, graph: &HeapGraph, objects: &NodeSet) -> Self {
         let GroupedStrings { mut strings, totals, redacted, .. } = self;
         strings.retain(|node| objects.contains(node));
         let mut grouped = GroupedStrings::new(graph, strings);
@@ -148,23 +148,23 @@ impl GroupedStrings {
     }
 
     /// Returns true if copies of the text are duplicates.
-    pub(in crate::answers) fn is_duplicate(&self, group: &TextGroup) -> bool {
+    pub fn is_duplicate(&self, group: &TextGroup) -> bool {
         group.copies > 1 && !(self.redacted.is_some() && self.is_blank(group))
     }
 
     /// The copies of a text, by their places in `strings`, ascending.
-    pub(in crate::answers) fn copies(&self, group: &TextGroup) -> impl ExactSizeIterator<Item = usize> + '_ {
+    pub fn copies(&self, group: &TextGroup) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.order[group.first as usize..][..group.copies as usize].iter().map(|&at| at as usize)
     }
 
     /// The first copy of a text.
-    pub(in crate::answers) fn first(&self, group: &TextGroup) -> usize {
+    pub fn first(&self, group: &TextGroup) -> usize {
         self.order[group.first as usize] as usize
     }
 }
 
-/// Who reads texts of a dump.
-pub(in crate::answers) fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
+/// Returns the reader of a dump's texts.
+pub fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
     match dump.values() {
         Ok(details) => Ok(details),
         Err(NoValues::Format(format)) => match dump.details() {

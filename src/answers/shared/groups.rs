@@ -25,7 +25,7 @@ pub(crate) struct Groups<'d> {
     types: Vec<TypeId>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     of_type: Vec<u32>,
-    /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
+    /// For groups by place (section, generation): runs of objects, ascending, and the group of each.
     places: Vec<(Range<usize>, u32)>,
     /// By object, where that is what they are grouped by.
     held: Vec<HeldBy>,
@@ -34,7 +34,7 @@ pub(crate) struct Groups<'d> {
     matching: Option<NodeSet>,
 }
 
-/// Which types of one name are groups of their own.
+/// Types of one name that are groups of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypesApart {
     /// None.
@@ -56,27 +56,24 @@ impl<'d> Groups<'d> {
     /// Groups the objects of a scope. O(types); by how objects are held O(objects + references).
     ///
     /// # Errors
-    /// When the dump does not say what to group by.
+    /// If the dump does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
-        if by.is_package() && !graph.has_packages() {
-            return Err(AnswerError::NoSuchGroups(by, "which package a type is in"));
-        }
-        if by == GroupBy::Module && !graph.types().have_modules() {
-            return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
-        }
-        if by == GroupBy::Generation && graph.generations().is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "where generations are"));
-        }
-        if by == GroupBy::Loader && graph.types().ids().all(|id| graph.types().loader(id) == Loader::Unknown) {
-            return Err(AnswerError::NoSuchGroups(by, "what loaded its types"));
-        }
-        if by == GroupBy::Heap && graph.heap_parts().names.is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "in which part of the heap objects are"));
-        }
-        if by == GroupBy::Interval && graph.intervals().names.is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "when objects were allocated"));
+        let types = graph.types();
+        let missing = match by {
+            _ if by.is_package() && !graph.has_packages() => Some("which package a type is in"),
+            GroupBy::Module if !types.have_modules() => Some("which module a type is from"),
+            GroupBy::Generation if graph.generations().is_empty() => Some("where generations are"),
+            GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
+                Some("what loaded its types")
+            }
+            GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
+            GroupBy::Interval if graph.intervals().names.is_empty() => Some("when objects were allocated"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return Err(AnswerError::NoSuchGroups(by, missing));
         }
         let held = match by {
             GroupBy::Held => held_by(graph)
@@ -177,7 +174,7 @@ impl<'d> Groups<'d> {
         matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval)
     }
 
-    /// What loaded the types of a group.
+    /// Loader of a group's types.
     pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
         self.types.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
     }
@@ -248,8 +245,8 @@ impl<'d> Groups<'d> {
         Ok(retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups, group_of))
     }
 
-    /// What the objects of each group stand for in a dump that is a sample, each type by its own multiplier, and what
-    /// all of them do together: added up by type, so that the total is the same however they are grouped. O(objects).
+    /// Estimates of the heap by group and in total, in a dump that is a sample: each type has its own multiplier. The total is
+    /// added up by type, so that it is the same however objects are grouped. O(objects).
     pub(in crate::answers) fn estimated(&self) -> (Vec<Estimate>, Estimate) {
         let mut of_groups = vec![Estimate::default(); self.names.len()];
         let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
@@ -282,7 +279,7 @@ fn section_names(graph: &HeapGraph) -> Vec<String> {
     named.collect()
 }
 
-/// What loaded the types of each of some groups, where several of them have its name and the dump says. Loaders' own names
+/// Loaders of the types of some groups, where several of these have one name and the dump knows. Loaders' own names
 /// are read from the dump, where it has values.
 pub(in crate::answers) fn loaders_of_repeated_names(
     dump: &OpenDump,

@@ -8,10 +8,10 @@ use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_totals::Amount;
 use crate::units::count_of;
 
-/// Which heaps of a dump of allocation totals a question is about.
+/// Heaps of a dump of allocation totals that a question is about.
 #[derive(Debug, Clone, Default)]
 pub struct HeapChoice {
-    /// Which memory dump: a number from 1, `last` or `all`. Default: the last that has heaps.
+    /// The memory dump: a number from 1, `last` or `all`. Default: the last that has heaps.
     pub dump: Option<String>,
     /// The same, where `dump` is not given; object graphs choose a snapshot when they are read.
     pub snapshot: Option<String>,
@@ -58,7 +58,7 @@ impl HeapChoice {
     /// Object graphs have one memory dump, and no allocators.
     ///
     /// # Errors
-    /// When anything is asked for that they do not have.
+    /// If anything is asked for that they do not have.
     pub fn check_on_objects(&self) -> Result<(), AnswerError> {
         if self.process.is_some() || self.allocator.is_some() {
             return Err(AnswerError::NotAllocations);
@@ -72,7 +72,7 @@ impl HeapChoice {
     /// The heaps of a dump.
     ///
     /// # Errors
-    /// When there is no such memory dump, or no heap fits.
+    /// If there is no such memory dump, or no heap fits.
     pub fn choose<'d>(&self, dump: &'d AllocationDump) -> Result<ChosenHeaps<'d>, AnswerError> {
         let number = match self.dump.as_deref().or(self.snapshot.as_deref()) {
             Some("all") => None,
@@ -171,7 +171,7 @@ pub struct HeapRow {
     pub total_bytes: u64,
     /// Allocations, where they are counted.
     pub allocations: Option<u64>,
-    /// Which of several processes of this number, from 1; only said of the second and later ones.
+    /// Number among several processes of this pid, from 1; serialised of the second and later ones.
     #[serde(skip_serializing_if = "is_first")]
     pub part: u32,
     /// Labels of the process, as tabs have them.
@@ -190,7 +190,7 @@ fn is_first(part: &u32) -> bool {
 }
 
 impl HeapRow {
-    /// What is said of a heap with this total.
+    /// The row of a heap with this total.
     pub fn new(heap: &AllocationHeap, total: &Amount) -> Self {
         HeapRow {
             process: (!heap.process.is_empty()).then(|| heap.process.clone()),

@@ -1,4 +1,4 @@
-//! Which fields hold many objects, by name.
+//! Fields that hold objects, by name.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -49,9 +49,9 @@ pub(in crate::answers) struct Holders<'d> {
 /// References of an object from which on they are not told apart.
 const MOST_PROPERTIES: usize = 256;
 
-/// Which holder each of some objects has.
+/// Holders of some objects.
 #[derive(Debug, Default)]
-pub(in crate::answers) struct HeldBy {
+pub(in crate::answers) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,
     /// By object its name.
     pub(in crate::answers) of: Vec<u32>,
@@ -69,7 +69,7 @@ impl<'d> Holders<'d> {
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
-    pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<HeldBy, AnswerError> {
+    pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
         let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.passed_over);
         let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
         drop(finder);
@@ -103,7 +103,7 @@ impl<'d> Holders<'d> {
             }
         });
         let of = of.collect();
-        Ok(HeldBy { names: names.names, of })
+        Ok(ObjectHolders { names: names.names, of })
     }
 
     fn name(

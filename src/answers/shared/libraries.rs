@@ -51,7 +51,7 @@ pub fn libraries_of(runtime: Runtime) -> &'static [&'static str] {
     }
 }
 
-/// Which names are of a library's types: of the runtime of a format, or matched by other patterns.
+/// Names of a library's types: of the runtime of a format, or matched by other patterns.
 pub(crate) struct LibraryNames {
     patterns: Vec<TypePattern>,
 }

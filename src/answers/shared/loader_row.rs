@@ -1,4 +1,4 @@
-//! What loaded a type.
+//! Loaders of types.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::graph::{HeapGraph, Loader};
 
-/// What loaded a type: an object, or a loader that the dump knows by name; neither for the runtime itself.
+/// The loader of a type: an object, or a loader that the dump knows by name; neither for the runtime itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoaderRow {
     /// The loader's id.

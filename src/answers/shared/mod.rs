@@ -1,4 +1,4 @@
-//! What several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
+//! Things that several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
 //! values, errors.
 //!
 //! Not here: a question. Words that questions have in common are, `DiffBy` of `diff` and `trend` say.
@@ -6,6 +6,7 @@
 pub(in crate::answers) mod advice;
 pub(in crate::answers) mod command_line;
 pub mod detached;
+pub(in crate::answers) mod diff_figures;
 pub(in crate::answers) mod error;
 pub mod figure;
 pub(in crate::answers) mod frames;
@@ -13,6 +14,7 @@ pub(in crate::answers) mod group_by;
 pub(in crate::answers) mod grouped_strings;
 pub(crate) mod groups;
 pub mod heaps;
+pub(in crate::answers) mod histogram_row;
 pub mod holders;
 pub mod libraries;
 pub(crate) mod loader_row;

@@ -17,20 +17,9 @@ pub struct ObjectId {
 }
 
 /// A text is not an object id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)")]
 pub struct NotAnObjectId(pub String);
-
-impl fmt::Display for NotAnObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "\"{}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for NotAnObjectId {}
 
 impl FromStr for ObjectId {
     type Err = NotAnObjectId;
@@ -60,7 +49,7 @@ impl ObjectId {
     /// Finds the object, in the section of the scope if that names one. O(sections).
     ///
     /// # Errors
-    /// When there is no such object, or several sections have one.
+    /// If there is no such object, or several sections have one.
     pub fn find(&self, graph: &HeapGraph, scope: &ScopeOptions) -> Result<NodeId, AnswerError> {
         let section = match self.section {
             Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),

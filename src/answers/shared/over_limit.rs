@@ -1,11 +1,11 @@
-//! What limits on growth and size came to.
+//! Results of limits on growth and size.
 
 use crate::analysis::selection::{TypePattern, hint};
 
-/// What a limit came to, where that is worth a sentence.
+/// Result of a limit that was passed, or that is on nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverLimit {
-    /// What there is to say.
+    /// The result in words.
     pub text: String,
     /// It was passed; else no type matches its pattern.
     pub is_over: bool,
@@ -20,7 +20,7 @@ impl OverLimit {
         names: impl Iterator<Item = &'n str> + Clone,
     ) -> Self {
         let hint = hint(of.meant(names));
-        OverLimit { text: format!("no {kind} in the dumps matches --fail-over {limit}{hint}"), is_over: false }
+        OverLimit { text: format!("no {kind} matches --fail-over {limit}{hint}"), is_over: false }
     }
 
     /// The same as a sentence, where a limit of nothing is an error or no more than a note.
@@ -29,7 +29,7 @@ impl OverLimit {
     }
 }
 
-/// That a limit is on nothing, as an error or as a note.
+/// Sentence for a limit that is on nothing, as an error or as a note.
 pub(in crate::answers) fn unmatched_sentence(text: &str, is_strict: bool) -> String {
     if is_strict { format!("{text} (an error because of --strict)") } else { format!("note: {text}") }
 }

@@ -24,13 +24,13 @@ pub struct PathRow<'p> {
 }
 
 impl<'p> PathRow<'p> {
-    pub(crate) fn new(graph: &'p HeapGraph, roots: &'p RootsByNode<'p>, path: RootPath<'p>) -> Self {
-        PathRow { graph, roots, path, names: None }
-    }
-
-    /// The same with names of references.
-    pub(in crate::answers) fn named(self, names: Option<ReferenceNames<'p>>) -> Self {
-        PathRow { names, ..self }
+    pub(in crate::answers) fn new(
+        graph: &'p HeapGraph,
+        roots: &'p RootsByNode<'p>,
+        path: RootPath<'p>,
+        names: Option<ReferenceNames<'p>>,
+    ) -> Self {
+        PathRow { graph, roots, path, names }
     }
 
     /// The root record to show for the first object: strong before weak, then by kind.
@@ -56,11 +56,17 @@ impl<'p> PathRow<'p> {
         self.path.nodes().map(move |node| ObjectRow::new(graph, node))
     }
 
-    /// The same, each with the name of the reference that leads to it.
-    fn named_nodes(&self) -> impl Iterator<Item = NamedRow> + use<'p> {
+    /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
+    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
+        let start = places.start.saturating_sub(2);
+        self.nodes_from(start).skip(places.start - start).take(places.len()).collect()
+    }
+
+    /// The objects from a place on, each with the name of the reference that leads to it.
+    fn nodes_from(&self, place: usize) -> impl Iterator<Item = NamedRow> + use<'p> {
         let (graph, names) = (self.graph, self.names);
         let (mut before, mut last) = (None, None);
-        self.path.nodes().map(move |node| {
+        self.path.nodes().skip(place).map(move |node| {
             let from = last.replace(node);
             let reference = names.zip(from).and_then(|(names, from)| names.step(before, from, node));
             before = from;
@@ -68,23 +74,7 @@ impl<'p> PathRow<'p> {
         })
     }
 
-    /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
-    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
-        let start = places.start.saturating_sub(2);
-        let mut rows = Vec::with_capacity(places.len());
-        let (mut before, mut last) = (None, None);
-        for (place, node) in self.path.nodes().enumerate().skip(start).take(places.end - start) {
-            let from = last.replace(node);
-            if place >= places.start {
-                let reference = self.names.zip(from).and_then(|(names, from)| names.step(before, from, node));
-                rows.push(NamedRow { row: ObjectRow::new(self.graph, node), reference });
-            }
-            before = from;
-        }
-        rows
-    }
-
-    /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
+    /// All holders of the first object in words: clearing the static variable alone frees nothing if a local is
     /// left. More than 50 are counted.
     pub fn holders(&self) -> String {
         let mut words = vec![self.root().words()];
@@ -172,17 +162,17 @@ impl Serialize for PathRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("root", &self.root())?;
-        map.serialize_entry("roots", &Each(|| self.roots()))?;
+        map.serialize_entry("roots", &SerializeEach(|| self.roots()))?;
         map.serialize_entry("length", &self.length())?;
-        map.serialize_entry("nodes", &Each(|| self.named_nodes()))?;
+        map.serialize_entry("nodes", &SerializeEach(|| self.nodes_from(0)))?;
         map.end()
     }
 }
 
 /// An array of what an iterator gives, one after another.
-struct Each<F>(F);
+pub(in crate::answers) struct SerializeEach<F>(pub(in crate::answers) F);
 
-impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for SerializeEach<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((self.0)())
     }
@@ -195,7 +185,7 @@ pub struct NamedRow {
     /// The object.
     #[serde(flatten)]
     pub row: ObjectRow,
-    /// How the object before refers to it, where the dump says so.
+    /// Name of the reference from the object before, where the dump has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -208,7 +198,7 @@ pub struct PathStep {
     pub object: ObjectRow,
     /// Bytes that would be freed with it; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
-    /// How the object before refers to it, where the dump says so.
+    /// Name of the reference from the object before, where the dump has it.
     pub reference: Option<String>,
     pub(in crate::answers) node: NodeId,
 }

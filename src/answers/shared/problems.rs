@@ -1,4 +1,4 @@
-//! What was wrong with a dump, as every answer lists it.
+//! Problems of a dump, as every answer lists them.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use crate::input::{Diagnostics, Severity};
 pub struct ProblemRow {
     /// The stable code of the kind: `dangling-ref`.
     pub code: String,
-    /// How often it was met.
+    /// Number of times it was met.
     pub count: u64,
-    /// Where first: `line 8`, `byte 1024`.
+    /// Place of the first: `line 8`, `byte 1024`.
     pub first_at: String,
     /// A note is worth listing, and no sign of damage.
     pub severity: Severity,
-    /// What it means, to follow a count.
+    /// Meaning, to follow a count.
     #[serde(skip)]
     pub meaning: String,
 }

@@ -1,4 +1,4 @@
-//! Whether roots hold an object, and if none does, what else is to be known.
+//! Reachability of an object from roots, and what else is known of one that none reaches.
 
 use serde::{Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::format_count;
 
-/// Whether roots hold an object. Its serde form is whether a strong root reaches it.
+/// Reachability of an object. Serialises as true if a strong root reaches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reachability {
@@ -46,7 +46,7 @@ impl Reachability {
     }
 }
 
-/// Says of objects without a retained size why they have none; nothing where all have one.
+/// Note on objects without a retained size, with the reason; `None` where all have one.
 pub(in crate::answers) fn unreached_note(count: u64, are_alive: bool) -> Option<String> {
     let (are, have, them) = if count == 1 { ("is", "has", "it") } else { ("are", "have", "them") };
     let count = (count > 0).then(|| format_count(count))?;

@@ -1,4 +1,4 @@
-//! What references are called, where the dump knows: fields, elements, variables on stacks.
+//! Names of references, where the dump has them: fields, elements, variables on stacks.
 
 use super::frames::FrameRow;
 use crate::dump::OpenDump;
@@ -7,26 +7,26 @@ use crate::input::{ObjectDetails, ReferenceName};
 
 /// Gives references their names.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::answers) struct ReferenceNames<'d> {
+pub struct ReferenceNames<'d> {
     graph: &'d HeapGraph,
     details: &'d dyn ObjectDetails,
 }
 
 impl<'d> ReferenceNames<'d> {
     /// `None` for a dump that names none.
-    pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
+    pub fn of(dump: &'d OpenDump) -> Option<Self> {
         Some(ReferenceNames { graph: dump.graph()?, details: dump.details()? })
     }
 
     /// [`step`](Self::step) where nothing comes before.
-    pub(in crate::answers) fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
+    pub fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
         self.step(None, from, to)
     }
 
     /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`. A
     /// captured variable is that of the closure `before` on the path, where there is one. O(references of `from`), and a
     /// few reads of the dump.
-    pub(in crate::answers) fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
+    pub fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
         let name = self.find_between(from, to)?;
         let text = self.text(from, &name);
         if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
@@ -44,9 +44,9 @@ impl<'d> ReferenceNames<'d> {
         self.find_nth(from, leads_there(false).or_else(|| leads_there(true))?)
     }
 
-    /// What some references are called: `.next`, `[*]` for elements and entries, several names one behind the other, three
+    /// Names of some references: `.next`, `[*]` for elements and entries, several names one behind the other, three
     /// at most.
-    pub(in crate::answers) fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
+    pub fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
         const MOST: usize = 3;
         let mut names: Vec<String> = Vec::new();
         for &(from, to) in examples {
@@ -70,11 +70,7 @@ impl<'d> ReferenceNames<'d> {
 
     /// The names of references to an object: of one that refers to it more than once each of its names, in their order.
     /// Referrers behind the first 16 million references of all together stay without: arrays of millions are read whole.
-    pub(in crate::answers) fn of_referrers(
-        &self,
-        to: NodeId,
-        referrers: impl Iterator<Item = Reference>,
-    ) -> Vec<Option<String>> {
+    pub fn of_referrers(&self, to: NodeId, referrers: impl Iterator<Item = Reference>) -> Vec<Option<String>> {
         let mut left = 1usize << 24;
         let mut places: Option<(Reference, Box<dyn Iterator<Item = usize> + '_>)> = None;
         let names = referrers.map(|referrer| {
@@ -101,7 +97,7 @@ impl<'d> ReferenceNames<'d> {
     }
 
     /// The names of an object's first references, in the order of [`HeapGraph::references`].
-    pub(in crate::answers) fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
+    pub fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
         (0..count).map(|nth| self.nth(from, nth)).collect()
     }
 

@@ -1,8 +1,11 @@
 //! Objects and roots as every answer names them.
 
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
 use serde::Serialize;
 
-use super::GroupBy;
+use crate::analysis::dominators::{DomNode, Dominators};
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 
 /// Up to this many rows are made when the question is asked; more are made one by one when they are written.
@@ -22,7 +25,7 @@ pub struct ObjectRow {
     pub class: Option<String>,
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
-    /// What it says of itself, in words, where that was asked for.
+    /// Its own value in words, where that was asked for.
     #[serde(skip)]
     pub said: Option<String>,
 }
@@ -63,7 +66,7 @@ pub struct RootRow {
     /// The variable or method, where the dump says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the kind means, in words for people who have not read a format's document.
+    /// Meaning of the kind, in words for people who have not read a format's document.
     #[serde(skip)]
     pub meaning: &'static str,
     /// Of a static variable whose class is not known: the type of its value.
@@ -159,26 +162,24 @@ impl LocationRow {
     }
 }
 
-/// What a row is of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RowName {
-    /// A type.
-    Type(String),
-    /// A group of another kind.
-    Group(String),
+/// Objects above one in the dominator tree, the nearest first.
+pub(in crate::answers) fn dominators_above(tree: &Dominators, object: DomNode) -> impl Iterator<Item = DomNode> {
+    std::iter::successors(Some(object), |&number| Some(tree.immediate_of(number)))
+        .skip(1)
+        .take_while(|&number| number != DomNode::ROOT)
 }
 
-impl RowName {
-    pub(in crate::answers) fn new(name: String, group_by: GroupBy) -> Self {
-        if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) }
+/// Sorts the first `first` rows of the whole order to the front, the others are behind them. O(rows), and a sort of the first.
+pub(in crate::answers) fn sort_first<T: Send>(
+    rows: &mut [T],
+    first: usize,
+    compare: impl Fn(&T, &T) -> Ordering + Sync,
+) {
+    let first = first.min(rows.len());
+    if 0 < first && first < rows.len() {
+        rows.select_nth_unstable_by(first - 1, &compare);
     }
-
-    /// The name, whatever it is of.
-    pub fn text(&self) -> &str {
-        let (RowName::Type(name) | RowName::Group(name)) = self;
-        name
-    }
+    rows[..first].par_sort_unstable_by(&compare);
 }
 
 /// For figures that are left out where they are not so.

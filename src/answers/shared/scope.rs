@@ -1,16 +1,16 @@
-//! Which objects a question is about.
+//! Objects that a question is about.
 
 use std::ops::Range;
 
 use super::{AnswerError, CommandLine};
 use crate::analysis::chosen::Chosen;
-use crate::analysis::dominators::Dominators;
-use crate::analysis::selection::TypeChoice;
+use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
 
-/// Which objects a question is about. The default is all.
+/// Objects that a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeOptions {
     /// One section, by its name or its number from 1.
@@ -21,7 +21,7 @@ pub struct ScopeOptions {
     pub filter: Option<Filter>,
 }
 
-/// How many rows, and which first.
+/// Number and direction of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Rows at most. Default: all.
@@ -31,9 +31,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many of `rows` are shown.
+    /// Returns the number of `rows` that are shown.
     pub fn shown(&self, rows: usize) -> usize {
         self.rows.map_or(rows, |limit| rows.min(limit))
+    }
+
+    /// Reverses rows where that is asked for, and cuts them to the limit. Returns the number of those that are left out.
+    pub(in crate::answers) fn cut<T>(&self, rows: &mut Vec<T>) -> usize {
+        if self.reverse {
+            rows.reverse();
+        }
+        let hidden = rows.len() - self.shown(rows.len());
+        rows.truncate(rows.len() - hidden);
+        hidden
     }
 
     /// Adds the options of a command line that asks for the same rows.
@@ -64,7 +74,7 @@ impl ScopeOptions {
     /// Finds the objects in a dump. O(types); with an expression as [`Filter::select`].
     ///
     /// # Errors
-    /// When the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
+    /// If the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
     /// the expression names.
     pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
@@ -83,7 +93,7 @@ impl ScopeOptions {
     /// Makes sure that a dump of allocation totals can be asked: it has no objects to choose from.
     ///
     /// # Errors
-    /// When there is an expression.
+    /// If there is an expression.
     pub fn check_on_allocations(&self) -> Result<(), AnswerError> {
         if self.filter.is_some() { Err(AnswerError::NoObjectsToChoose) } else { Ok(()) }
     }
@@ -96,13 +106,11 @@ impl ScopeOptions {
     /// Adds the options of a command line that asks for the same objects.
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
         if let Some(types) = &self.types {
-            types.wanted.iter().for_each(|pattern| _ = line.option("--type", Some(pattern.text())));
-            types.unwanted.iter().for_each(|pattern| _ = line.option("--not-type", Some(pattern.text())));
+            line.each("--type", types.wanted.iter().map(TypePattern::text));
+            line.each("--not-type", types.unwanted.iter().map(TypePattern::text));
             line.switch("--ignore-case", types.ignores_case());
         }
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         line.option("--domain", self.section.as_deref());
     }
 }
@@ -140,6 +148,13 @@ impl<'d> Scope<'d> {
         self.nodes.clone().map(NodeId::new).filter(is_wanted)
     }
 
+    /// Objects of the section at the top of a dominator tree. O(objects).
+    pub(in crate::answers) fn top_level(&self, dominators: &Dominators) -> Vec<DomNode> {
+        let mut top_level = dominators.children_of(DomNode::ROOT);
+        top_level.retain(|&number| self.nodes.contains(&dominators.node_at(number).index()));
+        top_level
+    }
+
     /// Returns true if the question is about the object. O(1).
     pub fn contains(&self, node: NodeId) -> bool {
         self.nodes.contains(&node.index()) && self.is_chosen(node)
@@ -165,7 +180,7 @@ impl<'d> Scope<'d> {
         self.matching.as_ref().map(|matching| Chosen::new(dominators, matching))
     }
 
-    /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
+    /// Words to follow "all that is reachable": roots given on request, one section of several.
     pub(in crate::answers) fn reach_words(&self) -> String {
         let given = self.graph.roots().iter().any(Root::is_requested);
         let given = if given { " or given roots on request" } else { "" };

@@ -1,16 +1,15 @@
-//! What one dump has, by name: for answers that compare dumps.
+//! Amounts of one dump by name: for answers that compare dumps.
 
 use std::collections::BTreeMap;
 
 use super::groups::{Groups, TypesApart};
 use super::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::analysis::diff::{Amounts, PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
-use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 
-/// What the rows of a diff are of.
+/// Kinds of rows of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffBy {
@@ -68,7 +67,7 @@ impl Side {
     /// `row_bytes`: what the rows of the other dump take.
     ///
     /// # Errors
-    /// When the dump does not have what is asked for, or it takes more memory than it may.
+    /// If the dump does not have what is asked for, or it takes more memory than it may.
     pub(in crate::answers) fn find(
         dump: &OpenDump,
         objects: &ScopeOptions,
@@ -114,12 +113,11 @@ impl Side {
     }
 
     fn add_paths(&mut self, dump: &OpenDump, scope: &Scope<'_>, objects: &ScopeOptions) -> Result<(), AnswerError> {
-        let (graph, nodes) = (scope.graph(), scope.range());
+        let graph = scope.graph();
         let (dominators, _) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
-        let tops = children.of(DomNode::ROOT);
-        let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+        let tops = scope.top_level(dominators).into_iter();
         let tree =
             TypeTree::build_of(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
         self.row_bytes += places_by_path_bytes(graph, &tree);

@@ -1,12 +1,11 @@
 //! Trees as answers: rows from top to bottom, each followed by those below it.
 //!
-//! Every tree is grown by `preorder` from levels that `Level::cut` has sorted and cut. Rows may be compact (numbers,
+//! Every tree is grown by `preorder` from levels that `TreeLevel::cut` has sorted and cut. Rows may be compact (numbers,
 //! borrowed names); they become text when they are written.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::Limits;
@@ -27,7 +26,7 @@ pub struct TreeRow<R> {
     pub depth: u32,
     /// Rows of its level that were left out, and would stand after it.
     pub hidden_after: u32,
-    /// What the row is.
+    /// The row.
     pub row: R,
 }
 
@@ -63,7 +62,7 @@ impl<R> FromIterator<TreeRow<R>> for Tree<R> {
 
 /// Makes the rows of a tree that keeps only what they are made of.
 pub trait MakeRow {
-    /// What the tree keeps of a row.
+    /// The part of a row that the tree keeps.
     type Kept;
     /// A row.
     type Row;
@@ -75,11 +74,11 @@ pub trait MakeRow {
 /// Rows, each followed by those below it. They are made when they are asked for.
 pub struct MadeRows<M: MakeRow> {
     pub(in crate::answers) tree: Tree<M::Kept>,
-    pub(in crate::answers) of: M,
+    pub(in crate::answers) maker: M,
 }
 
 impl<M: MakeRow> MadeRows<M> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.tree.rows.len()
     }
@@ -97,7 +96,7 @@ impl<M: MakeRow> MadeRows<M> {
     /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.
     pub fn get(&self, row: usize) -> TreeRow<M::Row> {
         let TreeRow { depth, hidden_after, row } = &self.tree.rows[row];
-        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.of.make(row) }
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.maker.make(row) }
     }
 
     /// The rows, each followed by those below it.
@@ -108,20 +107,20 @@ impl<M: MakeRow> MadeRows<M> {
 
 impl<M: MakeRow<Row: Serialize>> Serialize for MadeRows<M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.of.make(&row.row)).serialize(serializer)
+        self.tree.nested(|row| self.maker.make(&row.row)).serialize(serializer)
     }
 }
 
 /// Rows of one parent, in their order, and how many more there are.
-pub(in crate::answers) struct Level<R> {
+pub(in crate::answers) struct TreeLevel<R> {
     pub(in crate::answers) rows: Vec<R>,
     pub(in crate::answers) hidden: usize,
 }
 
-impl<R> Level<R> {
+impl<R> TreeLevel<R> {
     /// One row.
     pub(in crate::answers) fn of(row: R) -> Self {
-        Level { rows: vec![row], hidden: 0 }
+        TreeLevel { rows: vec![row], hidden: 0 }
     }
 
     /// Sorts rows and cuts them to the limit. O(rows), and a sort of those that are left.
@@ -134,20 +133,20 @@ impl<R> Level<R> {
         }
         rows.truncate(shown);
         rows.sort_unstable_by(compare);
-        Level { rows, hidden: all - shown }
+        TreeLevel { rows, hidden: all - shown }
     }
 }
 
 /// Walks down from the rows at the top. `below` gives the levels below a row of this depth, in their order; it is asked
 /// once for each row that is less than [`MAX_DEPTH`] deep.
 pub(in crate::answers) fn preorder<R, L>(
-    top: Level<R>,
+    top: TreeLevel<R>,
     mut below: impl FnMut(&mut R, u32) -> L,
 ) -> impl Iterator<Item = TreeRow<R>>
 where
-    L: IntoIterator<Item = Level<R>, IntoIter: DoubleEndedIterator>,
+    L: IntoIterator<Item = TreeLevel<R>, IntoIter: DoubleEndedIterator>,
 {
-    let open = |level: Level<R>, depth: u32| (level.rows.into_iter(), level.hidden as u32, depth);
+    let open = |level: TreeLevel<R>, depth: u32| (level.rows.into_iter(), level.hidden as u32, depth);
     let mut stack = vec![open(top, 0)];
     std::iter::from_fn(move || {
         loop {
@@ -219,11 +218,8 @@ struct Siblings<'n, N> {
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Siblings<'_, Nested<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(None)?;
-        while let Some(row) = self.tree.take(self.depth) {
-            rows.serialize_element(&self.tree.branch(row))?;
-        }
-        rows.end()
+        let rows = std::iter::from_fn(|| self.tree.take(self.depth));
+        serializer.collect_seq(rows.map(|row| self.tree.branch(row)))
     }
 }
 
@@ -239,7 +235,7 @@ mod tests {
 
     fn tree(top: Vec<u32>, limits: Limits) -> Tree<u32> {
         // Below n: 10 n, 10 n + 1, ... as many as its last digit says.
-        let cut = |rows| Level::cut(rows, limits, |a: &u32, b| a.cmp(b));
+        let cut = |rows| TreeLevel::cut(rows, limits, |a: &u32, b| a.cmp(b));
         preorder(cut(top), |&mut row, depth| (depth < 2).then(|| cut((0..row % 10).map(|at| 10 * row + at).collect())))
             .collect()
     }
@@ -297,7 +293,7 @@ mod tests {
     /// The deepest tree there can be takes a fraction of the smallest stack that threads and main have anywhere.
     #[test]
     fn the_deepest_tree_is_written_on_a_small_stack() {
-        let only = |id| Level::of(Number { id });
+        let only = |id| TreeLevel::of(Number { id });
         let deepest: Tree<Number> = preorder(only(0), |row, _| Some(only(row.id + 1))).collect();
         assert_eq!(deepest.rows().last().unwrap().depth, MAX_DEPTH);
         let write = move || serde_json::to_string(&deepest).unwrap().len();

@@ -1,4 +1,4 @@
-//! What two dumps must be to be compared, and what one of them retains of the other.
+//! Conditions for two dumps to be compared, and retained bytes of a set of objects.
 
 use super::AnswerError;
 use crate::analysis::object_changes::{ObjectChanges, compare_objects};
@@ -10,8 +10,8 @@ use crate::input::Runtime;
 /// Types of two dumps compare, or an error.
 ///
 /// # Errors
-/// When the dumps are of different runtimes.
-pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
+/// If the dumps are of different runtimes.
+pub fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
     let [old, new] = [old, new].map(|dump| &*dump.info().format);
     match Runtime::of_format(old) == Runtime::of_format(new) {
         true => Ok(()),
@@ -22,8 +22,8 @@ pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Resu
 /// Compares the objects of two dumps of one process.
 ///
 /// # Errors
-/// When ids of the format do not stay with their objects, or the dumps are not of one process.
-pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
+/// If ids of the format do not stay with their objects, or the dumps are not of one process.
+pub fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
     let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
     if !of(old) || !of(new) {
         return Err(AnswerError::NoLastingIds);
@@ -40,8 +40,8 @@ pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<O
 /// the bytes of all its objects.
 ///
 /// # Errors
-/// When it takes too much work or memory.
-pub(in crate::answers) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
+/// If it takes too much work or memory.
+pub fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
     dump.check_exact_retained()?;
     dump.phase(Phase::RemovingTypes);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };

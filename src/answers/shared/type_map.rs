@@ -1,15 +1,16 @@
-//! What hangs where: the dominator tree merged by type, chains of one type folded. Every place can be asked for what is
+//! Map of a heap: the dominator tree merged by type, chains of one type folded. Every place can be asked for what is
 //! below it, so that a page or a browser shows as much of it as it has room for.
 
+use super::rows::dominators_above;
 use super::{AnswerError, ObjectId, ScopeOptions};
-use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, TypeId};
 use crate::sort;
 
-/// Which part.
+/// The part of the heap that is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct TypeMapOptions {
     /// The section of the objects at the top. Default: all.
@@ -34,15 +35,13 @@ pub struct TypeMap<'d> {
 /// The dominator tree merged by type. O(objects), and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(options.section.as_deref()).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let nodes = scope.range();
-    let tops = dominators.children_of(DomNode::ROOT).into_iter();
-    let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let tops = scope.top_level(dominators).into_iter();
     let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX);
     Ok(TypeMap::new(graph, dominators, retained, tree))
 }
@@ -123,12 +122,9 @@ impl<'d> TypeMap<'d> {
     /// The place of an object, by its id; `None` for one that is not in the map. O(its depth in the dominator tree).
     pub fn place_of(&self, id: &str) -> Option<u32> {
         let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
-        let mut number = self.dominators.number_of(node)?;
-        let mut types = Vec::new();
-        while number != DomNode::ROOT {
-            types.push(self.graph.shown_type_of(self.dominators.node_at(number)));
-            number = self.dominators.immediate_of(number);
-        }
+        let number = self.dominators.number_of(node)?;
+        let path = std::iter::once(number).chain(dominators_above(self.dominators, number));
+        let types: Vec<TypeId> = path.map(|number| self.graph.shown_type_of(self.dominators.node_at(number))).collect();
         let mut place: Option<u32> = None;
         for type_id in types.into_iter().rev() {
             let below = place.map_or(self.tops(), |place| self.children(place));

@@ -1,4 +1,4 @@
-//! What objects say of themselves and what their fields hold, in JSON and in words.
+//! Values of objects and of their fields, in JSON and in words.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -18,29 +18,29 @@ const MOST_CHARACTERS: usize = 100;
 
 /// Reads values of one dump.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::answers) struct Values<'d> {
+pub(in crate::answers) struct ValueReader<'d> {
     graph: &'d HeapGraph,
     details: &'d dyn ObjectDetails,
 }
 
-impl<'d> Values<'d> {
-    /// Why there are none is for [`find`](Self::find).
+impl<'d> ValueReader<'d> {
+    /// Returns the reader, or `None` without values; [`find`](Self::find) gives the reason.
     pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
         Self::find(dump).ok()
     }
 
     pub(in crate::answers) fn find(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let details = dump.values().map_err(AnswerError::NoValues)?;
-        Ok(Values { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
+        Ok(ValueReader { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
     }
 
-    /// What each of some objects says. A dump that cannot be read any more says nothing.
+    /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
     pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
         let said = self.details.sayings(self.graph, nodes, MOST_UNITS);
         said.map_or_else(|_| vec![None; nodes.len()], |said| said.into_iter().map(|one| one.map(Into::into)).collect())
     }
 
-    /// What one object says.
+    /// Value of one object.
     pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
         self.said(&[node]).pop().flatten()
     }
@@ -62,7 +62,7 @@ impl<'d> Values<'d> {
         ObjectRow { said, ..ObjectRow::new(self.graph, node) }
     }
 
-    /// What an array begins with; `None` for any other object.
+    /// First elements of an array; `None` for any other object.
     pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
         self.details.elements(self.graph, node, MOST_ELEMENTS).map_err(unreadable)
     }
@@ -101,13 +101,13 @@ impl<'d> Values<'d> {
             type_name: kind_name(field.kind),
             is_static,
             holds: match field.value {
-                Value::Null => Held::Null,
-                Value::Object(target) => Held::Object(Box::new(ObjectRow {
+                Value::Null => FieldContents::Null,
+                Value::Object(target) => FieldContents::Object(Box::new(ObjectRow {
                     said: said.as_ref().map(ShownValue::words),
                     ..ObjectRow::new(self.graph, target)
                 })),
-                Value::Dangling(id) => Held::Dangling(self.graph.id_style().format(id)),
-                value => Held::Value(value.into()),
+                Value::Dangling(id) => FieldContents::Dangling(self.graph.id_style().format(id)),
+                value => FieldContents::Value(value.into()),
             },
             said,
             is_repeated: false,
@@ -159,7 +159,7 @@ pub enum ShownValue {
     Double(f64),
     /// A text.
     Text(Text),
-    /// What a thread, a constant or a class is called.
+    /// The name of a thread, a constant or a class.
     Name(Text),
 }
 
@@ -286,10 +286,10 @@ impl Serialize for ShownValue {
     }
 }
 
-/// What a field holds.
+/// Contents of a field.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Held {
+pub enum FieldContents {
     /// Nothing.
     Null,
     /// This object.
@@ -312,9 +312,9 @@ pub struct FieldRow {
     pub type_name: &'static str,
     /// It belongs to the class, not to each of its objects.
     pub is_static: bool,
-    /// What it holds.
-    pub holds: Held,
-    /// What the object that it holds says.
+    /// Contents.
+    pub holds: FieldContents,
+    /// Value of the object that it refers to.
     said: Option<ShownValue>,
     /// Another field of the object has the same name.
     is_repeated: bool,
@@ -334,7 +334,7 @@ impl FieldRow {
     /// The primitive type; of a reference the type of the object.
     pub fn held_type(&self) -> &str {
         match &self.holds {
-            Held::Object(object) => &object.type_name,
+            FieldContents::Object(object) => &object.type_name,
             _ => self.type_name,
         }
     }
@@ -342,28 +342,28 @@ impl FieldRow {
     /// The value for a column, where there is one.
     pub fn value(&self) -> Option<ShownValue> {
         match &self.holds {
-            Held::Null => Some(ShownValue::Null),
-            Held::Object(_) | Held::Dangling(_) => self.said.clone(),
-            Held::Value(value) => Some(value.clone()),
+            FieldContents::Null => Some(ShownValue::Null),
+            FieldContents::Object(_) | FieldContents::Dangling(_) => self.said.clone(),
+            FieldContents::Value(value) => Some(value.clone()),
         }
     }
 
     /// The id of the object that it refers to.
     pub fn id(&self) -> Option<&str> {
         match &self.holds {
-            Held::Object(object) => Some(&object.id),
-            Held::Dangling(id) => Some(id),
+            FieldContents::Object(object) => Some(&object.id),
+            FieldContents::Dangling(id) => Some(id),
             _ => None,
         }
     }
 
-    /// What it holds, in words: a value, or an object with its type and what it says.
+    /// The contents in words: a value, or an object with its type and value.
     pub fn words(&self) -> String {
         match &self.holds {
-            Held::Null => "null".into(),
-            Held::Object(object) => format!("{}  {}", object.id, object.type_text()),
-            Held::Dangling(id) => format!("{id}  not in the dump"),
-            Held::Value(value) => value.words(),
+            FieldContents::Null => "null".into(),
+            FieldContents::Object(object) => format!("{}  {}", object.id, object.type_text()),
+            FieldContents::Dangling(id) => format!("{id}  not in the dump"),
+            FieldContents::Value(value) => value.words(),
         }
     }
 }
@@ -379,13 +379,13 @@ impl Serialize for FieldRow {
         }
         let mut value = self.said.as_ref();
         match &self.holds {
-            Held::Null => map.serialize_entry("id", &())?,
-            Held::Object(object) => {
+            FieldContents::Null => map.serialize_entry("id", &())?,
+            FieldContents::Object(object) => {
                 map.serialize_entry("id", &object.id)?;
                 map.serialize_entry("target_type", &object.type_name)?;
             }
-            Held::Dangling(id) => map.serialize_entry("id", id)?,
-            Held::Value(own) => value = Some(own),
+            FieldContents::Dangling(id) => map.serialize_entry("id", id)?,
+            FieldContents::Value(own) => value = Some(own),
         }
         if let Some(value) = value {
             map.serialize_entry("value", value)?;

@@ -1,16 +1,26 @@
-//! What fields of a thread's object say of it. In JDK 19 and later most of them are in an object of their own, `holder`.
+//! Fields of a thread's object. In JDK 19 and later most of them are in an object of their own, `holder`.
 
-use crate::answers::values::Values;
+use serde::Serialize;
+
+use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
-/// What a thread says of itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ThreadFields {
-    pub(super) daemon: Option<bool>,
-    pub(super) state: Option<&'static str>,
-    pub(super) number: Option<i64>,
-    pub(super) priority: Option<i64>,
+/// Values of a thread's fields.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[non_exhaustive]
+pub struct ThreadFields {
+    /// The program may end while it runs.
+    pub daemon: Option<bool>,
+    /// The runtime schedules it, not the operating system.
+    #[serde(rename = "virtual")]
+    pub is_virtual: Option<bool>,
+    /// The runtime's word for its state: `RUNNABLE`, `WAITING`.
+    pub state: Option<&'static str>,
+    /// The runtime's number for it.
+    pub number: Option<i64>,
+    /// Its priority.
+    pub priority: Option<i64>,
 }
 
 /// Bits of `threadStatus` (JVM TI, GetThreadState), each with the word of java.lang.Thread.State, in the order in which
@@ -30,7 +40,7 @@ pub(super) fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
 }
 
 /// Reads the fields of a thread's object.
-pub(super) fn read(values: Values<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
+pub(super) fn read(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
     let own = values.raw_fields(node);
     let holder = match value_of(&own, "holder") {
         Some(Value::Object(holder)) => values.raw_fields(*holder),
@@ -41,14 +51,14 @@ pub(super) fn read(values: Values<'_>, is_virtual: Option<bool>, node: NodeId) -
         Some(Value::Integer(number)) => Some(*number),
         _ => None,
     };
-    let is_virtual = is_virtual == Some(true);
+    let runs_virtually = is_virtual == Some(true);
     let daemon = match either("daemon") {
         Some(Value::Boolean(daemon)) => Some(*daemon),
         // Virtual threads all are.
-        _ => is_virtual.then_some(true),
+        _ => runs_virtually.then_some(true),
     };
-    let state = number("threadStatus").filter(|_| !is_virtual).map(state_of);
-    ThreadFields { daemon, state, number: number("tid"), priority: number("priority") }
+    let state = number("threadStatus").filter(|_| !runs_virtually).map(state_of);
+    ThreadFields { daemon, is_virtual, state, number: number("tid"), priority: number("priority") }
 }
 
 fn value_of<'f>(fields: &'f [FieldValue], wanted: &str) -> Option<&'f Value> {

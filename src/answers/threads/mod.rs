@@ -6,12 +6,14 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-pub use super::shared::frames::{FrameRow, LocalRow, Stack};
+pub use super::shared::frames::{FrameRow, LocalRow, ThreadStack};
+
+pub use fields::ThreadFields;
 
 use super::figure::{FRAMES, LOCALS, NAME, RETAINED};
 use super::frames::ran_out_of_memory;
 use super::rows::is_false;
-use super::values::{ShownValue, Values};
+use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -19,7 +21,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, Thread};
 use crate::sort;
 
-/// Which threads.
+/// Options of a list of threads.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadsOptions {
     /// All of this name, or the one whose object has this id. Default: all.
@@ -27,12 +29,12 @@ pub struct ThreadsOptions {
     /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by id. The thread that ran out of memory is
     /// always first. Default: retained bytes.
     pub order: Option<Figure>,
-    /// How many.
+    /// Number and direction of rows.
     pub limits: Limits,
 }
 
 impl ThreadsOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 4] = [RETAINED, FRAMES, LOCALS, NAME];
 
     /// The command line that asks the same.
@@ -62,10 +64,10 @@ pub struct Threads<'d> {
     /// The name or id that was asked for; its threads are shown with their stacks.
     #[serde(skip)]
     pub which: Option<String>,
-    /// What wrote the dump, and when, where it says so.
+    /// Program that wrote the dump, and the time, where it says so.
     #[serde(skip)]
     pub producer: Option<String>,
-    /// Why there are no values.
+    /// Reason for missing values.
     #[serde(skip)]
     pub no_values: Option<AnswerError>,
 }
@@ -81,24 +83,16 @@ pub struct ThreadRow<'d> {
     /// The type of its object.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The program may end while it runs.
-    pub daemon: Option<bool>,
-    /// The runtime schedules it, not the operating system.
-    #[serde(rename = "virtual")]
-    pub is_virtual: Option<bool>,
-    /// The runtime's word for what it was about: `RUNNABLE`, `WAITING`.
-    pub state: Option<&'static str>,
-    /// The runtime's number for it.
-    pub number: Option<i64>,
-    /// Its priority.
-    pub priority: Option<i64>,
+    /// Values of its fields, where the dump can be read for them.
+    #[serde(flatten)]
+    pub fields: ThreadFields,
     /// It had no memory left, and that is why the dump was written.
     #[serde(skip_serializing_if = "is_false")]
     pub out_of_memory: bool,
     /// Bytes that would be freed with it and what lies on its stack; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
     /// Its stack, innermost first.
-    pub frames: Stack<'d>,
+    pub frames: ThreadStack<'d>,
     /// Objects that it holds in no frame that the dump names.
     pub locals: Vec<LocalRow>,
 }
@@ -122,16 +116,17 @@ impl ThreadRow<'_> {
 /// threads that are shown are read from the dump.
 ///
 /// # Errors
-/// When the dump holds no objects, or takes more memory than it may.
+/// If the dump holds no objects, or takes more memory than it may.
 pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let (dominators, retained) = dump.dominators()?;
-    let values = Values::find(dump);
-    let search = Search { graph, dominators, retained, values: values.as_ref().ok().copied() };
+    let values = ValueReader::find(dump);
+    let search = ThreadSearch { graph, dominators, retained, values: values.as_ref().ok().copied() };
     let locals = Locals::of(graph);
     let all = graph.threads().iter().enumerate();
     let all = all.filter_map(|(number, thread)| Some((number, thread, thread.node?)));
-    let mut found: Vec<Found<'_>> = all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
+    let mut found: Vec<FoundThread<'_>> =
+        all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
     let thread_count = found.len();
     search.add_names(&mut found);
     if let Some(which) = &options.which {
@@ -151,9 +146,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
         found.reverse();
     }
     sort::by_key(&mut found, |found| !found.out_of_memory);
-    let shown = options.limits.shown(found.len());
-    let rows_hidden = found.len() - shown;
-    found.truncate(shown);
+    let rows_hidden = Limits { reverse: false, ..options.limits }.cut(&mut found);
     Ok(Threads {
         threads: search.rows(found, &locals),
         rows_hidden,
@@ -164,7 +157,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     })
 }
 
-/// What lies on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
+/// Objects on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
 struct Locals(Vec<(usize, usize, NodeId)>);
 
 impl Locals {
@@ -190,7 +183,7 @@ impl Locals {
 }
 
 /// A thread that may be shown.
-struct Found<'d> {
+struct FoundThread<'d> {
     number: usize,
     thread: &'d Thread,
     node: NodeId,
@@ -199,16 +192,16 @@ struct Found<'d> {
     out_of_memory: bool,
 }
 
-struct Search<'d> {
+struct ThreadSearch<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
-    values: Option<Values<'d>>,
+    values: Option<ValueReader<'d>>,
 }
 
-impl<'d> Search<'d> {
-    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> Found<'d> {
-        Found {
+impl<'d> ThreadSearch<'d> {
+    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> FoundThread<'d> {
+        FoundThread {
             number,
             thread,
             node,
@@ -219,7 +212,7 @@ impl<'d> Search<'d> {
     }
 
     /// Names that are texts of the dump; in the order of the objects, so that each part of the file is read once.
-    fn add_names(&self, found: &mut [Found<'_>]) {
+    fn add_names(&self, found: &mut [FoundThread<'_>]) {
         let Some(values) = self.values else { return };
         let nodes: Vec<NodeId> = found.iter().map(|found| found.node).collect();
         for (found, said) in found.iter_mut().zip(values.said(&nodes)) {
@@ -230,7 +223,7 @@ impl<'d> Search<'d> {
     }
 
     /// Keeps the threads that are called so, or else the one with this id.
-    fn keep(&self, found: &mut Vec<Found<'_>>, which: &str) {
+    fn keep(&self, found: &mut Vec<FoundThread<'_>>, which: &str) {
         if found.iter().any(|found| found.name.as_deref() == Some(which)) {
             return found.retain(|found| found.name.as_deref() == Some(which));
         }
@@ -239,7 +232,7 @@ impl<'d> Search<'d> {
         found.retain(|found| Some(found.node) == node);
     }
 
-    fn rows(&self, found: Vec<Found<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
+    fn rows(&self, found: Vec<FoundThread<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
         let nodes: Vec<NodeId> =
             found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
         let mut said = self.values.map_or(Vec::new(), |values| values.said(&nodes)).into_iter();
@@ -247,7 +240,7 @@ impl<'d> Search<'d> {
         let mut rows = Vec::with_capacity(found.len());
         for found in found {
             let first = found.thread.frames().start + 1;
-            let mut frames = Stack::new(self.graph, found.thread);
+            let mut frames = ThreadStack::new(self.graph, found.thread);
             let mut in_no_frame = Vec::new();
             for &(_, frame, node) in locals.of_thread(found.number) {
                 let local = self.local(node, said.next().flatten());
@@ -257,16 +250,12 @@ impl<'d> Search<'d> {
                 }
             }
             let is_virtual = virtual_types[self.graph.type_of(found.node).index()];
-            let read = self.values.map(|values| fields::read(values, is_virtual, found.node)).unwrap_or_default();
+            let read = self.values.map(|values| fields::read(values, is_virtual, found.node));
             rows.push(ThreadRow {
                 id: self.graph.display_id(found.node),
                 name: found.name,
                 type_name: self.graph.type_name(self.graph.type_of(found.node)).to_string(),
-                daemon: read.daemon,
-                is_virtual,
-                state: read.state,
-                number: read.number,
-                priority: read.priority,
+                fields: read.unwrap_or(ThreadFields { is_virtual, ..ThreadFields::default() }),
                 out_of_memory: found.out_of_memory,
                 retained_bytes: found.retained_bytes,
                 frames,

@@ -14,7 +14,7 @@ use crate::units::format_bytes;
 pub struct TrendLimit {
     /// As it was written.
     text: String,
-    /// Which rows, together; `None` for the whole heap.
+    /// Rows that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,
     size: Threshold,
     /// From one dump to the next, in place of from the first to the last.
@@ -52,7 +52,7 @@ impl TrendLimit {
         self.is_per_dump
     }
 
-    /// That something grew by more, or that nothing matches, in a sentence. `rows` are all, whatever is shown, each with the number by which
+    /// Result of the limit if it was passed or nothing matches. `rows` are all, whatever is shown, each with the number by which
     /// `bytes_of` knows its bytes in the dumps that were read.
     pub(super) fn check<B: Iterator<Item = u64>>(
         &self,
@@ -63,11 +63,11 @@ impl TrendLimit {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
-                let is_one = |row: &TrendRow| pattern.matches(&row.name);
+                let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {
                     return Some({
                         let names = rows.iter().map(|(row, _)| row.name.as_str());
-                        OverLimit::of_nothing(trend.by, &self.text, pattern, names)
+                        OverLimit::of_nothing(&format!("{} in the dumps", trend.by), &self.text, pattern, names)
                     });
                 }
                 let mut sums = vec![0u64; trend.total_values.len()];

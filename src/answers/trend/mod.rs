@@ -1,4 +1,4 @@
-//! What grew over many dumps: rows that never shrink first.
+//! Growth over many dumps: rows that never shrink first.
 //!
 //! Dumps are asked one after another and not kept; of each stay two figures a row.
 
@@ -23,12 +23,12 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::OpenDump;
 use crate::sort;
 
-/// How dumps are compared.
+/// Options of a trend.
 #[derive(Debug, Clone)]
 pub struct TrendOptions {
-    /// Which objects, in each dump.
+    /// Objects of each dump.
     pub scope: ScopeOptions,
-    /// What the rows are of: groups, or paths of the dominator tree.
+    /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
     /// Retained bytes are judged, in place of shallow ones.
     pub retained: bool,
@@ -36,13 +36,13 @@ pub struct TrendOptions {
     pub flat: bool,
     /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
     pub min_growth: Threshold,
-    /// What grows is to be judged: that takes [`MIN_JUDGED`] dumps.
+    /// Growth is judged: that takes [`MIN_JUDGED`] dumps.
     pub grows: bool,
     /// Tables have a column for each dump.
     pub wide: bool,
     /// Dumps are put in the order of the times that they have.
     pub by_time: bool,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// The most that the heap or some rows may grow by.
     pub growth_limits: Vec<TrendLimit>,
@@ -79,9 +79,7 @@ impl TrendOptions {
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
-        for limit in &self.growth_limits {
-            line.option("--fail-over", Some(limit.text()));
-        }
+        line.each("--fail-over", self.growth_limits.iter().map(TrendLimit::text));
         self.scope.add_to(&mut line);
         self.limits.add_to(&mut line);
         line
@@ -95,7 +93,7 @@ pub struct TrendOfDumps {
     so_far: Mutex<SoFar>,
 }
 
-/// What is known of the dumps that were asked.
+/// Results of the dumps that were added.
 #[derive(Debug, Default)]
 struct SoFar {
     dumps: Vec<TrendDump>,
@@ -114,7 +112,7 @@ impl TrendOfDumps {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which dump is next; it counts as unreadable until it is added.
+    /// Announces the next dump; it counts as unreadable until it is added.
     pub fn expect(&self, file: &str) {
         self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
@@ -123,7 +121,7 @@ impl TrendOfDumps {
     /// for each row, and a name for each that no dump before had.
     ///
     /// # Errors
-    /// When it holds no objects, does not have what is asked for, or there is not the memory.
+    /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
         let Side { totals, rows: amounts, .. } = Side::find(dump, scope, *by, *retained, 0)?;
@@ -153,10 +151,10 @@ impl TrendOfDumps {
         Ok(())
     }
 
-    /// What grew.
+    /// Ends the trend.
     ///
     /// # Errors
-    /// When the dumps are of different formats, or are to be put in an order that they do not have.
+    /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
         let TrendOfDumps { options, so_far } = self;
         let SoFar { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -209,9 +207,7 @@ impl TrendOfDumps {
             growing: Vec::new(),
             dumps,
         };
-        let whole = trend.total_values.clone();
-        let total = trend.row(String::new(), &whole.iter().map(|&bytes| (1, bytes)).collect::<Vec<_>>());
-        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&whole), row: total });
+        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&trend.total_values), row: trend.total() });
         // Of a row: objects and bytes in the dumps that were read.
         let figures = |row: usize| -> Vec<(u64, u64)> {
             let mut figures = vec![(0, 0); trend.dumps.len()];
@@ -224,7 +220,7 @@ impl TrendOfDumps {
             rows.into_par_iter().map(|(name, row)| (trend.course(name, &figures(row)), row)).collect();
         sort::by(&mut all, &|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
-            a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.cmp(&b.name))
+            a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))
         });
         let bytes_of = |row: usize| figures(row).into_iter().map(|(_, bytes)| bytes);
         let over = options.growth_limits.iter().filter_map(|limit| limit.check(&trend, &all, bytes_of)).collect();
@@ -239,14 +235,9 @@ impl TrendOfDumps {
         });
         let growing = all.iter().filter(|(row, _)| row.trend == Trend::Grows);
         let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
-        if options.limits.reverse {
-            all.reverse();
-        }
-        let shown = options.limits.shown(all.len());
-        let hidden = all.len() - shown;
-        all.truncate(shown);
+        let hidden = options.limits.cut(&mut all);
         // The median of all slopes is taken of what is shown alone.
-        let rows = all.into_par_iter().map(|(row, at)| trend.row(row.name, &figures(at))).collect();
+        let rows = all.into_par_iter().map(|(row, at)| trend.row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);
         (trend.over, trend.counts, trend.growing) = (over, counts, growing);
         Ok(trend)

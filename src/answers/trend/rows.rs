@@ -1,11 +1,11 @@
-//! What `trend` answers: the dumps, the course of the whole, and rows.
+//! The answer of `trend`: the dumps, the course of the whole, and rows.
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::diff::delta;
 use crate::analysis::series::{Course, Trend, median_slope, shape};
 use crate::answers::DiffBy;
+use crate::answers::histogram_row::Keyed;
 use crate::answers::over_limit::OverLimit;
 use crate::answers::words::shared_folder_of;
 use crate::units::{count_of, format_count};
@@ -18,7 +18,7 @@ pub struct TrendDump {
     pub file: String,
     /// The name of its format.
     pub format: Option<String>,
-    /// When it was taken, where it says so.
+    /// Time at which it was taken, where it says so.
     pub taken_at: Option<String>,
     /// Objects in it, of those that are asked for.
     pub objects: Option<u64>,
@@ -33,15 +33,15 @@ pub struct TrendDump {
     pub(super) heap_bytes: u64,
 }
 
-/// What grew over many dumps.
+/// Growth over many dumps.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct DumpsTrend {
     /// The dumps, in their order.
     pub dumps: Vec<TrendDump>,
-    /// Which bytes the rows have: `shallow_bytes` or `retained_bytes`.
+    /// Bytes that the rows have: `shallow_bytes` or `retained_bytes`.
     pub measure: &'static str,
-    /// What the rows are of.
+    /// Kind of the rows.
     pub by: &'static str,
     /// The whole heap, or all that is asked for.
     pub total: Option<TrendTotal>,
@@ -57,7 +57,7 @@ pub struct DumpsTrend {
     /// Bytes of the whole in each dump that was read.
     #[serde(skip)]
     pub(super) total_values: Vec<u64>,
-    /// What that is.
+    /// Words for the whole.
     #[serde(skip)]
     pub(super) whole: &'static str,
     /// Of the dumps that were read, their places among all.
@@ -101,10 +101,10 @@ pub struct TrendRows {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TrendRow {
-    /// Its name.
-    #[serde(skip)]
-    pub name: String,
-    /// Which way it goes.
+    /// Its name; none of the whole heap.
+    #[serde(flatten, skip_serializing_if = "is_unnamed")]
+    pub name: Keyed<String>,
+    /// Direction of the course.
     pub trend: Trend,
     /// Bytes in the first dump.
     pub first_bytes: u64,
@@ -119,14 +119,18 @@ pub struct TrendRow {
     /// Steps at which it shrank.
     pub steps_down: usize,
     /// In each dump; `None` in one that was not read.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bytes: Vec<Option<u64>>,
     /// Objects in each dump.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<Option<u64>>,
     /// From the least to the most that it has.
     #[serde(skip)]
     pub(super) range_bytes: u64,
+}
+
+fn is_unnamed(name: &Keyed<String>) -> bool {
+    name.key.is_empty()
 }
 
 impl TrendRow {
@@ -151,7 +155,7 @@ impl TrendRows {
         &self.rows
     }
 
-    /// What they are of.
+    /// Kind of the rows.
     pub fn by(&self) -> DiffBy {
         self.by
     }
@@ -160,36 +164,12 @@ impl TrendRows {
 /// Under the key that `diff` has for such rows.
 impl Serialize for TrendRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Named<'r>(&'static str, &'r TrendRow);
-        impl Serialize for Named<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let Named(key, row) = self;
-                let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry(key, &row.name)?;
-                map.serialize_entry("trend", &row.trend)?;
-                map.serialize_entry("first_bytes", &row.first_bytes)?;
-                map.serialize_entry("last_bytes", &row.last_bytes)?;
-                map.serialize_entry("growth_bytes", &row.growth_bytes)?;
-                map.serialize_entry("bytes_per_dump", &row.bytes_per_dump)?;
-                map.serialize_entry("steps_up", &row.steps_up)?;
-                map.serialize_entry("steps_down", &row.steps_down)?;
-                map.serialize_entry("bytes", &row.bytes)?;
-                map.serialize_entry("objects", &row.objects)?;
-                map.end()
-            }
-        }
-        let figures = self.by.figures();
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(
-            figures.rows,
-            &self.rows.iter().map(|row| Named(figures.name.key, row)).collect::<Vec<_>>(),
-        )?;
-        map.end()
+        Keyed { key: self.by.figures().rows, value: &self.rows }.serialize(serializer)
     }
 }
 
 impl DumpsTrend {
-    /// Which way a row goes that has (objects, bytes) in the dumps that were read: all but its slope, and what it has in
+    /// Course of a row with these (objects, bytes) in the dumps that were read: all but its slope, and its figures in
     /// each dump.
     pub(super) fn course(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
@@ -198,7 +178,7 @@ impl DumpsTrend {
         let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
         TrendRow {
-            name,
+            name: Keyed { key: self.rows.by.figures().name.key, value: name },
             trend,
             first_bytes,
             last_bytes,
@@ -212,9 +192,15 @@ impl DumpsTrend {
         }
     }
 
-    /// The same with all that is shown. O(dumps x dumps) for the slope.
-    pub(super) fn row(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
-        let mut row = self.course(name, figures);
+    /// The course of the whole. O(dumps x dumps) for the slope.
+    pub(super) fn total(&self) -> TrendRow {
+        let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
+        let name = Keyed { key: "", value: String::new() };
+        TrendRow { name, bytes_per_dump: self.slope(&self.total_values), ..self.course(String::new(), &whole) }
+    }
+
+    /// A row with all that is shown. O(dumps x dumps) for the slope.
+    pub(super) fn row(&self, mut row: TrendRow, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
         row.bytes_per_dump = if row.trend == Trend::Flat { 0 } else { self.slope(&values) };
         row.bytes = vec![None; self.dumps.len()];
@@ -225,12 +211,12 @@ impl DumpsTrend {
         row
     }
 
-    /// That a row grows, with its figures.
+    /// Sentence for a row that grows, with its figures.
     pub(super) fn growth_sentence(&self, row: &TrendRow) -> String {
         let read = self.read_count();
         format!(
             "{} grows: {:+} bytes in {}, at {}/{} steps, and never shrinks",
-            row.name,
+            row.name.as_str(),
             row.growth_bytes,
             count_of(read as u64, "dumps"),
             row.steps_up,
@@ -259,7 +245,7 @@ impl DumpsTrend {
         self.total_values.len()
     }
 
-    /// How much there was and is, and how many rows grow, in a line: sizes by `bytes`.
+    /// First and last bytes and the number of rows that grow, in a line: sizes by `bytes`.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
         let (first, last) =
             (self.total_values.first().copied().unwrap_or(0), self.total_values.last().copied().unwrap_or(0));
@@ -282,7 +268,7 @@ impl DumpsTrend {
         self.dumps.iter().all(|dump| dump.objects.unwrap_or(0) == 0)
     }
 
-    /// That the dumps are not in the order of their times.
+    /// Note on dumps that are not in the order of their times.
     pub fn order_note(&self) -> Option<String> {
         (!self.is_in_order).then(|| {
             "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so".to_string()

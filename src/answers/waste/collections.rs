@@ -8,7 +8,7 @@ use crate::input::{Contents, HeldValue};
 
 /// A collection of the dump.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundCollection {
     pub(super) node: NodeId,
     /// Elements.
     pub(super) size: u64,
@@ -25,8 +25,12 @@ pub(super) struct Found {
 }
 
 /// All collections, ascending, those that work for another left out; and the tables of all.
-pub(super) fn collections_of(graph: &HeapGraph, types: &TypeFields, contents: &Contents) -> (Vec<Found>, NodeSet) {
-    let mut found: Vec<Found> = Vec::new();
+pub(super) fn collections_of(
+    graph: &HeapGraph,
+    types: &TypeFields,
+    contents: &Contents,
+) -> (Vec<FoundCollection>, NodeSet) {
+    let mut found: Vec<FoundCollection> = Vec::new();
     let mut wrappers: Vec<(NodeId, NodeId)> = Vec::new();
     let mut tables = NodeSet::new(graph.node_count());
     for fields in contents.fields.chunk_by(|a, b| a.0 == b.0) {
@@ -48,7 +52,7 @@ pub(super) fn collections_of(graph: &HeapGraph, types: &TypeFields, contents: &C
         let Some(size) = size_of(graph, types, contents, collection, table, &field) else { continue };
         let slots_per_entry = u64::from(collection.slots_per_entry);
         let length = table.and_then(|table| contents.reference_array(table)).map(|(length, _)| u64::from(length));
-        found.push(Found {
+        found.push(FoundCollection {
             node,
             size,
             table,
@@ -85,7 +89,7 @@ pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) 
     }
 }
 
-/// What an object refers to but for its class.
+/// References of an object without that to its class.
 pub(super) fn elements(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
     let all = graph.strong_references(node);
     let has_class = graph.types().class_is_stored(graph.type_of(node));

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::collections::{Found, collections_of, elements};
+use super::collections::{FoundCollection, collections_of, elements};
 use super::options::WasteKind;
 use crate::analysis::collections::TypeFields;
 use crate::answers::grouped_strings::GroupedStrings;
@@ -120,7 +120,11 @@ fn duplicate_arrays(
 }
 
 /// The views of its keys or entries that a collection keeps, each with it: they refer to nothing else.
-fn views_of(graph: &HeapGraph, types: &TypeFields, collection: &Found) -> impl Iterator<Item = (NodeId, NodeId)> {
+fn views_of(
+    graph: &HeapGraph,
+    types: &TypeFields,
+    collection: &FoundCollection,
+) -> impl Iterator<Item = (NodeId, NodeId)> {
     let map = collection.inner.unwrap_or(collection.node);
     let is_view = move |&view: &NodeId| {
         let type_id = graph.type_of(view);
@@ -132,11 +136,11 @@ fn views_of(graph: &HeapGraph, types: &TypeFields, collection: &Found) -> impl I
     views.into_iter().map(move |view| (map, view))
 }
 
-/// How often the tables, inner collections and views of some collections are referred to, but for what views refer to; 2
+/// Numbers of references to the tables, inner collections and views of some collections, without those from views; 2
 /// for more. A byte for each object.
 fn references_to<'c>(
     graph: &HeapGraph,
-    collections: impl Iterator<Item = &'c Found>,
+    collections: impl Iterator<Item = &'c FoundCollection>,
     views: &[(NodeId, NodeId)],
 ) -> Vec<u8> {
     let (mut wanted, mut passed) = (NodeSet::new(graph.node_count()), NodeSet::new(graph.node_count()));
@@ -161,13 +165,13 @@ fn references_to<'c>(
 
 fn collection_waste(
     graph: &HeapGraph,
-    collection: &Found,
+    collection: &FoundCollection,
     reference_bytes: u64,
     referrers: &[u8],
     views: &[(NodeId, NodeId)],
     found: &mut Vec<Wasting>,
 ) {
-    let &Found { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
+    let &FoundCollection { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
     let mut add = |kind: WasteKind, bytes: u64| found.push(Wasting { kind, node, bytes });
     if size == 0 {
         // What others have too (the empty arrays of class libraries) stays.

@@ -1,4 +1,4 @@
-//! What could be smaller: copies of texts and arrays, collections that are empty or mostly empty, boxed numbers, zeros; by
+//! Objects that could be smaller: copies of texts and arrays, collections that are empty or mostly empty, boxed numbers, zeros; by
 //! kind, and by the field that holds it. docs/waste.md has the kinds and their formulas.
 
 mod collections;
@@ -21,7 +21,7 @@ use crate::units::format_bytes;
 pub use options::{WasteKind, WasteOptions};
 pub use rows::{FlatWasteRow, WasteKindRow, WasteRow};
 
-/// What is wasted.
+/// Wasted bytes of a dump.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Waste {
@@ -67,7 +67,7 @@ pub struct WasteTotals {
 /// more, 100 for each collection, 56 for each object that wastes, 13 for each object.
 ///
 /// # Errors
-/// When the dump holds no objects, when a table of collections makes no sense, when there is not the memory.
+/// If the dump holds no objects, when a table of collections makes no sense, when there is not the memory.
 pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = options.collections.table()?.resolve(graph);
@@ -145,19 +145,19 @@ fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
 }
 
 impl Waste {
-    /// What to know of a dump whose texts were blotted out, before anything else.
+    /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
         self.redacted.map(|redacted| redacted.note(self.strings))
     }
 
-    /// That more is wasted than may be.
+    /// Sentence for waste over the limit.
     pub fn over_limit(&self) -> Option<String> {
         let limit = self.limit_bytes.filter(|&limit| self.totals.wasted_bytes > limit)?;
         let wasted = self.totals.wasted_bytes;
         Some(format!("{} is wasted, over the limit of {}", format_bytes(wasted), format_bytes(limit)))
     }
 
-    /// What the dump cannot tell, in a sentence.
+    /// Kinds that the dump cannot tell, in a sentence.
     pub fn untold_note(&self) -> Option<String> {
         let names: Vec<&str> = self.untold_kinds.iter().map(|kind| kind.name()).collect();
         let format = &self.format;
@@ -165,9 +165,8 @@ impl Waste {
     }
 
     /// The rows of all kinds, one below the other.
-    pub fn flat_rows(&self) -> Vec<FlatWasteRow<'_>> {
-        let of_kind = |kind: &'_ WasteKindRow| kind.kind;
-        let rows = self.kinds.iter().flat_map(|kind| kind.rows.iter().map(move |row| (of_kind(kind), row)));
-        rows.map(|(kind, row)| FlatWasteRow { kind, row }).collect()
+    pub fn flat_rows<'w>(&'w self) -> Vec<FlatWasteRow<'w>> {
+        let rows_of = |of: &'w WasteKindRow| of.rows.iter().map(|row| FlatWasteRow { kind: of.kind, row });
+        self.kinds.iter().flat_map(rows_of).collect()
     }
 }

@@ -57,7 +57,7 @@ impl WasteKind {
         Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// What it is, for people.
+    /// The kind in words for people.
     pub fn words(self) -> &'static str {
         match self {
             WasteKind::DuplicateStrings => "copies of texts",
@@ -75,38 +75,34 @@ impl WasteKind {
     }
 }
 
-/// Which kinds of waste, and what is a collection.
+/// Kinds of waste that are asked for, and known collections.
 #[derive(Debug, Clone, Default)]
 pub struct WasteOptions {
     /// Kinds; all if there is none.
     pub kinds: Vec<WasteKind>,
-    /// What is a collection.
+    /// Types that are collections.
     pub collections: KnownCollections,
     /// Only objects that fulfil an expression.
     pub filter: Option<Filter>,
     /// The order of a kind's rows: one of [`ORDERS`](Self::ORDERS), largest first; ties by the other, then by names. Default:
     /// wasted bytes.
     pub order: Option<Figure>,
-    /// How many rows of each kind.
+    /// Number of rows of each kind.
     pub limits: Limits,
     /// Wasted bytes that are too many: a size, or a share of the heap.
     pub fail_over: Option<Threshold>,
 }
 
 impl WasteOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 2] = [WASTED, OBJECTS];
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
-        for kind in &self.kinds {
-            line.option("--kind", Some(kind.name()));
-        }
+        line.each("--kind", self.kinds.iter().map(|kind| kind.name()));
         self.collections.add_to(&mut line);
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         line.sort(self.order, WASTED);
         self.limits.add_to(&mut line);
         line

@@ -1,4 +1,4 @@
-//! What wastes, by kind, type and the field that holds it.
+//! Waste by kind, type and the field that holds it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,14 +37,14 @@ pub struct WasteKindRow {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct WasteRow {
-    /// What is wasted.
+    /// Type of the objects.
     #[serde(rename = "type")]
     pub type_name: String,
     /// The type of the object that holds it; of a static variable the class. `None` for what a root holds, or nothing.
     pub holder: Option<String>,
     /// The field that holds it; where there is no type the root, or that nothing reaches it.
     pub reference: Option<String>,
-    /// How many there are.
+    /// Number of them.
     pub objects: u64,
     /// Bytes that they waste.
     pub wasted_bytes: u64,
@@ -78,7 +78,7 @@ pub struct FlatWasteRow<'w> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sum {
+struct WasteSum {
     objects: u64,
     bytes: u64,
     /// Bytes of the example, and the example.
@@ -98,12 +98,12 @@ pub(super) fn rows_of(
     let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
     let held = if nodes.is_empty() { Default::default() } else { Holders::find(dump, collections)?.of(&nodes)? };
     drop(nodes);
-    let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.of) {
         let each = (wasting.kind == WasteKind::SameSizeArrays).then(|| graph.shallow_bytes(wasting.node));
         let key = (wasting.kind, graph.shown_type_of(wasting.node), holder, each);
         let example = (wasting.bytes, Reverse(wasting.node));
-        let sum = sums.entry(key).or_insert(Sum { objects: 0, bytes: 0, example });
+        let sum = sums.entry(key).or_insert(WasteSum { objects: 0, bytes: 0, example });
         sum.objects += 1;
         sum.bytes += wasting.bytes;
         sum.example = sum.example.max(example);
@@ -137,12 +137,7 @@ pub(super) fn rows_of(
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
             key(a).cmp(&key(b)).then_with(names)
         });
-        if options.limits.reverse {
-            kind.rows.reverse();
-        }
-        let shown = options.limits.shown(kind.rows.len());
-        kind.rows_hidden = kind.rows.len() - shown;
-        kind.rows.truncate(shown);
+        kind.rows_hidden = options.limits.cut(&mut kind.rows);
     }
     sort::by_key(&mut kinds, |kind| (Reverse(kind.wasted_bytes), kind.kind));
     Ok(kinds)

@@ -1,4 +1,4 @@
-//! What the graph alone tells of arrays, where a dump has no values: by their types, sizes and references.
+//! Wasteful arrays by the graph alone, where a dump has no values: by their types, sizes and references.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const SAME_SIZE_PART: u64 = 100;
 /// References of an array that are looked at, to see whether its elements are references.
 const LOOKED_AT: usize = 64;
 
-/// Is a type one of arrays? In all formats with arrays names end in brackets.
+/// Returns true for a type of arrays: in all formats with arrays their names end in brackets.
 fn is_array(name: &str) -> bool {
     element_of(name).is_some()
 }
@@ -63,7 +63,7 @@ pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<
     }
 }
 
-/// What an array without an element takes in this dump: of the sizes that the format's runtimes give one, that of the
+/// Bytes of an array without an element in this dump: of the sizes that the format's runtimes give one, that of the
 /// dump's smallest object, which is a plain one, or a string without characters and 2 bytes less. `None` where no size is
 /// known. O(n).
 pub(super) fn empty_array_bytes(graph: &HeapGraph, by_width: &[u64]) -> Option<u64> {

@@ -108,11 +108,11 @@ fn outcome(
     };
     let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file, strict));
     sentences.for_each(|text| session.print_sentence(&text));
-    let mut checks = answers.iter().flat_map(|(_, answer)| &answer.limit_checks);
-    if strict && checks.clone().any(|check| check.bytes.is_none()) {
+    let mut checks = answers.iter().flat_map(|(_, answer)| &answer.over_limits);
+    if strict && checks.clone().any(|check| !check.is_over) {
         return Ok(Outcome::Failed);
     }
-    if checks.any(|check| check.is_over()) {
+    if checks.any(|check| check.is_over) {
         return Ok(Outcome::No);
     }
     let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));

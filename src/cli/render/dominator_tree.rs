@@ -2,11 +2,12 @@
 
 use super::rows::CLASS;
 use crate::answers::DominatorTree;
-use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows, GroupRow};
-use crate::answers::figure::{DOMINATED, ID, LEVEL, OBJECTS, RETAINED, SHALLOW, SHARE, TYPE};
+use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
+use crate::answers::figure::{DOMINATED, ID, LEVEL, OBJECTS, RETAINED, SHALLOW, SHARE, TOPMOST, TYPE};
+use crate::answers::histogram::HistogramRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count, width_of_sizes,
+    Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count, width_of_sizes,
 };
 
 impl Present for DominatorTree<'_> {
@@ -81,11 +82,12 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, style: Style
 
 fn table_of_groups(groups: &DominatorGroups, with_loader: bool) -> Table<'_> {
     let rows = groups.rows.as_slice();
-    Columns::new()
-        .add(OBJECTS, |row: &mut &GroupRow| row.objects)
-        .add(SHALLOW, |row| row.shallow_bytes)
-        .add(Column::count("topmost_objects", "Topmost"), |row| row.topmost_objects)
-        .add(RETAINED, |row| row.retained_bytes)
-        .add(groups.group_by.figure(), move |row| row.name_with_loader(with_loader))
-        .table(rows.len(), groups.rows_hidden, |at| &rows[at])
+    let figures = [OBJECTS, SHALLOW, TOPMOST, RETAINED].into_iter();
+    let columns = figures
+        .fold(Columns::new(), |columns, figure| columns.add(figure, move |row: &mut &HistogramRow| row.figure(figure)));
+    columns.add(groups.group_by.figure(), move |row| row.name_with_loader(with_loader)).table(
+        rows.len(),
+        groups.rows_hidden,
+        |at| &rows[at],
+    )
 }

@@ -23,9 +23,9 @@ impl Present for Threads<'_> {
             .add(RETAINED, |row| row.retained_bytes)
             .add(FRAMES, |row| row.frames.len())
             .add(LOCALS, |row| row.local_count())
-            .add(Column::word("state", "State").hide_priority(1), |row| row.state)
-            .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.daemon)
-            .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.is_virtual)
+            .add(Column::word("state", "State").hide_priority(1), |row| row.fields.state)
+            .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.fields.daemon)
+            .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.fields.is_virtual)
             .add(hidden(TYPE_WORD, 2), |row| row.type_name.as_str())
             .add(NAME, |row| row.name.as_deref())
             .table(self.threads.len(), self.rows_hidden, |at| &self.threads[at])
@@ -98,9 +98,9 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));
     let words = [
         Some(thread.type_name.clone()),
-        thread.state.map(str::to_string),
-        thread.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
-        thread.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
+        thread.fields.state.map(str::to_string),
+        thread.fields.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
+        thread.fields.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
         thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
         Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
     ];

@@ -1,6 +1,6 @@
 //! Why an object is alive, line by line.
 
-use crate::answers::browse::{Browser, Sizes};
+use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::{
@@ -40,7 +40,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
                 let mark = if is_on_all { "* " } else { "  " };
                 let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
                 Row {
-                    figures: figures_of_object(Sizes { shallow_bytes: step.object.shallow_bytes, retained }),
+                    figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
                     id: step.object.id.clone(),
                     lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
                     look: if is_on_all { Look::Strong } else { Look::Plain },

@@ -1,7 +1,7 @@
 //! Types, and groups of them.
 
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, RETAINED, SHALLOW, TOTAL};
-use crate::answers::histogram::{HistogramRow, Totals, histogram};
+use crate::answers::histogram::{HistogramRow, HistogramTotals, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
 use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
@@ -29,12 +29,12 @@ pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<
 fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&HistogramRow, u32) -> Target) -> Listing {
     let by_shallow = || vec![Column::new(SHALLOW, 0), Column::new(OBJECTS, 90)];
     let (columns, whole) = match &answer.totals {
-        Totals::Objects(totals) if options.retained.is_some() => {
+        HistogramTotals::Objects(totals) if options.retained.is_some() => {
             (vec![Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(OBJECTS, 90)], totals.reachable_bytes)
         }
-        Totals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
-        Totals::Counted(totals) => (by_shallow(), totals.shallow_bytes),
-        Totals::Allocations(totals) => {
+        HistogramTotals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
+        HistogramTotals::Counted(totals) => (by_shallow(), totals.shallow_bytes),
+        HistogramTotals::Allocations(totals) => {
             (vec![Column::new(TOTAL, 0), Column::new(ALLOCATIONS, 72).unsorted()], totals.total_bytes)
         }
     };

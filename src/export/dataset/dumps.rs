@@ -11,7 +11,7 @@ use super::error::TableError;
 use super::place::CONTENT;
 use super::table::{Column, SCHEMA_VERSION, Table, signed, small, text_of};
 use crate::answers::heaps::processes_of;
-use crate::answers::histogram::Totals;
+use crate::answers::histogram::HistogramTotals;
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
@@ -47,7 +47,7 @@ impl Sizes {
         let heaps = if dump.graph().is_some() { HeapChoice::default() } else { heaps };
         let answer = histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?;
         Ok(match answer.totals {
-            Totals::Objects(totals) => Sizes {
+            HistogramTotals::Objects(totals) => Sizes {
                 objects: totals.objects,
                 shallow_bytes: totals.shallow_bytes,
                 reachable_objects: totals.reachable_objects,
@@ -57,8 +57,8 @@ impl Sizes {
                 roots: totals.roots,
                 types: totals.types,
             },
-            Totals::Allocations(totals) => Sizes { types: totals.types, ..Sizes::default() },
-            Totals::Counted(_) => Sizes::default(),
+            HistogramTotals::Allocations(totals) => Sizes { types: totals.types, ..Sizes::default() },
+            HistogramTotals::Counted(_) => Sizes::default(),
         })
     }
 }

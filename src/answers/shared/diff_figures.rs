@@ -1,7 +1,7 @@
 //! The figures of a diff, and which of them its rows can be ordered by.
 
-use crate::answers::figure::{Figure, KIND, PATH, TYPE, Unit};
-use crate::answers::{DiffBy, GroupBy};
+use super::figure::{Figure, KIND, PATH, TYPE, Unit};
+use super::{DiffBy, GroupBy};
 
 /// The figures of rows of objects, old, new and by how much they grew; their name, and the key where they are.
 pub(crate) struct DiffFigures {
@@ -11,7 +11,7 @@ pub(crate) struct DiffFigures {
     pub(crate) rows: &'static str,
 }
 
-/// What there was, what there is, and by how much it grew.
+/// Old value, new value, and growth.
 const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }
@@ -36,14 +36,14 @@ pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", Un
 pub const RETAINED_DELTA: Figure = Figure::bytes("retained_bytes_delta", "Retained\n+-", "retained");
 /// Growth in bytes as a share of the old ones.
 pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent");
-/// Allocated bytes in the old dump.
+/// Bytes of a row in the old dump, of allocations or of objects.
 pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
-/// Allocated bytes in the new dump.
+/// Bytes of a row in the new dump, of allocations or of objects.
 pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
 /// By how many they grew.
 pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
 pub(crate) const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
-/// Objects in the new dump alone.
+/// Objects in the new dump: those that came, or all of a row.
 pub const NEW: Figure = Figure::count("new", "New");
 /// Their bytes.
 pub const NEW_BYTES: Figure = Figure::bytes("new_bytes", "New\nbytes", "new_bytes");
@@ -65,7 +65,7 @@ impl DiffBy {
         DiffFigures { count, bytes, name, rows }
     }
 
-    /// What the rows of a diff can be ordered by.
+    /// Figures that the rows of a diff can be ordered by.
     pub fn orders(self, of_objects: bool, retained: bool) -> Vec<Figure> {
         let mut orders = match (self, of_objects) {
             (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],

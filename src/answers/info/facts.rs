@@ -1,0 +1,189 @@
+//! Facts about a file in two forms, of one walk: fields and values for shells, which read lines, and texts for people.
+
+use super::properties::ProcessSettings;
+use super::{AllocationInfo, FormatRow, Info, ObjectInfo, RecordCounts};
+use crate::answers::problems::ProblemRow;
+use crate::input::Severity;
+use crate::units::{count_of, format_count};
+
+impl Info {
+    /// All that is known, a field and its value each: `("section.1.objects", "6")`.
+    pub fn fields(&self) -> Vec<(String, String)> {
+        self.facts(&|bytes| bytes.to_string()).fields
+    }
+
+    /// Facts for people, in order: a field and its text each, sizes as `size` has them. A field without a name goes
+    /// on with the one before it.
+    pub fn lines(&self, size: impl Fn(u64) -> String) -> Vec<(String, String)> {
+        self.facts(&size).lines
+    }
+
+    fn facts<'s>(&self, size: &'s dyn Fn(u64) -> String) -> FileFacts<'s> {
+        let mut facts = FileFacts { size, fields: Vec::new(), lines: Vec::new() };
+        match self {
+            Info::Objects(info) => facts.add_objects(info),
+            Info::Allocations(info) => facts.add_allocations(info),
+        }
+        facts
+    }
+}
+
+struct FileFacts<'s> {
+    size: &'s dyn Fn(u64) -> String,
+    fields: Vec<(String, String)>,
+    lines: Vec<(String, String)>,
+}
+
+impl FileFacts<'_> {
+    /// Adds a field that has a value.
+    fn field(&mut self, field: impl Into<String>, value: Option<impl ToString>) {
+        self.fields.extend(value.map(|value| (field.into(), value.to_string())));
+    }
+
+    fn line(&mut self, field: impl Into<String>, text: impl Into<String>) {
+        self.lines.push((field.into(), text.into()));
+    }
+
+    /// Adds a text to both forms, where there is one.
+    fn text(&mut self, field: &str, line: &str, text: Option<&String>) {
+        self.field(field, text);
+        self.lines.extend(text.map(|text| (line.into(), text.clone())));
+    }
+
+    fn add_objects(&mut self, info: &ObjectInfo) {
+        // All other figures rest on the roots.
+        if info.roots_lost {
+            self.field("roots_inferred", Some(true));
+            self.line("inferred", "the dump has lost its roots: what is reachable or retained rests on inferred ones");
+        }
+        self.add_format(&info.format);
+        if let Some(loss) = &info.loss {
+            let percent = loss.percent_read.map(|percent| format!("{percent:.2}"));
+            self.field("loss.read_bytes", Some(loss.read_bytes));
+            self.field("loss.lost_bytes", Some(loss.lost_bytes));
+            self.field("loss.percent_read", percent.as_ref());
+            let part = match percent {
+                Some(percent) => format!(", {percent} % of the dump"),
+                None => "; the dump does not say how much is lost".to_string(),
+            };
+            self.line("read", format!("{}{part}", (self.size)(loss.read_bytes)));
+            self.text("loss.lost", "lost", Some(&loss.lost.join("; ")));
+        }
+        for section in &info.sections {
+            let field = |name: &str| format!("section.{}.{name}", section.number);
+            self.field(field("name"), Some(&section.name));
+            self.field(field("started"), section.started_ms);
+            self.field(field("ended"), section.ended_ms);
+            self.field(field("complete"), Some(section.complete));
+            self.field(field("objects"), Some(section.objects));
+            self.field(field("objects_without_bytes"), section.objects_without_bytes);
+            self.field(field("shallow_bytes"), Some(section.shallow_bytes));
+            let (objects, size) = (count_of(section.objects, "objects"), (self.size)(section.shallow_bytes));
+            let others = section.objects_without_bytes.filter(|&others| others > 0);
+            let others =
+                others.map_or(String::new(), |others| format!(", {} without bytes", count_of(others, "objects")));
+            let text = format!("{}: {objects}, {size}{others}{}", section.name, section.times());
+            self.line(format!("section {}", section.number), text);
+        }
+        for snapshot in &info.snapshots {
+            let field = |name: &str| format!("snapshot.{}.{name}", snapshot.number);
+            self.field(field("taken_at"), snapshot.taken_at.as_ref());
+            self.field(field("complete"), Some(snapshot.complete));
+            self.field(field("objects"), snapshot.objects);
+            self.field(field("shallow_bytes"), snapshot.shallow_bytes);
+            self.field(field("chosen"), Some(snapshot.chosen));
+            self.line(format!("snapshot {}", snapshot.number), snapshot.text(self.size));
+        }
+        if info.snapshots.len() > 1 {
+            self.line("", "--snapshot N takes another one");
+        }
+        if let Some(sample) = info.sampled {
+            let (objects, bytes) = (sample.objects_multiplier, sample.bytes_multiplier);
+            self.field("sampled", Some(format!("{objects} {bytes}")));
+            self.line(
+                "sampled",
+                format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"),
+            );
+        }
+        self.add_records(&info.records);
+        for (kind, count) in &info.roots_by_kind {
+            self.field(format!("roots.{}", kind.replace(' ', "-")), Some(count));
+        }
+        let roots = info.roots_by_kind.iter().map(|(kind, count)| format!("{} {kind}", format_count(*count)));
+        let roots: Vec<String> = roots.collect();
+        let inferred = if info.roots_inferred { " (inferred: the dump has none)" } else { "" };
+        self.line("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
+        self.field("roots_inferred", (info.roots_inferred && !info.roots_lost).then_some(true));
+        self.text("trailer", "trailer", info.trailer.as_ref());
+        self.field("sizes", info.sizes.as_ref());
+        self.text("reason", "written after", info.reason.as_ref());
+        self.lines.extend(info.sizes.iter().map(|sizes| ("sizes".into(), sizes.clone())));
+        for (kind, name, text) in info.settings.iter().flat_map(ProcessSettings::rows) {
+            self.field(format!("{kind}.{name}"), Some(text));
+            self.line(kind, format!("{name} = {text}"));
+        }
+        self.add_problems(&info.problems);
+    }
+
+    fn add_allocations(&mut self, info: &AllocationInfo) {
+        self.add_format(&info.format);
+        for dump in info.dumps.iter().filter(|_| info.dumps.len() > 1) {
+            let own = info.heaps.iter().filter(|heap| heap.dump == dump.dump);
+            let (heaps, bytes) =
+                own.fold((0, 0u64), |(heaps, bytes), heap| (heaps + 1, bytes.saturating_add(heap.total_bytes)));
+            let detail = if dump.detail.is_empty() { String::new() } else { format!(", {}", dump.detail) };
+            let heaps = count_of(heaps, "heaps");
+            self.line(format!("dump {}", dump.dump), format!("{} in {heaps}{detail}", (self.size)(bytes)));
+        }
+        for (at, heap) in info.heaps.iter().enumerate() {
+            let field = |name: &str| format!("heap.{}.{name}", at + 1);
+            self.field(field("dump"), Some(heap.dump));
+            self.field(field("pid"), Some(heap.pid));
+            self.field(field("process"), heap.process.as_ref());
+            self.field(field("part"), (heap.part > 1).then_some(heap.part));
+            self.field(field("allocator"), Some(&heap.allocator));
+            self.field(field("total_bytes"), Some(heap.total_bytes));
+            self.field(field("allocations"), heap.allocations);
+            let allocations =
+                heap.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
+            let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
+            self.line("heap", format!("{}: {}{allocations}{labels}", heap.title, (self.size)(heap.total_bytes)));
+        }
+        self.add_records(&info.records);
+        self.add_problems(&info.problems);
+    }
+
+    fn add_format(&mut self, format: &FormatRow) {
+        self.field("format", Some(&format.format));
+        self.line("format", format!("{} ({})", format.title, format.format));
+        self.text("version", "version", format.version.as_ref());
+        self.text("producer", "producer", format.producer.as_ref().and_then(Option::as_ref));
+        self.field("encoding", format.encoding.as_ref());
+        self.field("compression", (!format.compression.is_empty()).then(|| format.compression.join(" ")));
+        let packing: String = format.compression.iter().map(|packing| format!(", {packing}")).collect();
+        self.line("encoding", format!("{}{packing}", format.encoding.as_deref().unwrap_or("binary")));
+    }
+
+    fn add_records(&mut self, records: &RecordCounts) {
+        for (kind, count) in &records.0 {
+            self.field(format!("records.{kind}"), Some(count));
+        }
+        let counts = records.0.iter().map(|(kind, count)| count_of(*count, &kind.replace('_', " ")));
+        self.line("records", counts.collect::<Vec<_>>().join(", "));
+    }
+
+    fn add_problems(&mut self, problems: &[ProblemRow]) {
+        if problems.is_empty() {
+            self.line("problems", "none");
+        }
+        for ProblemRow { code, count, first_at, meaning, severity, .. } in problems {
+            self.field(format!("problem.{code}"), Some(format!("{count} {first_at}")));
+            let line = if *severity == Severity::Note { "note" } else { "problem" };
+            // Meanings are in the plural.
+            match count {
+                1 => self.line(line, format!("{meaning} ({code}, once, at {first_at})")),
+                _ => self.line(line, format!("{count} {meaning} ({code}, first at {first_at})")),
+            }
+        }
+    }
+}

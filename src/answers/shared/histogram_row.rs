@@ -1,0 +1,139 @@
+//! Rows of histograms, of the whole heap or of a part of the dominator tree: named amounts of a type or group.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use super::GroupBy;
+use super::figure::{ALLOCATIONS, Figure, OBJECTS, RETAINED, SHALLOW, TOTAL};
+use super::loader_row::{LoaderRow, loader_or_null, name_with_loader};
+use super::rows::LocationRow;
+
+/// A value under a key that tells what it is: rows under `types` or `groups`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyed<T> {
+    pub(in crate::answers) key: &'static str,
+    pub(in crate::answers) value: T,
+}
+
+impl<T: Serialize> Serialize for Keyed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.key, &self.value)])
+    }
+}
+
+impl<R> Keyed<Vec<R>> {
+    /// Rows of groups.
+    pub(in crate::answers) fn rows(by: GroupBy, value: Vec<R>) -> Self {
+        Keyed { key: if by == GroupBy::Type { "types" } else { "groups" }, value }
+    }
+
+    /// The rows, whatever they are of.
+    pub fn as_slice(&self) -> &[R] {
+        &self.value
+    }
+}
+
+impl Keyed<String> {
+    /// The name, whatever it is of.
+    pub fn as_str(&self) -> &str {
+        &self.value
+    }
+}
+
+/// Amounts of a row at most.
+const MOST_AMOUNTS: usize = 6;
+
+/// Amounts by figure, in the order of columns.
+#[derive(Debug, Clone, Copy)]
+pub struct RowAmounts {
+    figures: &'static [Figure],
+    values: [Option<u64>; MOST_AMOUNTS],
+}
+
+impl RowAmounts {
+    /// The first values of `values` are those of the figures.
+    pub(in crate::answers) fn new<const N: usize>(figures: &'static [Figure], values: [Option<u64>; N]) -> Self {
+        let mut all = [None; MOST_AMOUNTS];
+        all[..N].copy_from_slice(&values);
+        RowAmounts { figures, values: all }
+    }
+}
+
+impl Serialize for RowAmounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.figures.iter().map(|figure| figure.key).zip(self.values))
+    }
+}
+
+/// A type or group with its amounts.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HistogramRow {
+    /// Amounts of the row.
+    #[serde(flatten)]
+    pub(in crate::answers) amounts: RowAmounts,
+    /// Bytes that would be freed with the row's objects, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained_bytes: Option<u64>,
+    /// The module a type is from, where types of one name are apart and modules are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// Place of the type's constructor, where another row has the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<LocationRow>,
+    /// Loader of the type, where rows of several loaders have its name and the dump knows; `null` for the runtime itself.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
+    pub loader: Option<LoaderRow>,
+    /// Name of the type or group.
+    #[serde(flatten)]
+    pub(in crate::answers) name: Keyed<String>,
+    /// The group's number while the answer is computed.
+    #[serde(skip)]
+    pub(in crate::answers) group: u32,
+    /// The value that the order compares, while rows are sorted.
+    #[serde(skip)]
+    pub(in crate::answers) rank: Option<u64>,
+}
+
+impl HistogramRow {
+    pub(in crate::answers) fn new(name: String, by: GroupBy, amounts: RowAmounts) -> Self {
+        let name = Keyed { key: by.figure().key, value: name };
+        let (retained_bytes, module, location, loader, rank) = Default::default();
+        HistogramRow { amounts, retained_bytes, module, location, loader, name, group: 0, rank }
+    }
+
+    /// The name of the type or group.
+    pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// The number of its group among all that the dump has.
+    pub fn group(&self) -> u32 {
+        self.group
+    }
+
+    /// The name; where the loader tells it from another row and no column of its own says it, with that.
+    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
+        name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))
+    }
+
+    /// Shallow bytes of objects, or bytes of allocations; what is charged to a row is not among them.
+    pub fn bytes(&self) -> u64 {
+        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
+    }
+
+    /// Objects or allocations, where they are counted.
+    pub fn count(&self) -> Option<u64> {
+        self.figure(OBJECTS).or_else(|| self.figure(ALLOCATIONS))
+    }
+
+    /// A figure of the row, where it has that.
+    pub fn figure(&self, figure: Figure) -> Option<u64> {
+        if figure == RETAINED {
+            return self.retained_bytes;
+        }
+        let RowAmounts { figures, values } = &self.amounts;
+        values[figures.iter().position(|own| *own == figure)?]
+    }
+}
