@@ -1,4 +1,4 @@
-//! What keys and the mouse do.
+//! Actions of keys and the mouse.
 
 use super::ask::Ask;
 use super::frame::Frame;

@@ -20,7 +20,7 @@ pub(super) struct Export {
     pub(super) listing: Arc<Listing>,
     pub(super) rows: Arranged,
     pub(super) file: String,
-    /// What is there may be replaced.
+    /// A file of that name may be replaced.
     pub(super) replaces: bool,
 }
 
@@ -142,7 +142,7 @@ impl Serialize for One<'_> {
     }
 }
 
-/// What stands before the name, where that is not its id.
+/// The text before the name, where that is not its id.
 fn relation(row: &Row) -> &str {
     Some(row.lead.trim()).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default()
 }

@@ -31,7 +31,7 @@ pub(super) struct Frame {
     find: String,
     /// The same as a pattern; `None` for all rows, and for what is no pattern yet.
     pattern: Option<TypePattern>,
-    /// Where a find does not narrow the list: the places that match, in the order of the rows.
+    /// The places that match, in the order of the rows, where a find does not narrow the list.
     matches: Vec<u32>,
     /// The find and the order that `matches` is of, as it was asked for.
     asked_matches: Option<(Sort, String)>,
@@ -149,13 +149,13 @@ impl Frame {
         self.listing.is_some() && is_pattern && self.asked != self.wanted()
     }
 
-    /// What the rows that are asked for now are to match.
+    /// The pattern that the rows that are asked for now are to match.
     pub(super) fn arranging(&mut self) -> Option<TypePattern> {
         self.asked = self.wanted();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
-    /// What is looked for without leaving other rows out, if that is to be asked for.
+    /// The pattern to be asked for, where a find does not leave other rows out.
     pub(super) fn finding(&mut self) -> Option<TypePattern> {
         if self.view.is_narrowed_by_find() || !self.is_arranged() {
             return None;
@@ -178,17 +178,17 @@ impl Frame {
         }
     }
 
-    /// How many rows match, where others are left too.
+    /// Number of rows that match, where others are left too.
     pub(super) fn match_count(&self) -> Option<usize> {
         (!self.view.is_narrowed_by_find() && self.pattern.is_some()).then_some(self.matches.len())
     }
 
-    /// What is looked for, as it was typed.
+    /// The text to find, as it was typed.
     pub(super) fn find(&self) -> &str {
         &self.find
     }
 
-    /// What is looked for, in the grammar of `--type`.
+    /// The text to find, in the grammar of `--type`.
     pub(super) fn pattern(&self) -> Option<&TypePattern> {
         self.pattern.as_ref()
     }

@@ -15,7 +15,7 @@ pub(super) struct Column {
     pub(super) figure: Figure,
     /// By how much something grew: with a sign.
     pub(super) is_growth: bool,
-    /// What `--sort` takes for it; none where the command cannot be sorted by it.
+    /// The order for `--sort`; none where the command cannot be sorted by it.
     pub(super) order: Option<Figure>,
     /// Columns of the terminal below which it is left out.
     pub(super) from_width: u16,
@@ -49,7 +49,7 @@ impl Column {
     }
 }
 
-/// Where a row leads.
+/// The target of a row.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
     Nowhere,
@@ -62,15 +62,15 @@ pub(super) enum Target {
     View(Box<View>),
 }
 
-/// How a row is shown.
+/// The look of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     Plain,
     /// A title between rows.
     Title,
-    /// What all paths lead through.
+    /// An object on all paths.
     Strong,
-    /// What holds nothing, or is left out.
+    /// A row that holds nothing, or is left out.
     Faint,
 }
 
@@ -171,7 +171,7 @@ pub(super) fn figures_of_object(sizes: Sizes) -> Vec<Option<i64>> {
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) figures: Vec<Column>,
-    /// What the shares of the first column are of; `None` where it has none.
+    /// The whole that shares of the first column are of; `None` where it has none.
     pub(super) whole: Option<i64>,
     /// Above the last column.
     pub(super) title: &'static str,
@@ -285,12 +285,12 @@ pub(super) struct Sort {
     pub(super) reverse: bool,
 }
 
-/// Which rows of a list, in which order.
+/// Some rows of a list, in an order.
 #[derive(Debug, Clone)]
 pub(super) struct Arranged {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
-    /// How many there are.
+    /// Number of rows.
     pub(super) len: usize,
     /// The row with the largest figure.
     pub(super) largest: i64,

@@ -22,14 +22,14 @@ use crate::escape::escape_dot;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::format_bytes;
 
-/// Which objects are drawn.
+/// The objects that are drawn.
 #[derive(Debug, Clone)]
 pub struct DotOptions {
     /// The object that the others are around.
     pub object: ObjectId,
     /// Its section, by name or number from 1, where several have an object of this id.
     pub section: Option<String>,
-    /// What the object retains, in place of what it refers to and what refers to it.
+    /// Draw what the object retains, in place of what it refers to and what refers to it.
     pub retained: bool,
     /// References away from the object, or levels below it in the dominator tree.
     pub depth: u32,

@@ -1,4 +1,4 @@
-//! Why a dump cannot be exported. Texts name no command-line options: the command line adds those.
+//! Reasons why a dump cannot be exported. Texts name no command-line options: the command line adds those.
 
 use std::{fmt, io};
 
@@ -8,11 +8,11 @@ use crate::dump::{MemoryError, OpenDump, TreeError};
 /// Bytes that the paths of a flame graph may take: the drawing is made in memory.
 pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
 
-/// Why a dump cannot be exported.
+/// The reason why a dump cannot be exported.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// What was asked for is not in the dump, or takes more memory than it may.
+    /// The dump does not have what was asked for, or it takes more memory than it may.
     Answer(AnswerError),
     /// The index that the dump came from is damaged, and why. Nothing was written.
     DamagedIndex(&'static str),

@@ -96,7 +96,7 @@ fn without_inner_namespaces(name: &str) -> String {
     kept + &word
 }
 
-/// What a type's bytes are, by which the map colours boxes.
+/// The meaning of a type's bytes, by which the map colours boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A type of the application.

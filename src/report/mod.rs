@@ -68,7 +68,7 @@ impl Format {
     ];
 }
 
-/// How to print.
+/// The way an answer is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// The output form.
@@ -136,7 +136,7 @@ pub struct Column {
     pub key: Cow<'static, str>,
     /// The title for people; on a terminal it may take two lines.
     pub title: Cow<'static, str>,
-    /// What it holds.
+    /// The unit of its values.
     pub unit: Unit,
     /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
     pub hide_priority: u8,
@@ -280,7 +280,7 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
 pub struct Table<'a> {
     /// The columns; the last one may hold blanks.
     pub columns: Vec<Column>,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
     /// Rows that were left out by a limit.
     pub rows_hidden: usize,

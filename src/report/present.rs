@@ -39,7 +39,7 @@ pub trait Present: Serialize {
     }
 }
 
-/// Where an answer's text is written, line by line. Once the output fails, the rest is dropped and the error kept.
+/// The page that an answer's text is written on, line by line. Once the output fails, the rest is dropped and the error kept.
 pub struct TextPage<'w> {
     out: &'w mut dyn Write,
     style: Style,
@@ -52,7 +52,7 @@ impl<'w> TextPage<'w> {
         TextPage { out, style, result: Ok(()) }
     }
 
-    /// How to print.
+    /// The way to print.
     pub fn style(&self) -> &Style {
         &self.style
     }

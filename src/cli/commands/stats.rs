@@ -93,7 +93,7 @@ fn count(
     histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
 
-/// How the command ends, with the limits of each file on standard error; of one dump what is nearly the name of a type is said.
+/// The end of the command, with the limits of each file on standard error; for one dump nearly equal names of types are named.
 fn outcome(
     args: &HistogramArgs,
     session: &Session,

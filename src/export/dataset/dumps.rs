@@ -15,7 +15,7 @@ use crate::answers::histogram::Totals;
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
-/// What the row says besides what the dump has.
+/// Columns of the row that the dump itself does not have.
 #[derive(Debug)]
 pub(super) struct Origin<'o> {
     pub(super) id: &'o ByteArray,
@@ -27,7 +27,7 @@ pub(super) struct Origin<'o> {
     pub(super) labels: &'o [(String, String)],
 }
 
-/// How much is in a dump; of allocation totals only their types.
+/// Totals of a dump; of allocation totals only their types.
 #[derive(Debug, Default)]
 struct Sizes {
     objects: u64,

@@ -1,4 +1,4 @@
-//! Why a dump is not in the dataset.
+//! Reasons why a dump is not in the dataset.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -10,11 +10,11 @@ use crate::answers::AnswerError;
 use crate::dump::{MemoryError, TreeError};
 use crate::files::TargetError;
 
-/// Why a dump is not in the dataset.
+/// The reason why a dump is not in the dataset.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// What a table has is not in the dump, takes more memory than it may, or its index is damaged.
+    /// The dump does not have what a table has, takes more memory than it may, or its index is damaged.
     Export(ExportError),
     /// A file of the dataset, and why it cannot be written.
     Write(PathBuf, io::Error),
@@ -30,7 +30,7 @@ pub enum DatasetError {
     TakenOrSame(String),
     /// An expression chooses rows, and no table is asked for that has any.
     NoRowsToChoose,
-    /// What is asked to be an id is none.
+    /// The text is no id.
     NoId(String),
 }
 
@@ -108,7 +108,7 @@ impl From<TreeError> for DatasetError {
     }
 }
 
-/// Why a table is not written: what the dump lacks, or what its file does.
+/// The reason why a table is not written: what the dump lacks, or what its file does.
 #[derive(Debug)]
 pub(super) enum TableError {
     Dump(DatasetError),
