@@ -9,14 +9,15 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 
 /// Is the list asked for?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Pending {
+    #[default]
     No,
     List,
 }
 
 /// A view on the way here, as it was left.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) view: View,
     /// The number it was asked for by.
@@ -45,29 +46,9 @@ pub(super) struct Frame {
     pub(super) top: usize,
 }
 
-const AS_IT_COMES: Sort = Sort { column: None, reverse: false };
-
 impl Frame {
     pub(super) fn new(view: View) -> Self {
-        Frame {
-            view,
-            id: 0,
-            pending: Pending::No,
-            is_without_tree: false,
-            listing: None,
-            error: None,
-            rows: Arranged { rows: None, len: 0, largest: 0 },
-            sort: AS_IT_COMES,
-            find: String::new(),
-            pattern: None,
-            matches: Vec::new(),
-            asked_matches: None,
-            asked: (AS_IT_COMES, String::new()),
-            has: (AS_IT_COMES, String::new()),
-            order: None,
-            cursor: 0,
-            top: 0,
-        }
+        Frame { view, ..Frame::default() }
     }
 
     /// Asks again, and stays where it is.
@@ -86,7 +67,7 @@ impl Frame {
     pub(super) fn start_anew(&mut self) {
         self.renew();
         self.order = None;
-        (self.sort, self.cursor, self.top) = (AS_IT_COMES, 0, 0);
+        (self.sort, self.cursor, self.top) = (Sort::default(), 0, 0);
         self.set_find(String::new());
     }
 

@@ -50,8 +50,9 @@ impl Column {
 }
 
 /// The target of a row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum Target {
+    #[default]
     Nowhere,
     Object(NodeId),
     /// Objects of this type.
@@ -63,8 +64,9 @@ pub(super) enum Target {
 }
 
 /// The look of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Look {
+    #[default]
     Plain,
     /// A title between rows.
     Title,
@@ -75,7 +77,7 @@ pub(super) enum Look {
 }
 
 /// A row that was made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     /// By column of figures.
     pub(super) figures: Vec<Option<i64>>,
@@ -98,18 +100,7 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn new(name: impl Into<String>, target: Target) -> Self {
-        Row {
-            figures: Vec::new(),
-            id: String::new(),
-            lead: String::new(),
-            name: name.into(),
-            target,
-            node: None,
-            look: Look::Plain,
-            level: None,
-            more: Vec::new(),
-            tie: 0,
-        }
+        Row { name: name.into(), target, ..Row::default() }
     }
 
     /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
@@ -168,7 +159,7 @@ pub(super) fn figures_of_object(sizes: Sizes) -> Vec<Option<i64>> {
 }
 
 /// A list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) figures: Vec<Column>,
     /// The whole that shares of the first column are of; `None` where it has none.
@@ -190,17 +181,7 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn new(figures: &[Column], title: &'static str, parts: Vec<Part>) -> Self {
-        Listing {
-            figures: figures.to_vec(),
-            whole: None,
-            title,
-            above: Vec::new(),
-            parts,
-            height: 1,
-            sorted_by: None,
-            has_other_tree: false,
-            empty: "nothing".into(),
-        }
+        Listing { figures: figures.to_vec(), title, parts, height: 1, empty: "nothing".into(), ..Listing::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -278,7 +259,7 @@ impl Listing {
 }
 
 /// By what a list is sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sort {
     /// A column of figures; that which the list comes by, or another.
     pub(super) column: Option<usize>,
@@ -286,7 +267,7 @@ pub(super) struct Sort {
 }
 
 /// Some rows of a list, in an order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Arranged {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,

@@ -72,7 +72,7 @@ pub struct Look {
 }
 
 /// Everything that is shown.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) context: Context,
     pub(super) look: Look,
@@ -127,33 +127,7 @@ const SAID_KEPT: usize = 20_000;
 
 impl State {
     pub(super) fn new(context: Context, look: Look, start: (Option<Tab>, Option<String>), size: (u16, u16)) -> Self {
-        State {
-            has_old: context.paths.len() > 1,
-            context,
-            look,
-            dumps: None,
-            browser: None,
-            no_tree: None,
-            tree_asked: false,
-            progress: Progress::default(),
-            head: String::new(),
-            size,
-            ways: Vec::new(),
-            tab: 0,
-            prompt: None,
-            last_find: String::new(),
-            help: None,
-            typed_ahead: VecDeque::new(),
-            plain_bytes: false,
-            note: None,
-            warnings: Vec::new(),
-            said: HashMap::new(),
-            said_asked: Vec::new(),
-            pane: None,
-            next_id: 0,
-            start,
-            spots: Vec::new(),
-        }
+        State { has_old: context.paths.len() > 1, context, look, start, size, ..State::default() }
     }
 
     /// Follows what happened. Gives what is to be done for it.

@@ -55,8 +55,9 @@ pub(super) struct Place {
 }
 
 /// A view.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum View {
+    #[default]
     Suspects,
     /// All types, or those of a group.
     Types(Option<Group>),
@@ -233,7 +234,7 @@ pub struct Context {
 impl Context {
     /// Of dumps that are not open yet.
     pub fn new(paths: Vec<PathBuf>, read_words: Vec<String>) -> Self {
-        Context { paths, read_words, is_objects: false, has_references: false }
+        Context { paths, read_words, ..Context::default() }
     }
 
     /// The question for types or groups, in this order; else in that of retained bytes, where there are any.

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use crate::answers::AnswerError;
-use crate::dump::{MemoryError, OpenDump, TreeError};
+use crate::dump::OpenDump;
 
 /// Bytes that the paths of a flame graph may take: the drawing is made in memory.
 pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
@@ -51,20 +51,8 @@ impl std::error::Error for ExportError {
     }
 }
 
-impl From<AnswerError> for ExportError {
-    fn from(error: AnswerError) -> Self {
-        ExportError::Answer(error)
-    }
-}
-
-impl From<MemoryError> for ExportError {
-    fn from(error: MemoryError) -> Self {
-        ExportError::Answer(error.into())
-    }
-}
-
-impl From<TreeError> for ExportError {
-    fn from(error: TreeError) -> Self {
+impl<E: Into<AnswerError>> From<E> for ExportError {
+    fn from(error: E) -> Self {
         ExportError::Answer(error.into())
     }
 }

@@ -60,7 +60,7 @@ impl Budgets {
 }
 
 /// The columns.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 pub(super) struct Data {
     pub(super) file: String,
     /// Options of every command.

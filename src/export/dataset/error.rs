@@ -6,8 +6,6 @@ use std::{fmt, io};
 use parquet::errors::ParquetError;
 
 use super::super::ExportError;
-use crate::answers::AnswerError;
-use crate::dump::{MemoryError, TreeError};
 use crate::files::TargetError;
 
 /// The reason why a dump is not in the dataset.
@@ -84,26 +82,8 @@ impl std::error::Error for DatasetError {
     }
 }
 
-impl From<ExportError> for DatasetError {
-    fn from(error: ExportError) -> Self {
-        DatasetError::Export(error)
-    }
-}
-
-impl From<AnswerError> for DatasetError {
-    fn from(error: AnswerError) -> Self {
-        DatasetError::Export(error.into())
-    }
-}
-
-impl From<MemoryError> for DatasetError {
-    fn from(error: MemoryError) -> Self {
-        DatasetError::Export(error.into())
-    }
-}
-
-impl From<TreeError> for DatasetError {
-    fn from(error: TreeError) -> Self {
+impl<E: Into<ExportError>> From<E> for DatasetError {
+    fn from(error: E) -> Self {
         DatasetError::Export(error.into())
     }
 }
