@@ -163,11 +163,6 @@ impl Column {
         Column::new(key, title, Unit::Bytes)
     }
 
-    /// A column of shares.
-    pub const fn share(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Share)
-    }
-
     /// A column of words.
     pub const fn word(key: &'static str, title: &'static str) -> Self {
         Column::new(key, title, Unit::Word)

@@ -132,28 +132,19 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
     if style.ascii {
         return write(answer, &mut Ascii(out), &Style { ascii: false, ..*style });
     }
-    match style.format {
-        Format::Table if style.terminal || A::IS_PROSE => {
-            let mut page = TextPage::new(out, *style);
-            answer.text(&mut page);
-            page.finish()
-        }
-        Format::Markdown => {
-            let mut page = TextPage::new(out, *style);
-            answer.markdown(&mut page);
-            page.finish()
-        }
-        Format::Jstack => {
-            let mut page = TextPage::new(out, *style);
-            answer.thread_dump(&mut page);
-            page.finish()
-        }
+    let write_text = match style.format {
+        Format::Table if style.terminal || A::IS_PROSE => A::text,
+        Format::Markdown => A::markdown,
+        Format::Jstack => A::thread_dump,
         Format::Json => {
             json::write_value(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
-            writeln!(out)
+            return writeln!(out);
         }
-        _ => write_rows(&answer.table(style), out, style),
-    }
+        _ => return write_rows(&answer.table(style), out, style),
+    };
+    let mut page = TextPage::new(out, *style);
+    write_text(answer, &mut page);
+    page.finish()
 }
 
 /// Prints the answers of one command to several files, each with the name of its file: one below the other for people,
