@@ -9,6 +9,8 @@ mod commands;
 mod outcome;
 mod render;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::io;

@@ -1,6 +1,6 @@
-//! How a command ended.
+//! The end of a command.
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The answer is on standard output.

@@ -21,7 +21,7 @@ pub(super) type ListId = u64;
 /// Rows that are put in order at once; all others after them.
 const FIRST: usize = 1000;
 
-/// What is to be done for the browser.
+/// A task for a worker.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
     /// The dominator tree, once.
@@ -30,13 +30,13 @@ pub(super) enum Ask {
     List(ListId, View, Context),
     /// Other rows of a list, or another order.
     Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
-    /// Which rows of a list match, by their places as it is shown.
+    /// The rows of a list that match, by their places as it is shown.
     Find(ListId, Arc<Listing>, Arranged, Sort, TypePattern),
     /// An object, to stand beside a list.
     Pane(Place),
-    /// What objects say of themselves.
+    /// Texts of objects.
     Said(Vec<NodeId>),
-    /// What all objects of a type retain, exactly.
+    /// Exact retained bytes of all objects of a type.
     Exact(String, ScopeOptions),
     /// The index.
     WriteIndex,
@@ -50,7 +50,7 @@ pub(super) enum Ask {
     Quit,
 }
 
-/// What came of it.
+/// The result of a task.
 #[derive(Debug)]
 pub(super) enum Answer {
     Tree(Result<(), AnswerError>),
@@ -113,7 +113,7 @@ impl Workers {
     }
 }
 
-/// What one worker has.
+/// The state of one worker.
 pub(super) struct Worker {
     dumps: Dumps,
     write_index: Option<WriteIndex>,

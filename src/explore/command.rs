@@ -106,7 +106,7 @@ impl View {
     }
 }
 
-/// What is directly below one place of the dominator tree.
+/// Objects directly below one place of the dominator tree.
 fn directly_below(of: Option<&Place>) -> ScopeOptions {
     let text = match of {
         Some(place) => format!("dominator = '{}'", place.id),

@@ -13,5 +13,5 @@ pub struct Dumps {
     pub old: Option<&'static OpenDump>,
 }
 
-/// What writes the index of the dump: `None` where there can be none.
+/// Writes the index of the dump.
 pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;

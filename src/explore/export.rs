@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::dumps::Dumps;
@@ -20,7 +20,7 @@ pub(super) struct Export {
     pub(super) listing: Arc<Listing>,
     pub(super) rows: Arranged,
     pub(super) file: String,
-    /// What is there may be replaced.
+    /// A file of that name may be replaced.
     pub(super) replaces: bool,
 }
 
@@ -46,9 +46,9 @@ impl Export {
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
         let rows = Rows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
-        let (terminal, human, header, color, ascii) = (false, false, true, false, false);
-        let style = Style { format, terminal, width: 80, human, header, color, ascii, csv_safe: false };
-        write(&rows, &mut out, &style).and_then(|()| out.finish()).map_err(|error| failed(error.to_string()))?;
+        write(&rows, &mut out, &Style { format, ..Style::PLAIN })
+            .and_then(|()| out.finish())
+            .map_err(|error| failed(error.to_string()))?;
         Ok(format!("wrote {} to {}", count_of(rows.len() as u64, "rows"), path.display()))
     }
 }
@@ -96,9 +96,7 @@ impl Rows<'_> {
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("rows", &Each(self))?;
-        map.end()
+        serializer.collect_map([("rows", Each(self))])
     }
 }
 
@@ -106,11 +104,8 @@ struct Each<'e>(&'e Rows<'e>);
 
 impl Serialize for Each<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
-        for at in 0..self.0.len() {
-            rows.serialize_element(&One { row: self.0.row(at), figures: &self.0.export.listing.figures })?;
-        }
-        rows.end()
+        let figures = &self.0.export.listing.figures;
+        serializer.collect_seq((0..self.0.len()).map(|at| One { row: self.0.row(at), figures }))
     }
 }
 
@@ -142,7 +137,7 @@ impl Serialize for One<'_> {
     }
 }
 
-/// What stands before the name, where that is not its id.
+/// The text before the name, where that is not its id.
 fn relation(row: &Row) -> &str {
     Some(row.lead.trim()).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default()
 }

@@ -9,14 +9,15 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 
 /// Is the list asked for?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Pending {
+    #[default]
     No,
     List,
 }
 
 /// A view on the way here, as it was left.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) view: View,
     /// The number it was asked for by.
@@ -31,7 +32,7 @@ pub(super) struct Frame {
     find: String,
     /// The same as a pattern; `None` for all rows, and for what is no pattern yet.
     pattern: Option<TypePattern>,
-    /// Where a find does not narrow the list: the places that match, in the order of the rows.
+    /// The places that match, in the order of the rows, where a find does not narrow the list.
     matches: Vec<u32>,
     /// The find and the order that `matches` is of, as it was asked for.
     asked_matches: Option<(Sort, String)>,
@@ -45,29 +46,9 @@ pub(super) struct Frame {
     pub(super) top: usize,
 }
 
-const AS_IT_COMES: Sort = Sort { column: None, reverse: false };
-
 impl Frame {
     pub(super) fn new(view: View) -> Self {
-        Frame {
-            view,
-            id: 0,
-            pending: Pending::No,
-            is_without_tree: false,
-            listing: None,
-            error: None,
-            rows: Arranged { rows: None, len: 0, largest: 0 },
-            sort: AS_IT_COMES,
-            find: String::new(),
-            pattern: None,
-            matches: Vec::new(),
-            asked_matches: None,
-            asked: (AS_IT_COMES, String::new()),
-            has: (AS_IT_COMES, String::new()),
-            order: None,
-            cursor: 0,
-            top: 0,
-        }
+        Frame { view, ..Frame::default() }
     }
 
     /// Asks again, and stays where it is.
@@ -86,7 +67,7 @@ impl Frame {
     pub(super) fn start_anew(&mut self) {
         self.renew();
         self.order = None;
-        (self.sort, self.cursor, self.top) = (AS_IT_COMES, 0, 0);
+        (self.sort, self.cursor, self.top) = (Sort::default(), 0, 0);
         self.set_find(String::new());
     }
 
@@ -149,13 +130,13 @@ impl Frame {
         self.listing.is_some() && is_pattern && self.asked != self.wanted()
     }
 
-    /// What the rows that are asked for now are to match.
+    /// The pattern that the rows that are asked for now are to match.
     pub(super) fn arranging(&mut self) -> Option<TypePattern> {
         self.asked = self.wanted();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
-    /// What is looked for without leaving other rows out, if that is to be asked for.
+    /// The pattern to be asked for, where a find does not leave other rows out.
     pub(super) fn finding(&mut self) -> Option<TypePattern> {
         if self.view.is_narrowed_by_find() || !self.is_arranged() {
             return None;
@@ -178,17 +159,17 @@ impl Frame {
         }
     }
 
-    /// How many rows match, where others are left too.
+    /// Number of rows that match, where others are left too.
     pub(super) fn match_count(&self) -> Option<usize> {
         (!self.view.is_narrowed_by_find() && self.pattern.is_some()).then_some(self.matches.len())
     }
 
-    /// What is looked for, as it was typed.
+    /// The text to find, as it was typed.
     pub(super) fn find(&self) -> &str {
         &self.find
     }
 
-    /// What is looked for, in the grammar of `--type`.
+    /// The text to find, in the grammar of `--type`.
     pub(super) fn pattern(&self) -> Option<&TypePattern> {
         self.pattern.as_ref()
     }

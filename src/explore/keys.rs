@@ -1,4 +1,4 @@
-//! What the keys do, in one table: the browser follows it, the last line and `?` show it.
+//! The keys and their actions, in one table: the browser follows it, the last line and `?` show it.
 
 /// A key, apart from any terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Key {
     End,
 }
 
-/// What the mouse did, in cells from the top left.
+/// An event of the mouse, in cells from the top left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mouse {
     Click(u16, u16),
@@ -26,7 +26,7 @@ pub(super) enum Mouse {
     WheelDown,
 }
 
-/// What is done.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Down,

@@ -16,7 +16,7 @@ pub(super) struct Column {
     pub(super) figure: Figure,
     /// By how much something grew: with a sign.
     pub(super) is_growth: bool,
-    /// What `--sort` takes for it; none where the command cannot be sorted by it.
+    /// The order for `--sort`; none where the command cannot be sorted by it.
     pub(super) order: Option<Figure>,
     /// Columns of the terminal below which it is left out.
     pub(super) from_width: u16,
@@ -50,9 +50,10 @@ impl Column {
     }
 }
 
-/// Where a row leads.
-#[derive(Debug, Clone)]
+/// The target of a row.
+#[derive(Debug, Clone, Default)]
 pub(super) enum Target {
+    #[default]
     Nowhere,
     Object(NodeId),
     /// Objects of this type.
@@ -63,20 +64,21 @@ pub(super) enum Target {
     View(Box<View>),
 }
 
-/// How a row is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The look of a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Look {
+    #[default]
     Plain,
     /// A title between rows.
     Title,
-    /// What all paths lead through.
+    /// An object on all paths.
     Strong,
-    /// What holds nothing, or is left out.
+    /// A row that holds nothing, or is left out.
     Faint,
 }
 
 /// A row that was made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     /// By column of figures.
     pub(super) figures: Vec<Option<i64>>,
@@ -99,18 +101,7 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn new(name: impl Into<String>, target: Target) -> Self {
-        Row {
-            figures: Vec::new(),
-            id: String::new(),
-            lead: String::new(),
-            name: name.into(),
-            target,
-            node: None,
-            look: Look::Plain,
-            level: None,
-            more: Vec::new(),
-            tie: 0,
-        }
+        Row { name: name.into(), target, ..Row::default() }
     }
 
     /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
@@ -169,10 +160,10 @@ pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
 }
 
 /// A list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) figures: Vec<Column>,
-    /// What the shares of the first column are of; `None` where it has none.
+    /// The whole that shares of the first column are of; `None` where it has none.
     pub(super) whole: Option<i64>,
     /// Above the last column.
     pub(super) title: &'static str,
@@ -191,17 +182,7 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn new(figures: &[Column], title: &'static str, parts: Vec<Part>) -> Self {
-        Listing {
-            figures: figures.to_vec(),
-            whole: None,
-            title,
-            above: Vec::new(),
-            parts,
-            height: 1,
-            sorted_by: None,
-            has_other_tree: false,
-            empty: "nothing".into(),
-        }
+        Listing { figures: figures.to_vec(), title, parts, height: 1, empty: "nothing".into(), ..Listing::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -279,19 +260,19 @@ impl Listing {
 }
 
 /// By what a list is sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sort {
     /// A column of figures; that which the list comes by, or another.
     pub(super) column: Option<usize>,
     pub(super) reverse: bool,
 }
 
-/// Which rows of a list, in which order.
-#[derive(Debug, Clone)]
+/// Some rows of a list, in an order.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Arranged {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
-    /// How many there are.
+    /// Number of rows.
     pub(super) len: usize,
     /// The row with the largest figure.
     pub(super) largest: i64,

@@ -19,7 +19,6 @@ mod state;
 mod terminal;
 #[cfg(test)]
 mod tests;
-mod typing;
 mod view;
 mod watch;
 

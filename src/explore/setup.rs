@@ -1,4 +1,4 @@
-//! What the browser is to show, and how it ended.
+//! The setup of the browser, and its end.
 
 use super::dumps::{Dumps, WriteIndex};
 use super::state::Look;
@@ -9,13 +9,13 @@ use crate::dump::OpenDump;
 /// Opens the dumps, in a thread of its own; an error in words.
 pub type Load = Box<dyn FnOnce(&Watching) -> Result<Loaded, String> + Send>;
 
-/// What the browser is to show.
+/// The setup of the browser.
 pub struct Setup<'s> {
-    /// What its commands are told of the dumps.
+    /// Names and options of the dumps, for commands.
     pub context: Context,
-    /// How it is drawn.
+    /// Colours and characters.
     pub look: Look,
-    /// Where it begins: a view, an object. Default: the dominators, of two dumps what grew.
+    /// The view and the object at the start. Default: the dominators, of two dumps their growth.
     pub start: (Option<Tab>, Option<String>),
     /// The mouse is the browser's, not the terminal's.
     pub mouse: bool,
@@ -45,7 +45,7 @@ impl Loaded {
     }
 }
 
-/// How it ended.
+/// The end of the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The user has seen enough.

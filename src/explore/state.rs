@@ -1,4 +1,4 @@
-//! What the browser shows, and what each key makes of it: no terminal, no files, no waiting.
+//! The state of the browser, and its change by each key: no terminal, no files, no waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::dump::Phase;
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
 
-/// What happened.
+/// An event.
 #[derive(Debug)]
 pub(super) enum Msg {
     Key(Key),
@@ -29,7 +29,7 @@ pub(super) enum Msg {
     Tick(Progress),
 }
 
-/// How far reading is.
+/// Progress of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Option<Phase>,
@@ -54,7 +54,7 @@ pub(super) enum Prompt {
     Replace(String),
 }
 
-/// Where a click leads.
+/// The target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spot {
     Tab(Tab),
@@ -62,7 +62,7 @@ pub(super) enum Spot {
     Crumb(usize),
 }
 
-/// How it is drawn.
+/// Colours and characters of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
     /// Colours; without them bold, dim and reverse alone.
@@ -72,7 +72,7 @@ pub struct Look {
 }
 
 /// Everything that is shown.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) context: Context,
     pub(super) look: Look,
@@ -80,7 +80,7 @@ pub(super) struct State {
     pub(super) dumps: Option<Dumps>,
     /// Once the tree is there.
     pub(super) browser: Option<Browser<'static>>,
-    /// Why there is no dominator tree.
+    /// The reason why there is no dominator tree.
     pub(super) no_tree: Option<String>,
     pub(super) tree_asked: bool,
     pub(super) progress: Progress,
@@ -108,7 +108,7 @@ pub(super) struct State {
     next_id: ListId,
     start: (Option<Tab>, Option<String>),
     pub(super) has_old: bool,
-    /// What stands where, as it was drawn last.
+    /// Places that can be clicked, as they were drawn last.
     pub(super) spots: Vec<(u16, std::ops::Range<u16>, Spot)>,
 }
 
@@ -122,38 +122,12 @@ pub(super) struct Pane {
 /// Columns from which the object under the cursor stands beside the list.
 pub(super) const WIDE: u16 = 160;
 
-/// What is kept of what objects say; all of it is forgotten beyond that.
+/// Texts of objects that are kept; all of them are forgotten beyond that.
 const SAID_KEPT: usize = 20_000;
 
 impl State {
     pub(super) fn new(context: Context, look: Look, start: (Option<Tab>, Option<String>), size: (u16, u16)) -> Self {
-        State {
-            has_old: context.paths.len() > 1,
-            context,
-            look,
-            dumps: None,
-            browser: None,
-            no_tree: None,
-            tree_asked: false,
-            progress: Progress::default(),
-            head: String::new(),
-            size,
-            ways: Vec::new(),
-            tab: 0,
-            prompt: None,
-            last_find: String::new(),
-            help: None,
-            typed_ahead: VecDeque::new(),
-            plain_bytes: false,
-            note: None,
-            warnings: Vec::new(),
-            said: HashMap::new(),
-            said_asked: Vec::new(),
-            pane: None,
-            next_id: 0,
-            start,
-            spots: Vec::new(),
-        }
+        State { has_old: context.paths.len() > 1, context, look, start, size, ..State::default() }
     }
 
     /// Follows what happened. Gives what is to be done for it.
@@ -191,7 +165,7 @@ impl State {
         self.ways.iter().map(|(tab, _)| *tab).collect()
     }
 
-    /// What is looked at; `None` while the dump is read.
+    /// The view that is shown; `None` while the dump is read.
     pub(super) fn frame(&self) -> Option<&Frame> {
         self.ways.get(self.tab)?.1.last()
     }
@@ -380,7 +354,7 @@ impl State {
         }
     }
 
-    /// What the objects on the screen say of themselves.
+    /// Asks for the texts of the objects on the screen.
     pub(super) fn ask_said(&mut self, page: usize, asks: &mut Vec<Ask>) {
         if !self.browser.is_some_and(|browser| browser.has_values()) {
             return;

@@ -95,7 +95,7 @@ impl Driver {
         buffer
     }
 
-    /// What is on the screen, without blanks at the ends of lines.
+    /// The screen, without blanks at the ends of lines.
     fn screen(&mut self) -> String {
         let buffer = self.buffer();
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What can be looked at, what it is called, and the command that prints it.
+//! The views, their names, and the command that prints each.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(super) struct Group {
     pub(super) scope: ScopeOptions,
 }
 
-/// What a group is called whose objects have no name for it.
+/// The name of a group whose objects have none for it.
 const NO_GROUP: &str = "(none)";
 /// Ends the name of a group of a module's types without a namespace.
 const NO_NAMESPACE: &str = " (no namespace)";
@@ -54,13 +54,14 @@ pub(super) struct Place {
     pub(super) type_name: String,
 }
 
-/// What can be looked at.
-#[derive(Debug, Clone)]
+/// A view.
+#[derive(Debug, Clone, Default)]
 pub(super) enum View {
+    #[default]
     Suspects,
     /// All types, or those of a group.
     Types(Option<Group>),
-    /// What an object directly dominates, or what nothing single does; merged by type or not.
+    /// Objects that one directly dominates, or that nothing single does; merged by type or not.
     Dominators {
         of: Option<Place>,
         by_type: bool,
@@ -82,7 +83,7 @@ pub(super) enum View {
     },
     /// Heaps of allocation totals.
     Heaps,
-    /// What is below a row of a heap's tree.
+    /// Rows below a row of a heap's tree.
     Frames {
         heap: usize,
         choice: HeapChoice,
@@ -104,7 +105,7 @@ pub enum Tab {
     Dominators,
     /// Packages, modules, sections, generations.
     Packages,
-    /// What grew since an older dump.
+    /// Growth since an older dump.
     Growth,
 }
 
@@ -134,7 +135,7 @@ impl Tab {
         }
     }
 
-    /// What it begins with.
+    /// The first view.
     pub(super) fn view(self, is_objects: bool) -> View {
         match self {
             Tab::Suspects if !is_objects => View::Heaps,
@@ -148,7 +149,7 @@ impl Tab {
 }
 
 impl View {
-    /// What stands on the way here.
+    /// Its name on the way here.
     pub(super) fn crumb(&self) -> String {
         match self {
             View::Suspects => "suspects".into(),
@@ -179,7 +180,7 @@ impl View {
         matches!(self, View::Suspects | View::Growth(_) | View::Paths(..) | View::MergedPaths { .. })
     }
 
-    /// What a row that leads here is found by; `None` for what has no name of its own.
+    /// The name that finds a row that leads here; `None` for what has no name of its own.
     pub(super) fn searched(&self) -> Option<&str> {
         match self {
             View::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
@@ -217,7 +218,7 @@ fn last_name(name: &str) -> &str {
     name[..end].rfind(['.', '/']).map_or(name, |at| &name[at + 1..])
 }
 
-/// What commands are told besides the view.
+/// The words of commands besides the view.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// The dumps as they are named on the command line, the older one first; none for standard input.
@@ -233,7 +234,7 @@ pub struct Context {
 impl Context {
     /// Of dumps that are not open yet.
     pub fn new(paths: Vec<PathBuf>, read_words: Vec<String>) -> Self {
-        Context { paths, read_words, is_objects: false, has_references: false }
+        Context { paths, read_words, ..Context::default() }
     }
 
     /// The question for types or groups, in this order; else in that of retained bytes, where there are any.

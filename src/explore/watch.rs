@@ -1,4 +1,4 @@
-//! How far reading is, as the readers report it.
+//! Progress of reading, as the readers report it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::state::Progress;
 use crate::dump::{Observer, Phase};
 
-/// What is being done with the dumps, for all threads.
+/// Progress of the dumps, for all threads.
 #[derive(Debug, Clone, Default)]
 pub struct Watching(Arc<Watched>);
 
@@ -23,7 +23,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// What comes now is of this file.
+    /// Says that what comes now is of this file.
     fn of_file(&self, number: usize) {
         if self.file.swap(number, Ordering::Relaxed) != number {
             self.objects.store(0, Ordering::Relaxed);
@@ -35,7 +35,7 @@ impl Watched {
 struct OfFile(Arc<Watched>, usize);
 
 impl Watching {
-    /// What watches a dump, by its place on the command line.
+    /// Returns an observer of a dump, by its place on the command line.
     pub fn of_file(&self, number: usize) -> Arc<dyn Observer> {
         Arc::new(OfFile(Arc::clone(&self.0), number))
     }
@@ -57,7 +57,7 @@ impl Watching {
         }
     }
 
-    /// What is to be known of the dumps and their indexes.
+    /// Notes on the dumps and their indexes.
     pub(super) fn notes(&self) -> Vec<String> {
         self.0.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

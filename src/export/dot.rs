@@ -1,15 +1,9 @@
-//! The objects around one as a graph for Graphviz. petgraph's `Dot` writes it straight from a view of the heap graph:
-//! nothing is copied but the numbers of the objects that are drawn, and labels are made while they are written.
+//! The objects around one as a graph for Graphviz, in the form that petgraph's `Dot` has. Nothing is copied but the numbers
+//! of the objects that are drawn, and labels are made while they are written.
 
 use std::cmp::Reverse;
-use std::fmt;
+use std::fmt::Write as _;
 use std::io::Write;
-
-use petgraph::dot::{Config, Dot};
-use petgraph::visit::{
-    Data, EdgeRef, GraphBase, GraphProp, GraphRef, IntoEdgeReferences, IntoNodeIdentifiers, IntoNodeReferences,
-    NodeIndexable, NodeRef,
-};
 
 use super::ExportError;
 use super::error::check_index;
@@ -22,14 +16,14 @@ use crate::escape::escape_dot;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::format_bytes;
 
-/// Which objects are drawn.
+/// The objects that are drawn.
 #[derive(Debug, Clone)]
 pub struct DotOptions {
     /// The object that the others are around.
     pub object: ObjectId,
     /// Its section, by name or number from 1, where several have an object of this id.
     pub section: Option<String>,
-    /// What the object retains, in place of what it refers to and what refers to it.
+    /// Draw what the object retains, in place of what it refers to and what refers to it.
     pub retained: bool,
     /// References away from the object, or levels below it in the dominator tree.
     pub depth: u32,
@@ -68,8 +62,30 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
     let mut numbers: Vec<(NodeId, usize)> = nodes.iter().copied().zip(0..).collect();
     numbers.sort_unstable();
     let roots = RootsByNode::new(graph);
-    let drawing = Drawing { graph, dominators, retained, roots: &roots, nodes: &nodes, numbers: &numbers };
-    Ok(writeln!(out, "{}", Dot::with_config(drawing, &[Config::EdgeNoLabel]))?)
+    writeln!(out, "digraph {{")?;
+    for (number, &node) in nodes.iter().enumerate() {
+        let object = ObjectRow::new(graph, node);
+        let size = format_bytes(object.shallow_bytes);
+        let mut label = format!("{}\n{}\n{size}", escape_dot(&object.type_text()), object.id);
+        // Writing to a string cannot fail.
+        if let Some(bytes) = retained.bytes_of(dominators, node) {
+            let _ = write!(label, ", retains {}", format_bytes(bytes));
+        }
+        for root in roots.of(node) {
+            let _ = write!(label, "\nroot: {}", escape_dot(&RootRow::new(graph, root).text()));
+        }
+        let label = label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\l");
+        writeln!(out, "    {number} [ label = \"{label}\" ]")?;
+    }
+    // By the objects' place in the dump, each object's references in its order, repeats kept.
+    for &(node, source) in &numbers {
+        for target in graph.strong_references(node) {
+            if let Ok(at) = numbers.binary_search_by_key(target, |&(node, _)| node) {
+                writeln!(out, "    {source} -> {} [ ]", numbers[at].1)?;
+            }
+        }
+    }
+    Ok(writeln!(out, "}}\n")?)
 }
 
 /// Objects from `node` on to what `near` gives for each, nearest first.
@@ -103,151 +119,5 @@ fn retained_by<'d>(dominators: &'d Dominators, retained: &'d Retained) -> impl F
         let mut numbers: Vec<DomNode> = children.of(number).collect();
         numbers.sort_by_key(|&number| (Reverse(retained.bytes_at(number)), number));
         numbers.into_iter().map(|number| dominators.node_at(number)).collect()
-    }
-}
-
-/// A view of the heap graph: some of its objects, numbered as they are drawn, and the references among them.
-#[derive(Clone, Copy)]
-struct Drawing<'d> {
-    graph: &'d HeapGraph,
-    dominators: &'d Dominators,
-    retained: &'d Retained,
-    roots: &'d RootsByNode<'d>,
-    /// By number.
-    nodes: &'d [NodeId],
-    /// The numbers of the same, by object.
-    numbers: &'d [(NodeId, usize)],
-}
-
-impl<'d> Drawing<'d> {
-    fn number_of(&self, node: NodeId) -> Option<usize> {
-        let at = self.numbers.binary_search_by_key(&node, |&(node, _)| node).ok()?;
-        Some(self.numbers[at].1)
-    }
-}
-
-impl GraphBase for Drawing<'_> {
-    type NodeId = usize;
-    type EdgeId = (usize, usize);
-}
-
-impl GraphRef for Drawing<'_> {}
-
-impl GraphProp for Drawing<'_> {
-    type EdgeType = petgraph::Directed;
-}
-
-impl<'d> Data for Drawing<'d> {
-    type NodeWeight = DrawnObject<'d>;
-    type EdgeWeight = &'static str;
-}
-
-impl NodeIndexable for Drawing<'_> {
-    fn node_bound(&self) -> usize {
-        self.nodes.len()
-    }
-
-    fn to_index(&self, number: usize) -> usize {
-        number
-    }
-
-    fn from_index(&self, index: usize) -> usize {
-        index
-    }
-}
-
-impl IntoNodeIdentifiers for Drawing<'_> {
-    type NodeIdentifiers = std::ops::Range<usize>;
-
-    fn node_identifiers(self) -> Self::NodeIdentifiers {
-        0..self.nodes.len()
-    }
-}
-
-impl<'d> IntoNodeReferences for Drawing<'d> {
-    type NodeRef = DrawnObject<'d>;
-    type NodeReferences = Box<dyn Iterator<Item = DrawnObject<'d>> + 'd>;
-
-    fn node_references(self) -> Self::NodeReferences {
-        Box::new((0..self.nodes.len()).map(move |number| DrawnObject { drawing: self, number }))
-    }
-}
-
-impl<'d> IntoEdgeReferences for Drawing<'d> {
-    type EdgeRef = DrawnReference;
-    type EdgeReferences = Box<dyn Iterator<Item = DrawnReference> + 'd>;
-
-    /// By the objects' place in the dump, each object's references in its order, repeats kept.
-    fn edge_references(self) -> Self::EdgeReferences {
-        Box::new(self.numbers.iter().flat_map(move |&(node, source)| {
-            let targets = self.graph.strong_references(node).iter().filter_map(move |&target| self.number_of(target));
-            targets.map(move |target| DrawnReference { source, target })
-        }))
-    }
-}
-
-/// One reference, by the numbers of its ends.
-#[derive(Clone, Copy)]
-struct DrawnReference {
-    source: usize,
-    target: usize,
-}
-
-impl EdgeRef for DrawnReference {
-    type NodeId = usize;
-    type EdgeId = (usize, usize);
-    type Weight = &'static str;
-
-    fn source(&self) -> usize {
-        self.source
-    }
-
-    fn target(&self) -> usize {
-        self.target
-    }
-
-    fn weight(&self) -> &&'static str {
-        &""
-    }
-
-    fn id(&self) -> (usize, usize) {
-        (self.source, self.target)
-    }
-}
-
-/// One object; displayed, what its box says.
-#[derive(Clone, Copy)]
-struct DrawnObject<'d> {
-    drawing: Drawing<'d>,
-    number: usize,
-}
-
-impl<'d> NodeRef for DrawnObject<'d> {
-    type NodeId = usize;
-    type Weight = DrawnObject<'d>;
-
-    fn id(&self) -> usize {
-        self.number
-    }
-
-    fn weight(&self) -> &Self {
-        self
-    }
-}
-
-impl fmt::Display for DrawnObject<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Drawing { graph, dominators, retained, roots, nodes, .. } = self.drawing;
-        let node = nodes[self.number];
-        let object = ObjectRow::new(graph, node);
-        write!(f, "{}\n{}\n", escape_dot(&object.type_text()), object.id)?;
-        write!(f, "{}", format_bytes(object.shallow_bytes))?;
-        if let Some(bytes) = retained.bytes_of(dominators, node) {
-            write!(f, ", retains {}", format_bytes(bytes))?;
-        }
-        for root in roots.of(node) {
-            write!(f, "\nroot: {}", escape_dot(&RootRow::new(graph, root).text()))?;
-        }
-        Ok(())
     }
 }

@@ -1,18 +1,18 @@
-//! Why a dump cannot be exported. Texts name no command-line options: the command line adds those.
+//! Reasons why a dump cannot be exported. Texts name no command-line options: the command line adds those.
 
 use std::{fmt, io};
 
 use crate::answers::AnswerError;
-use crate::dump::{MemoryError, OpenDump, TreeError};
+use crate::dump::OpenDump;
 
 /// Bytes that the paths of a flame graph may take: the drawing is made in memory.
 pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
 
-/// Why a dump cannot be exported.
+/// The reason why a dump cannot be exported.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// What was asked for is not in the dump, or takes more memory than it may.
+    /// The dump does not have what was asked for, or it takes more memory than it may.
     Answer(AnswerError),
     /// The index that the dump came from is damaged, and why. Nothing was written.
     DamagedIndex(&'static str),
@@ -51,20 +51,8 @@ impl std::error::Error for ExportError {
     }
 }
 
-impl From<AnswerError> for ExportError {
-    fn from(error: AnswerError) -> Self {
-        ExportError::Answer(error)
-    }
-}
-
-impl From<MemoryError> for ExportError {
-    fn from(error: MemoryError) -> Self {
-        ExportError::Answer(error.into())
-    }
-}
-
-impl From<TreeError> for ExportError {
-    fn from(error: TreeError) -> Self {
+impl<E: Into<AnswerError>> From<E> for ExportError {
+    fn from(error: E) -> Self {
         ExportError::Answer(error.into())
     }
 }

@@ -16,7 +16,7 @@ use crate::filter::Filter;
 use crate::graph::HeapGraph;
 use crate::sort;
 
-/// Which paths of types are written.
+/// The paths of types that are written.
 #[derive(Debug, Clone)]
 pub struct FoldedOptions {
     /// The object to begin at. Default: everything that strong roots reach.
@@ -27,7 +27,7 @@ pub struct FoldedOptions {
     pub filter: Option<Filter>,
     /// Levels of types; what is deeper counts for the last. Default: 100.
     pub depth: usize,
-    /// What retains less counts for the path above it: bytes, or a share of all. Default: 0.1 %.
+    /// Places that retain less count for the path above them: bytes, or a share of all. Default: 0.1 %.
     pub min_size: Threshold,
 }
 

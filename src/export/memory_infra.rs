@@ -21,14 +21,14 @@ use crate::dump::{Content, OpenDump};
 use crate::escape::json_text;
 use crate::graph::HeapGraph;
 
-/// What is written of a dump.
+/// Options for writing a dump.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryInfraOptions {
-    /// Which heaps; of objects which section.
+    /// The heaps; of objects the section.
     pub heaps: HeapChoice,
     /// Levels of backtraces; what is deeper counts for the last. Default: 64 of objects, else all.
     pub depth: Option<u32>,
-    /// When an entry is too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
+    /// The rule by which entries are too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
     pub rule: Option<Cutoff>,
 }
 
@@ -89,7 +89,7 @@ fn heap_of_objects(
     Ok((names, heap))
 }
 
-/// What is written: heaps, and the memory dumps that they are of.
+/// A trace: heaps, and the memory dumps that they are of.
 struct Trace<'a> {
     names: &'a Names,
     dumps: &'a [MemoryDump],
@@ -126,7 +126,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// What an event of the trace begins with.
+/// The first fields of an event of the trace.
 #[derive(Serialize)]
 struct EventHead<'a> {
     ph: &'static str,

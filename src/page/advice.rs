@@ -1,4 +1,4 @@
-//! What to look at first, by what holds a suspect, the shape of what piles up, and the type of its members: checks to
+//! Checks to make first, by the holder of a suspect, the shape of what piles up, and the type of its members: checks to
 //! make, never verdicts.
 
 use crate::answers::RootRow;

@@ -26,12 +26,12 @@ pub(super) struct Page<'d> {
     pub(super) grown_paths: Option<Diff>,
     pub(super) old_totals: Option<HistogramTotals>,
     pub(super) content: PageContent<'d>,
-    /// Where the dump says which threads there were; not of one section of several.
+    /// Threads, where the dump names them; not of one section of several.
     pub(super) threads: Option<Threads<'d>>,
     pub(super) is_library: LibraryNames,
 }
 
-/// What only one of the models has.
+/// Answers that only one of the models has.
 pub(super) enum PageContent<'d> {
     Objects(Box<ObjectPage<'d>>),
     Allocations(Breakdown<'d>),
@@ -144,12 +144,12 @@ impl<'d> Page<'d> {
     }
 }
 
-/// How much there was in the older dump.
+/// Totals of the older dump.
 fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<HistogramTotals, AnswerError> {
     Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
 
-/// What is wasted. A page is worth having without it, when the dump cannot be read again or there is not the memory.
+/// Wasted bytes. A page is worth having without them, when the dump cannot be read again or there is not the memory.
 fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
     let has_texts = dump.details().is_some_and(|details| details.has_texts());
     let answer = (has_texts && options.section.is_none()).then(|| waste(dump, &waste_options()))?.ok()?;
@@ -165,7 +165,7 @@ pub(super) const THREADS: usize = 30;
 /// Rows of each kind on the page.
 const ROWS_OF_A_KIND: usize = 5;
 
-/// What the page asks for.
+/// The question about waste.
 pub(super) fn waste_options() -> WasteOptions {
     let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
     WasteOptions { limits, ..WasteOptions::default() }

@@ -1,4 +1,4 @@
-//! What the page's script reads: columns, of as many rows as the budgets allow.
+//! Data for the page's script: columns, of as many rows as the budgets allow.
 
 use std::collections::BTreeMap;
 use std::iter::once;
@@ -60,7 +60,7 @@ impl Budgets {
 }
 
 /// The columns.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 pub(super) struct Data {
     pub(super) file: String,
     /// Options of every command.
@@ -85,7 +85,7 @@ pub(super) struct Data {
     pub(super) left_out: LeftOut,
 }
 
-/// What the budgets left out.
+/// Rows that the budgets left out.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     pub(super) types: u64,

@@ -1,7 +1,5 @@
 //! The columns of the answers.
 
-use std::collections::BTreeMap;
-
 use super::PageOptions;
 use super::ask::{Page, PageContent};
 use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, MapColumns, words_of};
@@ -21,17 +19,7 @@ impl Page<'_> {
             file: shown(options.file_word()),
             words: options.read_words.clone(),
             reachable_bytes: self.reachable_bytes(),
-            names: Vec::new(),
-            kinds: String::new(),
-            types: None,
-            allocated: None,
-            groups: Vec::new(),
-            growth: None,
-            maps: Vec::new(),
-            objects: None,
-            paths: BTreeMap::new(),
-            tickets: Vec::new(),
-            left_out: LeftOut::default(),
+            ..Data::default()
         };
         let rows = self.types_that_fit(budgets, &mut data.left_out);
         match &self.content {
@@ -43,8 +31,7 @@ impl Page<'_> {
                 page.add_objects(budgets, &mut names, &mut data);
             }
             PageContent::Allocations(answer) => {
-                let name = |row: &HistogramRow| names.number(row.name());
-                data.allocated = Some(FigureTable::new(rows, &[TOTAL, ALLOCATIONS], name));
+                data.allocated = Some(FigureTable::new(rows, &[TOTAL, ALLOCATIONS], |row| names.number(row.name())));
                 data.maps = answer
                     .heaps
                     .iter()

@@ -1,10 +1,10 @@
-//! Why there is no page.
+//! Reasons why there is no page.
 
 use std::io;
 
 use crate::answers::AnswerError;
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PageError {

@@ -1,4 +1,4 @@
-//! What grew since an older dump: by type, and by the way down the dominator tree.
+//! Growth since an older dump: by type, and by the way down the dominator tree.
 
 use super::columns::{Budgets, FigureTable, LeftOut, signed};
 use super::names::{NameTable, shown};

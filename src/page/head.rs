@@ -86,7 +86,7 @@ impl Sections<'_, '_> {
         }
     }
 
-    /// When the snapshot was taken, and the sections.
+    /// The time of the snapshot, and the sections.
     fn origin(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Info::Objects(info) = &self.page.info {
@@ -230,7 +230,7 @@ fn changed(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
     }
 }
 
-/// What there is to say, in one line.
+/// The words that are not empty, in one line.
 fn said(words: &[String]) -> String {
     let words: Vec<&str> = words.iter().map(String::as_str).filter(|words| !words.is_empty()).collect();
     words.join("; ")

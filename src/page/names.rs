@@ -96,7 +96,7 @@ fn without_inner_namespaces(name: &str) -> String {
     kept + &word
 }
 
-/// What a type's bytes are, by which the map colours boxes.
+/// The meaning of a type's bytes, by which the map colours boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A type of the application.
@@ -107,49 +107,17 @@ pub(super) enum Meaning {
     Plain,
 }
 
-/// Names of types whose objects are texts or arrays of numbers, in the languages of the formats.
-const PLAIN: [&str; 34] = [
-    "System.String",
-    "System.Byte",
-    "System.SByte",
-    "System.Char",
-    "System.Boolean",
-    "System.Int16",
-    "System.UInt16",
-    "System.Int32",
-    "System.UInt32",
-    "System.Int64",
-    "System.UInt64",
-    "System.Single",
-    "System.Double",
-    "System.Decimal",
-    "java.lang.String",
-    "byte",
-    "char",
-    "short",
-    "int",
-    "long",
-    "float",
-    "double",
-    "boolean",
-    "String",
-    "Byte",
-    "Char",
-    "(string)",
-    "(concatenated string)",
-    "(sliced string)",
-    "(number)",
-    "primitive array",
-    "string",
-    "object[]",
-    "system / ArrayBufferContents",
-];
+/// Names of types whose objects are texts or arrays of numbers, in the languages of the formats, with bars between them.
+const PLAIN: &str = "System.String|System.Byte|System.SByte|System.Char|System.Boolean|System.Int16|System.UInt16|System.Int32|\
+     System.UInt32|System.Int64|System.UInt64|System.Single|System.Double|System.Decimal|java.lang.String|byte|\
+     char|short|int|long|float|double|boolean|String|Byte|Char|(string)|(concatenated string)|(sliced string)|\
+     (number)|primitive array|string|object[]|system / ArrayBufferContents";
 
 impl Meaning {
     /// Of a type's name; whether it is a library's is the libraries' to say.
     pub(super) fn of(name: &str, is_library: bool) -> Self {
         let element = name.trim_end_matches(['[', ']', ',', '*']);
-        match PLAIN.contains(&element) && element != "object" {
+        match PLAIN.split('|').any(|plain| plain == element) {
             true => Meaning::Plain,
             false if is_library => Meaning::Library,
             false => Meaning::Application,

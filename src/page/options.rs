@@ -1,10 +1,10 @@
-//! What the page is of.
+//! Options of the page.
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
 use crate::answers::{CommandLine, LeaksOptions};
 
-/// What the page is of.
+/// Options of the page.
 #[derive(Debug, Clone)]
 pub struct PageOptions {
     /// The dump's name, without its folder; `None` for standard input.
@@ -13,7 +13,7 @@ pub struct PageOptions {
     pub old_file: Option<String>,
     /// One section, by its name or its number from 1. Default: all.
     pub section: Option<String>,
-    /// What a suspect retains at least.
+    /// Retained size of a suspect at least.
     pub threshold: Threshold,
     /// Types of libraries, besides those of the runtime.
     pub libraries: Vec<TypePattern>,

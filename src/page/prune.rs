@@ -1,4 +1,4 @@
-//! Which rows of a large tree stand on the page: the largest first, whatever their depth, and below every row that lost
+//! Picks the rows of a large tree that stand on the page: the largest first, whatever their depth, and below every row that lost
 //! some one row that adds them up, so that sums stay exact.
 
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ pub(super) trait Source {
 /// Bytes, rank and row of a row that waits, and the taken row above it.
 type Waiting<R> = (u64, Reverse<usize>, Reverse<R>, Option<usize>);
 
-/// How many rows.
+/// Rows at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     /// Rows of the tree; rows that add up others come on top.

@@ -23,7 +23,7 @@ const TYPES_INSIDE: usize = 5;
 /// Suspects with a part of the bar.
 const PARTS: usize = 3;
 
-/// What the first suspect is, in a few words: `55.2 MiB List`.
+/// The first suspect in a few words: `55.2 MiB List`.
 pub(super) fn headline(page: &Page<'_>) -> Option<String> {
     let PageContent::Objects(objects) = &page.content else { return None };
     let suspect = objects.leaks.suspects.iter().next()?;
@@ -94,7 +94,7 @@ pub(super) struct BarPart {
     grown_bytes: Option<i64>,
 }
 
-/// How the whole heap is divided: the first suspects, the rest, what is not reachable.
+/// Parts of the whole heap: the first suspects, the rest, what is not reachable.
 fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     let HistogramTotals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };

@@ -42,7 +42,7 @@ impl Source for TypeMap<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum ObjectOrRun {
     Object(DomNode),
-    /// What is left of a run below its first object, from this one on: a list of a million objects is one row, and leaves
+    /// The rest of a run below its first object, from this one on: a list of a million objects is one row, and leaves
     /// room for others.
     Run(DomNode),
 }

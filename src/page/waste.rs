@@ -1,4 +1,4 @@
-//! What could be smaller: each kind of waste with the fields that hold most of it.
+//! The section on waste: each kind with the fields that hold most of it.
 
 use super::ask::{PageContent, waste_options};
 use super::html::Html;

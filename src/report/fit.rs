@@ -1,4 +1,4 @@
-//! What a line of a terminal has room for: figures go, in a stated order, before names are cut beyond recognition.
+//! Fits lines to a terminal: figures go, in a stated order, before names are cut beyond recognition.
 
 use super::names::shorten_name;
 use super::width::{READABLE, columns_of, start_of, without_middle};

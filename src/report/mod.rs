@@ -68,7 +68,7 @@ impl Format {
     ];
 }
 
-/// How to print.
+/// The way an answer is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// The output form.
@@ -100,12 +100,9 @@ impl Style {
     pub fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Table | Format::Markdown)
     }
-}
 
-#[cfg(test)]
-impl Style {
     /// A plain table of 80 columns.
-    const PLAIN: Style = Style {
+    pub const PLAIN: Style = Style {
         format: Format::Table,
         terminal: false,
         width: 80,
@@ -115,9 +112,7 @@ impl Style {
         ascii: false,
         csv_safe: false,
     };
-}
 
-impl Style {
     /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
     pub fn bytes(&self, bytes: u64) -> String {
         if self.human { units::format_bytes(bytes) } else { count_of(bytes, "bytes") }
@@ -136,7 +131,7 @@ pub struct Column {
     pub key: Cow<'static, str>,
     /// The title for people; on a terminal it may take two lines.
     pub title: Cow<'static, str>,
-    /// What it holds.
+    /// The unit of its values.
     pub unit: Unit,
     /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
     pub hide_priority: u8,
@@ -166,11 +161,6 @@ impl Column {
     /// A column of numbers of bytes.
     pub const fn bytes(key: &'static str, title: &'static str) -> Self {
         Column::new(key, title, Unit::Bytes)
-    }
-
-    /// A column of shares.
-    pub const fn share(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Share)
     }
 
     /// A column of words.
@@ -216,59 +206,27 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl From<u64> for Cell<'_> {
-    fn from(number: u64) -> Self {
-        Cell::Number(number)
-    }
+macro_rules! cells_of {
+    ($($value:ty: $cell:expr),* $(,)?) => { $(
+        impl<'a> From<$value> for Cell<'a> {
+            fn from(value: $value) -> Self {
+                $cell(value)
+            }
+        }
+    )* };
 }
 
-impl From<u32> for Cell<'_> {
-    fn from(number: u32) -> Self {
-        Cell::Number(number.into())
-    }
-}
-
-impl From<usize> for Cell<'_> {
-    fn from(number: usize) -> Self {
-        Cell::Number(number as u64)
-    }
-}
-
-impl From<i64> for Cell<'_> {
-    fn from(number: i64) -> Self {
-        Cell::Signed(number)
-    }
-}
-
-impl From<f64> for Cell<'_> {
-    fn from(share: f64) -> Self {
-        Cell::Share(share)
-    }
-}
-
-impl From<bool> for Cell<'_> {
-    fn from(flag: bool) -> Self {
-        Cell::Flag(flag)
-    }
-}
-
-impl<'a> From<&'a str> for Cell<'a> {
-    fn from(text: &'a str) -> Self {
-        Cell::text(text)
-    }
-}
-
-impl<'a> From<Cow<'a, str>> for Cell<'a> {
-    fn from(text: Cow<'a, str>) -> Self {
-        Cell::text(text)
-    }
-}
-
-impl From<String> for Cell<'_> {
-    fn from(text: String) -> Self {
-        Cell::text(text)
-    }
-}
+cells_of!(
+    u64: Cell::Number,
+    u32: |number| Cell::Number(u64::from(number)),
+    usize: |number| Cell::Number(number as u64),
+    i64: Cell::Signed,
+    f64: Cell::Share,
+    bool: Cell::Flag,
+    &'a str: Cell::text,
+    Cow<'a, str>: Cell::Text,
+    String: Cell::text,
+);
 
 impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
     fn from(value: Option<T>) -> Self {
@@ -280,7 +238,7 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
 pub struct Table<'a> {
     /// The columns; the last one may hold blanks.
     pub columns: Vec<Column>,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
     /// Rows that were left out by a limit.
     pub rows_hidden: usize,

@@ -39,7 +39,7 @@ pub trait Present: Serialize {
     }
 }
 
-/// Where an answer's text is written, line by line. Once the output fails, the rest is dropped and the error kept.
+/// The page that an answer's text is written on, line by line. Once the output fails, the rest is dropped and the error kept.
 pub struct TextPage<'w> {
     out: &'w mut dyn Write,
     style: Style,
@@ -52,7 +52,7 @@ impl<'w> TextPage<'w> {
         TextPage { out, style, result: Ok(()) }
     }
 
-    /// How to print.
+    /// The way to print.
     pub fn style(&self) -> &Style {
         &self.style
     }
@@ -132,28 +132,19 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
     if style.ascii {
         return write(answer, &mut Ascii(out), &Style { ascii: false, ..*style });
     }
-    match style.format {
-        Format::Table if style.terminal || A::IS_PROSE => {
-            let mut page = TextPage::new(out, *style);
-            answer.text(&mut page);
-            page.finish()
-        }
-        Format::Markdown => {
-            let mut page = TextPage::new(out, *style);
-            answer.markdown(&mut page);
-            page.finish()
-        }
-        Format::Jstack => {
-            let mut page = TextPage::new(out, *style);
-            answer.thread_dump(&mut page);
-            page.finish()
-        }
+    let write_text = match style.format {
+        Format::Table if style.terminal || A::IS_PROSE => A::text,
+        Format::Markdown => A::markdown,
+        Format::Jstack => A::thread_dump,
         Format::Json => {
             json::write_value(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
-            writeln!(out)
+            return writeln!(out);
         }
-        _ => write_rows(&answer.table(style), out, style),
-    }
+        _ => return write_rows(&answer.table(style), out, style),
+    };
+    let mut page = TextPage::new(out, *style);
+    write_text(answer, &mut page);
+    page.finish()
 }
 
 /// Prints the answers of one command to several files, each with the name of its file: one below the other for people,

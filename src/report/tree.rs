@@ -18,7 +18,7 @@ pub struct Outline<'a> {
     pub header: bool,
     /// Levels above the deepest row.
     pub deepest: usize,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
     /// The options that show all rows, where some were left out.
     pub options_for_all: &'static str,
@@ -37,11 +37,11 @@ pub struct OutlineRow {
     pub hidden_figures: Vec<String>,
     /// The figures, one for each title.
     pub figures: Vec<String>,
-    /// What stands before the name, as it is.
+    /// Text before the name, as it is.
     pub start: String,
     /// The name; shortened to what the line has left.
     pub name: String,
-    /// What stands behind the name, as it is.
+    /// Text behind the name, as it is.
     pub end: String,
 }
 
@@ -57,13 +57,13 @@ pub fn width_of_sizes(largest_bytes: u64, style: &Style) -> usize {
     columns_of(&style.size(largest_bytes)).max(SIZE_WIDTH)
 }
 
-/// What a terminal has room for.
+/// Parts of a row that a terminal has room for.
 struct Layout {
     /// Figures that are shown: the first ones.
     figures: usize,
     /// Columns that they take.
     width: usize,
-    /// What stands before names is shown.
+    /// Texts before names are shown.
     with_start: bool,
     /// Rows deeper than this are indented as this deep, and say how deep they are.
     max_level: usize,

@@ -1,4 +1,4 @@
-//! What the rows of a diff are of, in one model or the other, and what may not be outgrown.
+//! The rows of a diff, in one model or the other, and limits of growth.
 
 use anyhow::{Error, Result};
 
@@ -8,7 +8,7 @@ use crate::answers::DiffBy;
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
 use crate::cli::Outcome;
 
-/// What the rows of a diff are.
+/// The rows of a diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
     /// What to group by; backtrace: of allocation totals; object: which came and went, in V8 snapshots of one process
@@ -28,7 +28,7 @@ pub(crate) struct DiffRowArgs {
     pub(crate) all: bool,
 }
 
-/// What may not be outgrown.
+/// Limits of growth.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GrowthArgs {
     /// Fail when the heap, or all types that match, grew by more: 10%, '*Cache=1MiB'
@@ -47,7 +47,7 @@ pub(crate) struct GrowthArgs {
 }
 
 impl GrowthArgs {
-    /// How the command ends, where `over` is what the limits came to. What a cut NEW has says nothing where it passes none, and
+    /// The end of the command, where `over` is the result of the limits. A cut NEW that passes no limit says nothing, and
     /// what a cut OLD lacks is no growth.
     pub(crate) fn outcome(
         &self,
@@ -77,7 +77,7 @@ impl GrowthArgs {
 }
 
 impl DiffRowArgs {
-    /// What the rows are of.
+    /// The kind of the rows.
     pub(crate) fn rows(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
         let DiffRowArgs { by: _, retained, paths, roots, all: unchanged } = *self;
         let flags = DiffFlags { retained, paths, roots, unchanged, type_limits };

@@ -10,7 +10,7 @@ use crate::cli::args::heaps::HeapArgs;
 use crate::cli::args::options::{SectionArgs, WhereArgs, parse_smallest};
 use crate::export::{DotOptions, FoldedOptions};
 
-/// What an export is written as.
+/// The forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// A line per path of types: `A;B;C bytes`
@@ -25,7 +25,7 @@ pub(crate) enum Form {
     Parquet,
 }
 
-/// What the forms take. An option that does not act in a form is refused there.
+/// Options of the forms. An option that does not act in a form is refused there.
 #[derive(Debug, Args)]
 pub(crate) struct FormArgs {
     /// The object to begin at
@@ -50,7 +50,7 @@ pub(crate) struct FormArgs {
     pub(crate) filter: WhereArgs,
 }
 
-/// What a dataset of tables takes.
+/// Options of a dataset of tables.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tables")]
 pub(crate) struct DatasetArgs {
@@ -78,7 +78,7 @@ impl Form {
 }
 
 impl FormArgs {
-    /// What acts in one form is no option of another.
+    /// Fails on options that act in other forms only.
     pub(crate) fn check(&self, to: Form, heaps: &HeapArgs, section: &SectionArgs, rows: &DatasetArgs) -> Result<()> {
         let (paths, dot, trace) = (&[Form::Folded, Form::Flamegraph][..], &[Form::Dot][..], &[Form::MemoryInfra][..]);
         let tables = vec![Form::Parquet];

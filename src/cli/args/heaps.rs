@@ -1,4 +1,4 @@
-//! Which heaps of a dump of allocation totals a command works on, and how it names them.
+//! The heaps of a dump of allocation totals that a command works on, and their names.
 
 use crate::answers::HeapChoice;
 use crate::answers::heaps::FullerDump;

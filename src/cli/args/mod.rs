@@ -3,12 +3,8 @@
 //!
 //! Not here: options of one command (see `commands`), opening files (see `terminal`).
 
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) mod collect;
 pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod heaps;
-pub(crate) mod histogram;
 pub(crate) mod object;
 pub(crate) mod options;
-pub(crate) mod roots;

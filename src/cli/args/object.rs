@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::answers::ObjectId;
 
-/// What the words mean: a lone one is FILE when such a file exists or it is `-`.
+/// Tells an object from a file: a lone word is FILE when such a file exists or it is `-`.
 pub(crate) fn split_object_and_file(words: &[OsString]) -> (Option<String>, Option<PathBuf>) {
     match words {
         [] => (None, None),
@@ -57,7 +57,7 @@ pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     })
 }
 
-/// What to do with an address.
+/// Advice for an address in place of a file.
 pub(crate) const URL_ADVICE: &str = "heapdump reads files and fetches nothing: curl -sS URL | heapdump stats -";
 
 /// Returns true for the address of something elsewhere.

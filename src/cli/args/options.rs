@@ -12,7 +12,7 @@ use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
 
-/// What every command that asks a dump has: the form of the answer, and how the dump is read.
+/// Options of every command that asks a dump: the form of the answer, and the way the dump is read.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     #[command(flatten)]
@@ -37,7 +37,7 @@ const RADIXES: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRad
 const RULES: &[(&str, Rules)] =
     &[("heapdump", Rules::Heapdump), ("mat", Rules::Mat), ("devtools", Rules::Devtools), ("plain", Rules::Plain)];
 
-/// Whether there are colours; `None` where the terminal decides.
+/// Colours, or `None` where the terminal decides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColorArg(pub(crate) Option<bool>);
 
@@ -68,7 +68,7 @@ pub(crate) struct OutputArgs {
     pub(crate) color: ColorArg,
 }
 
-/// How much of a table is shown.
+/// Rows of a table at most.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct LimitArgs {
@@ -77,7 +77,7 @@ pub(crate) struct LimitArgs {
     pub(crate) limit: Option<usize>,
 }
 
-/// What limits are worth on a part of a dump.
+/// Validity of limits on a part of a dump.
 #[derive(Debug, Args)]
 pub(crate) struct LenientArgs {
     /// Check limits on a cut dump as on a whole one, not as an error
@@ -128,7 +128,7 @@ pub(crate) struct RowArgs {
     pub(crate) sort: SortArgs,
 }
 
-/// Which types are asked for.
+/// Types that are asked for.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct TypeArgs {
@@ -143,7 +143,7 @@ pub(crate) struct TypeArgs {
     ignore_case: bool,
 }
 
-/// Which section is asked for.
+/// The section that is asked for.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct SectionArgs {
@@ -152,7 +152,7 @@ pub(crate) struct SectionArgs {
     pub(crate) domain: Option<String>,
 }
 
-/// Which objects are asked for, by an expression.
+/// Objects that are asked for by an expression.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct WhereArgs {
@@ -167,7 +167,7 @@ pub(crate) struct WhereArgs {
     filter: Vec<String>,
 }
 
-/// Which objects are asked for.
+/// Objects that are asked for.
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArgs {
     #[command(flatten)]
@@ -215,7 +215,7 @@ impl InputArgs {
     }
 }
 
-/// How a dump is read.
+/// Options for reading a dump.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ReadArgs {
@@ -294,7 +294,7 @@ impl TypeArgs {
         Ok(self.is_choice().then_some(TypeChoice { wanted, unwanted }))
     }
 
-    /// What was asked for, as it was written.
+    /// The options as they were written.
     pub(crate) fn words(&self) -> String {
         let wanted = self.type_pattern.iter().map(|pattern| format!("--type {pattern}"));
         let words: Vec<String> =
@@ -309,7 +309,7 @@ impl WhereArgs {
         Filter::parse(&self.filter).context("--where")
     }
 
-    /// What was asked for, as it was written.
+    /// The options as they were written.
     pub(crate) fn words(&self) -> Option<String> {
         (!self.filter.is_empty()).then(|| format!("--where {}", self.filter.join(" --where ")))
     }
@@ -358,7 +358,7 @@ impl RowArgs {
         }
     }
 
-    /// What `--sort` asks for, of these columns.
+    /// The column of `--sort`, one of these.
     pub(crate) fn order(&self, columns: &[Figure]) -> Result<Option<Figure>> {
         let Some(asked) = self.sort.sort.as_deref() else { return Ok(None) };
         match columns.iter().find(|column| column.is_called(asked)) {

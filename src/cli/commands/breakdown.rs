@@ -1,6 +1,7 @@
 //! `heapdump breakdown`: where the bytes are, as a tree of backtraces and types.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -60,29 +61,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let (common, min_size) = (&args.common, parse_smallest(args.min_bytes.as_deref(), args.min_percent)?);
-    let (object, file) = split_object_and_file(&args.words);
-    let options = BreakdownOptions {
-        scope: args.scope.options()?,
-        heaps: args.heaps.choice(&args.scope.section, &common.input.read),
-        object: object.as_deref().map(parse_object_id).transpose()?,
-        by: if args.invert { BreakdownBy::Caller } else { args.by },
-        below: args.below.clone(),
-        depth: args.depth,
-        min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
-        order: args.rows.order(&BreakdownOptions::ORDERS)?,
-        limits: args.rows.limits(&args.common.output),
-    };
-    ask(session, file.as_deref(), &common.input, |asked| {
-        asked.warn();
+    let (options, file) = args.options()?;
+    ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = breakdown(asked.dump, &options).map_err(|error| asked.explain(error))?;
         answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
         if let Some(object) = &answer.unreachable {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
-        session.print_answer(&answer, &common.output)?;
+        session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
         let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
+}
+
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(BreakdownOptions, Option<PathBuf>)> {
+        let (common, min_size) = (&self.common, parse_smallest(self.min_bytes.as_deref(), self.min_percent)?);
+        let (object, file) = split_object_and_file(&self.words);
+        let options = BreakdownOptions {
+            scope: self.scope.options()?,
+            heaps: self.heaps.choice(&self.scope.section, &common.input.read),
+            object: object.as_deref().map(parse_object_id).transpose()?,
+            by: if self.invert { BreakdownBy::Caller } else { self.by },
+            below: self.below.clone(),
+            depth: self.depth,
+            min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
+            order: self.rows.order(&BreakdownOptions::ORDERS)?,
+            limits: self.rows.limits(&common.output),
+        };
+        Ok((options, file))
+    }
 }

@@ -1,14 +1,80 @@
 //! `heapdump collect`: a heap dump of a live process.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use crate::cli::Outcome;
-pub(crate) use crate::cli::args::collect::Args;
+use crate::cli::args::options::{OutputArgs, words};
 use crate::cli::terminal::session::Session;
-use crate::collect::{Observer, Plan, collect, list_processes, list_targets};
+use crate::collect::{CollectOptions, Observer, Plan, Runtime, collect, list_processes, list_targets};
 use crate::report::Format;
+use crate::units::{parse_duration, parse_size};
+
+/// A heap dump of a live process, from outside
+///
+/// Takes it over the runtime's own socket: nothing is installed, and the file arrives here, though the process is in a
+/// container. All threads of the process stop meanwhile. The file is there when it is whole, and only its owner may
+/// read it: a heap dump holds passwords and keys.
+///
+/// Example: heapdump collect --list
+///
+/// Example: heapdump collect 4711 -o app.hprof && heapdump leaks app.hprof
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The process
+    #[arg(required_unless_present_any = ["url", "list"])]
+    pid: Option<u32>,
+    /// List what can be dumped on this machine, or behind --url
+    #[arg(long, conflicts_with_all = ["pid", "output"])]
+    list: bool,
+    /// Where to write; - for standard output, a name in .gz is compressed [default: heap-PID-TIME]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace FILE
+    #[arg(long)]
+    force: bool,
+    /// What runs in the process, where it is not found out
+    #[arg(long, value_parser = words(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
+    runtime: Option<Runtime>,
+    /// Unreachable objects too, no collection first (Java)
+    #[arg(long)]
+    all: bool,
+    /// Let a signal open the inspector of a Node.js that has none open, for the time of the dump
+    #[arg(long)]
+    open_inspector: bool,
+    /// An inspector or remote debugging port in place of PID, as http://127.0.0.1:9229
+    #[arg(long, conflicts_with = "pid", hide_short_help = true)]
+    url: Option<String>,
+    /// Which page or worker: a number from 1, or a part of its title
+    #[arg(long, value_name = "N|TEXT", hide_short_help = true)]
+    target: Option<String>,
+    /// Buffer of a .NET runtime, an upper bound [default: by its memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    buffer: Option<u64>,
+    /// No names of modules and methods: a smaller file (.NET)
+    #[arg(long, hide_short_help = true)]
+    no_names: bool,
+    /// End when nothing comes for so long (2s, 5m) [default: 30s without CPU time]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, hide_short_help = true)]
+    timeout: Option<Duration>,
+    /// End when more comes [default: the free disk less a tenth, ten times that in .gz]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    max_size: Option<u64>,
+    /// Do not ask before a long pause; go on even if memory or disk may run out
+    #[arg(long)]
+    yes: bool,
+    /// No lines about it
+    #[arg(short, long)]
+    quiet: bool,
+    #[arg(long, hide = true)]
+    socket: Option<PathBuf>,
+    #[command(flatten)]
+    form: OutputArgs,
+}
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     if args.list {
@@ -70,4 +136,26 @@ fn is_confirmed() -> bool {
     let mut answer = String::new();
     let _ = io::stdin().read_line(&mut answer);
     ["y", "yes"].contains(&answer.trim())
+}
+
+impl Args {
+    /// As the library takes them.
+    fn options(&self) -> CollectOptions {
+        CollectOptions {
+            pid: self.pid,
+            url: self.url.clone(),
+            target: self.target.clone(),
+            open_inspector: self.open_inspector,
+            output: self.output.clone(),
+            force: self.force,
+            runtime: self.runtime,
+            all: self.all,
+            buffer: self.buffer,
+            no_names: self.no_names,
+            timeout: self.timeout,
+            max_size: self.max_size,
+            yes: self.yes,
+            socket: self.socket.clone(),
+        }
+    }
 }

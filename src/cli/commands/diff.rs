@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let scope = args.scope.options()?;
+    args.scope.options()?;
     anyhow::ensure!(args.files.len() <= 2, "diff compares two dumps; of more, `heapdump trend` says what grew");
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
         }
-        let options = DiffOptions { scope: scope.clone(), ..args.options(of_objects, asked.len())? };
+        let options = args.options(of_objects, asked.len())?;
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
@@ -82,7 +82,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 }
 
 impl Args {
-    fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
+    /// The question, of dumps of objects or of allocation totals, in so many files.
+    pub(crate) fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
         self.scope.check_limits(growth_limits.of_some.iter().any(GrowthLimit::is_of_types))?;
@@ -93,6 +94,7 @@ impl Args {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
         Ok(DiffOptions {
+            scope: self.scope.options()?,
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             by,
             retained: self.rows.retained,
@@ -100,7 +102,6 @@ impl Args {
             order: self.order.order(&orders)?,
             limits: self.order.limits(&self.common.output),
             growth_limits,
-            ..DiffOptions::default()
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `heapdump dominators [OBJID]`: what would be freed with what.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
@@ -39,27 +40,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    // With --type or --where a lone word is FILE.
-    let (object, file) = match &args.words[..] {
-        [file] if args.scope.is_choice() => (None, Some(file.into())),
-        words => split_object_and_file(words),
-    };
-    let order = args.rows.order(&DominatorTreeOptions::ORDERS)?;
-    let scope = args.scope.options()?;
-    if object.is_some() && scope.is_choice() && args.by.is_none() {
-        bail!("--type and --where begin at the objects that match, OBJID at one object: leave one of them out");
-    }
-    let options = DominatorTreeOptions {
-        scope,
-        object: object.as_deref().map(parse_object_id).transpose()?,
-        depth: args.depth,
-        group_by: args.by,
-        types_apart: args.common.input.read.raw_types,
-        order,
-        limits: args.rows.limits(&args.common.output),
-    };
+    let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = dominator_tree(asked.dump, &options).map_err(|error| asked.explain(error))?;
         if let Some(object) = &answer.unreachable {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
@@ -69,4 +51,30 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
+}
+
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(DominatorTreeOptions, Option<PathBuf>)> {
+        // With --type or --where a lone word is FILE.
+        let (object, file) = match &self.words[..] {
+            [file] if self.scope.is_choice() => (None, Some(file.into())),
+            words => split_object_and_file(words),
+        };
+        let order = self.rows.order(&DominatorTreeOptions::ORDERS)?;
+        let scope = self.scope.options()?;
+        if object.is_some() && scope.is_choice() && self.by.is_none() {
+            bail!("--type and --where begin at the objects that match, OBJID at one object: leave one of them out");
+        }
+        let options = DominatorTreeOptions {
+            scope,
+            object: object.as_deref().map(parse_object_id).transpose()?,
+            depth: self.depth,
+            group_by: self.by,
+            types_apart: self.common.input.read.raw_types,
+            order,
+            limits: self.rows.limits(&self.common.output),
+        };
+        Ok((options, file))
+    }
 }

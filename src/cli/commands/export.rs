@@ -73,7 +73,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
     let paths = form.paths(object.clone(), section)?;
     ask(session, file, input, |asked| {
-        asked.warn();
         let dump = asked.dump;
         if *to == Form::MemoryInfra {
             let heaps = heaps.choice(section, &input.read);

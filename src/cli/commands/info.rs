@@ -52,9 +52,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 }
 
 impl Args {
+    /// The question.
+    pub(crate) fn options(&self) -> InfoOptions {
+        InfoOptions { properties: self.properties, secrets: self.secrets }
+    }
+
     fn ask(&self, asked: &Asked<'_>) -> Result<Info> {
-        let options = InfoOptions { properties: self.properties, secrets: self.secrets };
-        info(asked.dump, &options).map_err(|error| asked.explain(error))
+        info(asked.dump, &self.options()).map_err(|error| asked.explain(error))
     }
 }
 

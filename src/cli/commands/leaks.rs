@@ -70,7 +70,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         });
     }
     ask(session, args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
-        asked.warn();
         asked.note_unmatched("--library", &options.libraries);
         args.print(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
@@ -82,7 +81,8 @@ impl Args {
         Ok(self.types.outcome(asked, answer.suspects.is_empty()))
     }
 
-    fn options(&self) -> Result<LeaksOptions> {
+    /// The question.
+    pub(crate) fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
             threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library, false)?,

@@ -44,17 +44,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let options = ObjectsOptions {
-        scope: args.scope.options()?,
-        order: args.rows.order(&ObjectsOptions::ORDERS)?,
-        limits: args.rows.limits(&args.common.output),
-        ids_only: args.ids,
-        values: args.values,
-        detached: args.detached,
-        select: args.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
-    };
+    let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
         match args.ids {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
@@ -70,4 +61,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         Ok(args.scope.outcome(asked, answer.found == 0))
     })
+}
+
+impl Args {
+    /// The question.
+    pub(crate) fn options(&self) -> Result<ObjectsOptions> {
+        Ok(ObjectsOptions {
+            scope: self.scope.options()?,
+            order: self.rows.order(&ObjectsOptions::ORDERS)?,
+            limits: self.rows.limits(&self.common.output),
+            ids_only: self.ids,
+            values: self.values,
+            detached: self.detached,
+            select: self.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
+        })
+    }
 }

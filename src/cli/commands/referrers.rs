@@ -1,6 +1,7 @@
 //! `heapdump referrers`: who refers to it.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
@@ -39,26 +40,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let scope = args.scope.options()?;
-    let (of, file) = match (scope.is_choice(), &args.words[..]) {
-        (true, [_, _, ..]) => bail!("--type and --where ask for all objects that match: leave OBJID out"),
-        (true, words) => (ReferredTo::Scope, words.first().map(Into::into)),
-        (false, words) => match split_object_and_file(words) {
-            (Some(object), file) => (ReferredTo::Object(parse_object_id(&object)?), file),
-            (None, _) => bail!(
-                "whose referrers? heapdump referrers OBJID [FILE], or --type PATTERN or --where EXPR for all that match"
-            ),
-        },
-    };
-    let options = ReferrersOptions {
-        scope,
-        depth: args.depth,
-        order: args.rows.order(&ReferrersOptions::ORDERS)?,
-        limits: args.rows.limits(&args.common.output),
-        ..ReferrersOptions::new(of)
-    };
+    let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = referrers(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         if answer.referrers.is_empty() && answer.of.objects > 0 {
@@ -67,4 +50,29 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let is_empty = answer.of.objects == 0;
         Ok(args.scope.outcome(asked, is_empty))
     })
+}
+
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(ReferrersOptions, Option<PathBuf>)> {
+        let scope = self.scope.options()?;
+        let (of, file) = match (scope.is_choice(), &self.words[..]) {
+            (true, [_, _, ..]) => bail!("--type and --where ask for all objects that match: leave OBJID out"),
+            (true, words) => (ReferredTo::Scope, words.first().map(Into::into)),
+            (false, words) => match split_object_and_file(words) {
+                (Some(object), file) => (ReferredTo::Object(parse_object_id(&object)?), file),
+                (None, _) => bail!(
+                    "whose referrers? heapdump referrers OBJID [FILE], or --type PATTERN or --where EXPR for all that match"
+                ),
+            },
+        };
+        let options = ReferrersOptions {
+            scope,
+            depth: self.depth,
+            order: self.rows.order(&ReferrersOptions::ORDERS)?,
+            limits: self.rows.limits(&self.common.output),
+            ..ReferrersOptions::new(of)
+        };
+        Ok((options, file))
+    }
 }

@@ -74,10 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let file = args.files.first().map(PathBuf::as_path);
     let input = Input::find(file)?;
-    ask(session, file, &args.input, |asked| {
-        asked.warn();
-        write_to(None, asked, std::slice::from_ref(&input))
-    })
+    ask(session, file, &args.input, |asked| write_to(None, asked, std::slice::from_ref(&input)))
 }
 
 /// The name on the page: without its folder, which is nobody else's matter.

@@ -1,6 +1,7 @@
 //! `heapdump roots OBJID`: why is it alive.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
@@ -8,8 +9,7 @@ use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{parse_patterns, parse_smallest};
-pub(crate) use crate::cli::args::roots::Args;
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::session::Session;
 use crate::report::Format;
@@ -17,70 +17,129 @@ use crate::report::Format;
 /// Lines of a tree on a terminal where nothing else is asked: about 40 with those around it.
 const LINES_ON_TERMINAL: usize = 36;
 
+/// Why an object is alive: paths to it from GC roots
+///
+/// Each is the shortest path from one object that a root holds. Weak roots hold nothing; --all-kinds shows them.
+/// Exit code 1 when no strong root reaches the object.
+///
+/// With --type the paths of all objects of some types, merged by type from the roots down. Objects that another of
+/// them holds count there: their own rows retain 0.
+///
+/// Example: heapdump roots 7fe45 dump.txt
+///
+/// Example: heapdump roots --type BubbleGame.Level dump.txt
+///
+/// Example: heapdump roots 7fe45 dump.txt --merge
+///
+/// Example: heapdump roots 7fe45 dump.txt --paths 3 -f json | jq '.paths[].root.kind'
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    override_usage = "heapdump roots [OPTIONS] OBJID [FILE]\n       heapdump roots [OPTIONS] <--type PATTERN | --where EXPR> [FILE]"
+)]
+pub(crate) struct Args {
+    /// The object's id as the dump writes it, and the dump
+    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    words: Vec<OsString>,
+    /// Paths from this many different rooted objects, shortest first; 0 for all
+    #[arg(long, default_value_t = 1, default_value_if("merge", "true", "0"), value_name = "N", conflicts_with_all = ["type_pattern", "not_type", "filter"])]
+    paths: usize,
+    /// All paths as one tree, merged by type from the roots down
+    #[arg(long, conflicts_with_all = ["type_pattern", "not_type", "filter"])]
+    merge: bool,
+    /// Walk around objects of these types: known holders that are not in question
+    #[arg(long, value_name = "TYPE")]
+    exclude: Vec<String>,
+    /// Walk weak roots too
+    #[arg(long)]
+    all_kinds: bool,
+    /// Of trees, leave out rows of fewer of the objects or paths, in percent; the largest of each level stays [default: none; in tables on a terminal without -n all but the largest rows, some 40 lines]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
+    min_percent: Option<f64>,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A question for paths.
+#[derive(Debug)]
+pub(crate) enum PathsQuestion {
+    /// Paths to one object.
+    To(RootPathsOptions),
+    /// The same as one tree.
+    Merged(RootPathsOptions, KeptRows),
+    /// Paths to all objects of a scope, as one tree.
+    ToAll(MergedPathsOptions),
+}
+
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let scope = args.scope.options()?;
-    let avoided = parse_patterns("--exclude", &args.exclude, false)?;
-    let style = args.common.output.style();
-    let is_tree = args.merge || scope.is_choice();
-    let is_cut = is_tree && args.limit.limit.is_none() && style.terminal && style.format == Format::Table;
-    let kept_rows = match parse_smallest(None, args.min_percent)? {
-        Some(share) => KeptRows::OfShare(share),
-        None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
-        None => KeptRows::All,
-    };
-    // The largest rows of the tree are fewer than a terminal's rows of one level may be.
-    let rows =
-        if matches!(kept_rows, KeptRows::Largest(_)) { None } else { args.limit.limit_here(&args.common.output) };
-    let limits = Limits { rows, reverse: false };
-    if scope.is_choice() {
-        if args.words.len() > 1 {
-            bail!("--type and --where ask for all objects that match: leave OBJID out");
-        }
-        let all_kinds = args.all_kinds;
-        let options = MergedPathsOptions { avoided, all_kinds, limits, kept_rows, ..MergedPathsOptions::of(scope) };
-        return by_type(args, session, &options);
-    }
-    if args.min_percent.is_some() && !args.merge {
-        bail!("--min-percent leaves rows out of the trees of --merge, --type and --where; -n limits paths");
-    }
-    let (object, file) = split_object_and_file(&args.words);
-    let Some(object) = object else {
-        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN or --where EXPR for all that match");
-    };
-    let options = RootPathsOptions {
-        scope,
-        paths: (args.paths > 0).then_some(args.paths),
-        avoided,
-        all_kinds: args.all_kinds,
-        limits,
-        ..RootPathsOptions::new(parse_object_id(&object)?)
-    };
+    let (question, file) = args.options()?;
+    let output = &args.common.output;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
-        asked.note_unmatched("--exclude", &options.avoided);
-        if args.merge {
-            let answer = merged_paths_to(asked.dump, &options, kept_rows).map_err(|error| asked.explain(error))?;
-            session.print_answer(&answer, &args.common.output)?;
-            return Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No });
-        }
-        let answer = root_paths(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        session.print_answer(&answer, &args.common.output)?;
-        let Some(why) = answer.why_not(args.all_kinds) else { return Ok(Outcome::Done) };
+        let (PathsQuestion::To(RootPathsOptions { avoided, .. })
+        | PathsQuestion::Merged(RootPathsOptions { avoided, .. }, _)
+        | PathsQuestion::ToAll(MergedPathsOptions { avoided, .. })) = &question;
+        asked.note_unmatched("--exclude", avoided);
+        let (why, is_empty) = match &question {
+            PathsQuestion::To(options) => {
+                let answer = root_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
+                session.print_answer(&answer, output)?;
+                (answer.why_not(args.all_kinds), false)
+            }
+            PathsQuestion::Merged(options, kept_rows) => {
+                let answer = merged_paths_to(asked.dump, options, *kept_rows).map_err(|error| asked.explain(error))?;
+                session.print_answer(&answer, output)?;
+                return Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No });
+            }
+            PathsQuestion::ToAll(options) => {
+                let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
+                session.print_answer(&answer, output)?;
+                (answer.why_not(args.all_kinds), answer.objects == 0)
+            }
+        };
+        let Some(why) = why else { return Ok(args.scope.outcome(asked, is_empty)) };
         asked.note(&why);
         Ok(Outcome::No)
     })
 }
 
-fn by_type(args: &Args, session: &Session, options: &MergedPathsOptions) -> Result<Outcome> {
-    ask(session, args.words.first().map(Path::new), &args.common.input, |asked| {
-        asked.warn();
-        asked.note_unmatched("--exclude", &options.avoided);
-        let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
-        session.print_answer(&answer, &args.common.output)?;
-        let Some(why) = answer.why_not(args.all_kinds) else {
-            return Ok(args.scope.outcome(asked, answer.objects == 0));
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(PathsQuestion, Option<PathBuf>)> {
+        let scope = self.scope.options()?;
+        let avoided = parse_patterns("--exclude", &self.exclude, false)?;
+        let (style, all_kinds) = (self.common.output.style(), self.all_kinds);
+        let is_tree = self.merge || scope.is_choice();
+        let is_cut = is_tree && self.limit.limit.is_none() && style.terminal && style.format == Format::Table;
+        let kept_rows = match parse_smallest(None, self.min_percent)? {
+            Some(share) => KeptRows::OfShare(share),
+            None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
+            None => KeptRows::All,
         };
-        asked.note(&why);
-        Ok(Outcome::No)
-    })
+        // The largest rows of the tree are fewer than a terminal's rows of one level may be.
+        let is_limited = !matches!(kept_rows, KeptRows::Largest(_));
+        let rows = self.limit.limit_here(&self.common.output).filter(|_| is_limited);
+        let limits = Limits { rows, reverse: false };
+        if scope.is_choice() {
+            if self.words.len() > 1 {
+                bail!("--type and --where ask for all objects that match: leave OBJID out");
+            }
+            let options = MergedPathsOptions { avoided, all_kinds, limits, kept_rows, ..MergedPathsOptions::of(scope) };
+            return Ok((PathsQuestion::ToAll(options), self.words.first().map(Into::into)));
+        }
+        if self.min_percent.is_some() && !self.merge {
+            bail!("--min-percent leaves rows out of the trees of --merge, --type and --where; -n limits paths");
+        }
+        let (object, file) = split_object_and_file(&self.words);
+        let Some(object) = object else {
+            bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN or --where EXPR for all that match");
+        };
+        let paths = (self.paths > 0).then_some(self.paths);
+        let to = RootPathsOptions::new(parse_object_id(&object)?);
+        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, ..to };
+        Ok((if self.merge { PathsQuestion::Merged(options, kept_rows) } else { PathsQuestion::To(options) }, file))
+    }
 }

@@ -50,24 +50,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let (mut ids, file) = split_objects_and_file(&args.words);
-    if let Some(from) = &args.ids_from {
-        if from.as_os_str() == "-" && Input::find(file.as_deref())?.path().is_none() {
-            bail!("--ids-from -: standard input has the ids; name the dump");
-        }
-        ids.extend(read_object_ids(from)?);
-    }
-    if ids.is_empty() {
-        bail!("which object? heapdump show OBJID... [FILE]");
-    }
-    let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
+    let (options, file) = args.options()?;
     if args.raw {
-        return save(args, &objects, file, session);
+        return save(args, &options.objects, file, session);
     }
-    let options =
-        ShowOptions { objects, scope: args.section.options(), rows: args.limit.limit_here(&args.common.output) };
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         // On a terminal it stands in the answer.
@@ -80,6 +67,25 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     })
 }
 
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(ShowOptions, Option<PathBuf>)> {
+        let (mut ids, file) = split_objects_and_file(&self.words);
+        if let Some(from) = &self.ids_from {
+            if from.as_os_str() == "-" && Input::find(file.as_deref())?.path().is_none() {
+                bail!("--ids-from -: standard input has the ids; name the dump");
+            }
+            ids.extend(read_object_ids(from)?);
+        }
+        if ids.is_empty() {
+            bail!("which object? heapdump show OBJID... [FILE]");
+        }
+        let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
+        let rows = self.limit.limit_here(&self.common.output);
+        Ok((ShowOptions { objects, scope: self.section.options(), rows }, file))
+    }
+}
+
 /// `--raw`: the contents of one object as a file.
 fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<Outcome> {
     let [object] = objects else { bail!("--raw: one object at a time") };
@@ -88,7 +94,6 @@ fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Sess
         bail!("-o -: what an object holds may steer a terminal; name a file, or pipe it");
     }
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let scope = args.section.options();
         if !write_export(asked, &target, |out| write_whole(asked.dump, object, &scope, out))? {
             asked.note(&format!("the dump does not have all of {object}: what it has is saved"));

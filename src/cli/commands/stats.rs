@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 
-use crate::answers::histogram::histogram_of_counts;
-use crate::answers::{Histogram, HistogramOptions, histogram};
+use crate::analysis::selection::TypePattern;
+use crate::answers::histogram::{SizeLimit, histogram_of_counts};
+use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
 use crate::cli::Outcome;
-use crate::cli::args::heaps::fuller_dump_note;
-use crate::cli::args::histogram::HistogramArgs;
-use crate::cli::args::options::ReadArgs;
+use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
+use crate::cli::args::options::{Common, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::load::{Input, count_types};
 use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
+use crate::units::parse_size;
 
 /// How much is in the heap, by type
 ///
@@ -31,13 +32,40 @@ pub(crate) struct Args {
     /// The dump, or several; - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// What to group by; package=2: by two levels of packages
+    #[arg(long, value_parser = words(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
+    by: GroupBy,
+    /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
+    /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
+    #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
+    retained: Option<RetainedBy>,
+    /// Types of libraries, besides those of the runtime, where bytes go to their owners
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
+    library: Vec<String>,
+    /// Types of the program, whatever they are called
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
+    mine: Vec<String>,
+    /// Fail when the objects of all types that match take more, for instance --fail-over 'System.Byte[]=20MB': shallow bytes,
+    /// with --retained retained ones, added up; PATTERN as for --type
+    #[arg(long, value_name = "TYPE=SIZE")]
+    fail_over: Vec<String>,
     #[command(flatten)]
-    question: HistogramArgs,
+    lenient: LenientArgs,
+    /// Histogram only, in one pass with memory for types alone
+    #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
+    shallow: bool,
+    #[command(flatten)]
+    heaps: HeapArgs,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let Args { files, question: args } = args;
-    let options = args.options()?;
+    let (files, options) = (&args.files, args.options()?);
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
         let (answers, failed) = ask_each(session, files, false, input, |place, file| match args.shallow {
@@ -63,7 +91,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 }
 
 /// The answer of a dump, after its problems on standard error.
-fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -> Result<Histogram> {
+fn answer(args: &Args, options: &HistogramOptions, asked: &Asked<'_>) -> Result<Histogram> {
     asked.warn();
     let is_graph = asked.dump.graph().is_some();
     if !is_graph && args.needs_objects() {
@@ -79,7 +107,7 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
 
 /// The answer of a dump that is only counted.
 fn count(
-    args: &HistogramArgs,
+    args: &Args,
     session: &Session,
     options: &HistogramOptions,
     input: &Input,
@@ -93,9 +121,9 @@ fn count(
     histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
 
-/// How the command ends, with the limits of each file on standard error; of one dump what is nearly the name of a type is said.
+/// The end of the command, with the limits of each file on standard error; for one dump nearly equal names of types are named.
 fn outcome(
-    args: &HistogramArgs,
+    args: &Args,
     session: &Session,
     answers: &[(String, Histogram)],
     asked: Option<&Asked<'_>>,
@@ -118,4 +146,65 @@ fn outcome(
     let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));
     args.lenient.check(!args.fail_over.is_empty(), dumps)?;
     Ok(outcome)
+}
+
+impl Args {
+    /// The same as the library takes it, but for the order, which depends on what a dump holds.
+    pub(crate) fn options(&self) -> Result<HistogramOptions> {
+        let size_limits = self.fail_over.iter().map(|text| parse_limit(text)).collect::<Result<Vec<_>>>()?;
+        if !size_limits.is_empty() && self.by != GroupBy::Type {
+            bail!("--fail-over limits types: leave --by out");
+        }
+        self.scope.check_limits(!size_limits.is_empty())?;
+        if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
+            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
+        }
+        if !self.by.is_owner() && self.library.len() + self.mine.len() > 0 {
+            bail!("--library and --mine say whose types are whose: add --by owner");
+        }
+        if self.by.is_owner() && self.retained.is_some() {
+            bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
+        }
+        let libraries = parse_patterns("--library", &self.library, false)?;
+        let own_types = OwnTypes { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
+        Ok(HistogramOptions {
+            own_types,
+            scope: self.scope.options()?,
+            heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
+            group_by: self.by,
+            types_apart: self.common.input.read.raw_types,
+            retained: self.retained,
+            limits: self.rows.limits(&self.common.output),
+            size_limits,
+            ..HistogramOptions::default()
+        })
+    }
+
+    /// Returns true if an option acts on objects only.
+    fn needs_objects(&self) -> bool {
+        self.by != GroupBy::Type
+            || self.retained.is_some()
+            || !self.fail_over.is_empty()
+            || self.scope.filter.words().is_some()
+    }
+
+    /// The options in the order that was asked for, which depends on what there is: objects with their references,
+    /// objects that are only counted, allocation totals.
+    pub(crate) fn ordered(
+        &self,
+        options: &HistogramOptions,
+        with_graph: bool,
+        of_allocations: bool,
+    ) -> Result<HistogramOptions> {
+        self.rows.check_retained(of_allocations || self.retained.is_some())?;
+        let order = self.rows.order(&options.orders(with_graph, of_allocations))?;
+        Ok(HistogramOptions { order, ..options.clone() })
+    }
+}
+
+fn parse_limit(text: &str) -> Result<SizeLimit> {
+    let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
+    let (name, size) = text.rsplit_once('=').with_context(wrong)?;
+    let types = TypePattern::parse(name).map_err(Error::msg).with_context(wrong)?;
+    Ok(SizeLimit { text: text.to_string(), types, bytes: parse_size(size).map_err(Error::msg).with_context(wrong)? })
 }

@@ -46,20 +46,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let options = StringsOptions {
-        duplicates: args.duplicates,
-        grep: parse_patterns("--grep", &args.grep, args.ignore_case)?.pop(),
-        full: args.full,
-        holders: args.holders,
-        filter: args.filter.filter()?,
-        order: args.rows.order(&StringsOptions::ORDERS)?,
-        limits: args.rows.limits(&args.common.output),
-    };
+    let options = args.options()?;
     if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {
         bail!(no_such_file(&text.to_string_lossy()));
     }
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;
         answer.redaction_note().iter().for_each(|note| asked.note(note));
         session.print_answer(&answer, &args.common.output)?;
@@ -69,4 +60,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.note(&format!("no text matches --grep {pattern}"));
         Ok(Outcome::No)
     })
+}
+
+impl Args {
+    /// The question.
+    pub(crate) fn options(&self) -> Result<StringsOptions> {
+        Ok(StringsOptions {
+            duplicates: self.duplicates,
+            grep: parse_patterns("--grep", &self.grep, self.ignore_case)?.pop(),
+            full: self.full,
+            holders: self.holders,
+            filter: self.filter.filter()?,
+            order: self.rows.order(&StringsOptions::ORDERS)?,
+            limits: self.rows.limits(&self.common.output),
+        })
+    }
 }

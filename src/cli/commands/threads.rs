@@ -1,6 +1,7 @@
 //! `heapdump threads`: what each thread holds and was doing.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -37,14 +38,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let (which, file) = split_object_and_file(&args.words);
-    let options = ThreadsOptions {
-        which,
-        order: args.rows.order(&ThreadsOptions::ORDERS)?,
-        limits: args.rows.limits(&args.common.output),
-    };
+    let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         if answer.thread_count == 0 {
@@ -61,4 +56,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
         Ok(Outcome::No)
     })
+}
+
+impl Args {
+    /// The question, and the file of the dump.
+    pub(crate) fn options(&self) -> Result<(ThreadsOptions, Option<PathBuf>)> {
+        let (which, file) = split_object_and_file(&self.words);
+        let order = self.rows.order(&ThreadsOptions::ORDERS)?;
+        Ok((ThreadsOptions { which, order, limits: self.rows.limits(&self.common.output) }, file))
+    }
 }

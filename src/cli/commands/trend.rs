@@ -111,7 +111,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 }
 
 impl Args {
-    fn options(&self) -> Result<TrendOptions> {
+    /// The question.
+    pub(crate) fn options(&self) -> Result<TrendOptions> {
         self.scope.check_limits(self.fail_over.iter().any(TrendLimit::is_of_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,

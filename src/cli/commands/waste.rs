@@ -48,24 +48,8 @@ pub(crate) struct Args {
 const ROWS_OF_A_KIND: usize = 5;
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let read = |path: &PathBuf| -> Result<(String, String)> {
-        let name = path.display().to_string();
-        let text = std::fs::read(path).with_context(|| name.clone())?;
-        Ok((name, String::from_utf8_lossy(&text).into_owned()))
-    };
-    let limits = args.rows.limits(&args.common.output);
-    let is_overview = args.kind.is_empty() && args.rows.limit.limit.is_none();
-    let fail_over = args.fail_over.as_deref().map(str::parse).transpose();
-    let options = WasteOptions {
-        kinds: args.kind.clone(),
-        collections: KnownCollections { more: args.collections.as_ref().map(read).transpose()? },
-        filter: args.filter.filter()?,
-        order: args.rows.order(&WasteOptions::ORDERS)?,
-        limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
-        fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
-    };
+    let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
-        asked.warn();
         let answer = waste(asked.dump, &options).map_err(|error| asked.explain(error))?;
         [answer.redaction_note(), answer.untold_note()].iter().flatten().for_each(|note| asked.note(note));
         session.print_answer(&answer, &args.common.output)?;
@@ -76,4 +60,26 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_sentence(&over);
         Ok(Outcome::No)
     })
+}
+
+impl Args {
+    /// The question.
+    pub(crate) fn options(&self) -> Result<WasteOptions> {
+        let read = |path: &PathBuf| -> Result<(String, String)> {
+            let name = path.display().to_string();
+            let text = std::fs::read(path).with_context(|| name.clone())?;
+            Ok((name, String::from_utf8_lossy(&text).into_owned()))
+        };
+        let limits = self.rows.limits(&self.common.output);
+        let is_overview = self.kind.is_empty() && self.rows.limit.limit.is_none();
+        let fail_over = self.fail_over.as_deref().map(str::parse).transpose();
+        Ok(WasteOptions {
+            kinds: self.kind.clone(),
+            collections: KnownCollections { more: self.collections.as_ref().map(read).transpose()? },
+            filter: self.filter.filter()?,
+            order: self.rows.order(&WasteOptions::ORDERS)?,
+            limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
+            fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
+        })
+    }
 }

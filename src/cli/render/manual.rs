@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// What a script and a user's shell should know, on every page.
+/// Exit codes, which every page lists.
 const EXIT_CODES: [(&str, &str); 3] = [
     ("0", "Done."),
     ("1", "The answer is no: not reachable, nothing matches --type, over --fail-over."),

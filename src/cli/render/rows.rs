@@ -20,7 +20,7 @@ pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
 
 /// The name of a field, or of another way to refer to an object.
 pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");
-/// What an object says, or a field holds.
+/// The value of an object or a field.
 pub(crate) const VALUE: Column = Column::text("value", "Value");
 
 /// The text has more characters than are shown; in forms for programs.

@@ -24,17 +24,20 @@ pub(crate) struct Asked<'d> {
     pub(crate) is_quiet: bool,
 }
 
-/// Asks the dump that the options name.
+/// Asks the dump that the options name, after its problems on standard error.
 pub(crate) fn ask(
     session: &Session,
     file: Option<&Path>,
     args: &InputArgs,
     question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    ask_with(session, file, args, true, question)
+    ask_with(session, file, args, true, |asked| {
+        asked.warn();
+        question(asked)
+    })
 }
 
-/// The same; a question without values has no use for fields, texts and names of references.
+/// The same without the problems; a question without values has no use for fields, texts and names of references.
 pub(crate) fn ask_with(
     session: &Session,
     file: Option<&Path>,

@@ -10,7 +10,7 @@ use crate::cli::terminal::load::{self, Input};
 use crate::cli::terminal::session::Session;
 use crate::files::for_each_file;
 
-/// What each file answered, with its name, and how the command ends if one could not be read.
+/// The answer of each file, with its name, and the end of the command if one could not be read.
 type Answers<T> = (Vec<(String, T)>, Option<Outcome>);
 
 /// Asks every file, in the order of the command line; those of `together` small ones several at a time. One that cannot

@@ -110,7 +110,7 @@ fn free_bytes() -> Option<u64> {
     Some(system.available_memory()).into_iter().chain(container).min()
 }
 
-/// What a command reads.
+/// The input of a command.
 pub(crate) enum Input {
     Path(PathBuf),
     Stdin,
@@ -130,7 +130,7 @@ impl Input {
         }
     }
 
-    /// What a name on the command line means.
+    /// The input that a name on the command line stands for.
     pub(crate) fn of(file: &Path) -> Self {
         if file.as_os_str() == "-" { Input::Stdin } else { Input::Path(file.to_path_buf()) }
     }
@@ -181,7 +181,7 @@ fn standard_input_again() -> Option<File> {
     None
 }
 
-/// How a dump is opened with the roots that were asked for. `file` is its name where there are several.
+/// Options to open a dump with the roots that were asked for. `file` is its name where there are several.
 pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputArgs) -> Result<(OpenOptions, Memory)> {
     let without = excluded_roots(args)?;
     let (options, memory) = open_options(session, file, &args.read)?;
@@ -233,7 +233,7 @@ pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, 
         .with_context(|| input.name())
 }
 
-/// What the options of reading say of opening. Progress is shown as long as they are there.
+/// Options to open a dump, from those of reading. Progress is shown as long as they are there.
 pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Memory)> {
     let observer = Arc::new(Watch::start(&session.progress, args.quiet, file));
     let memory = Memory::find(session, args)?;

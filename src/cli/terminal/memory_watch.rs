@@ -17,7 +17,7 @@ const BYTES_PER_MS: u64 = 16 << 20;
 const STACK_BYTES: usize = 64 << 10;
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
-/// What the program itself takes beside what it has at the start: code that it comes to, and small buffers.
+/// Bytes that the program itself takes beside those at the start: code that it comes to, and small buffers.
 const PROGRAM_BYTES: u64 = 5 << 20;
 
 /// Calls `end` once the process has more memory than `limit` and a twentieth, by which estimates that allowed the work

@@ -15,7 +15,7 @@ use crate::report::{Format, Present, Style, locale_has_unicode, write, write_eac
 const ROWS_ON_A_TERMINAL: usize = 30;
 
 impl OutputArgs {
-    /// How to print, here and now.
+    /// The style for this output, on this terminal.
     pub(crate) fn style(&self) -> Style {
         let terminal = self.is_for_people();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -30,12 +30,12 @@ pub(crate) struct Progress {
 #[derive(Default)]
 struct Line {
     work: Option<Work>,
-    /// Which of how many files, where there are several.
+    /// Number and count of the files, where there are several.
     file: (usize, usize),
     bar: Option<ProgressBar>,
 }
 
-/// What is being done.
+/// The work in progress.
 struct Work {
     /// The file, where there are several.
     prefix: String,

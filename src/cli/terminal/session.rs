@@ -1,4 +1,4 @@
-//! What one run of the program has for all its dumps.
+//! State that one run of the program has for all its dumps.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

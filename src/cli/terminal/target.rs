@@ -1,4 +1,4 @@
-//! Where a command's file goes: never over what its answer comes from. It is begun when there is something to write.
+//! The file that a command writes: never over what its answer comes from. It is begun when there is something to write.
 
 use std::io::Write;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn find_target_beside(dump: &Input, file: &Path) -> Result<Target> {
     writable(Target::find_own(&index, &inputs), &index.display().to_string())
 }
 
-/// What writes the index of a dump beside it, once it is open; `None` of what is no file, or an index itself. The dump's file is looked at
+/// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
 /// now: what is written to it from now on makes the index stale.
 #[cfg(feature = "explore")]
 pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {

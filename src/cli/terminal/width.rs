@@ -1,4 +1,4 @@
-//! How wide the terminal is.
+//! The width of the terminal.
 
 /// Columns of the terminal, else COLUMNS, else 80.
 pub(crate) fn terminal_width() -> usize {

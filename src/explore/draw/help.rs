@@ -54,7 +54,7 @@ pub(super) fn keys_of(state: &State) -> String {
     keys.join("  ")
 }
 
-/// What leaves the keys.
+/// The last of the keys: it leaves the help.
 pub(super) const CLOSE: &str = "any other key back";
 /// The keys that work while the keys are shown.
 pub(super) const KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";

@@ -14,7 +14,7 @@ use crate::report::progress_line;
 const FIGURE: u16 = 11;
 const SHARE: u16 = 7;
 
-/// Where the columns stand.
+/// The places of the columns.
 struct Columns {
     /// By figure: its first cell, and how many it has; `None` where there is no room for it.
     figures: Vec<Option<(u16, u16)>>,

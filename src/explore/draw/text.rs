@@ -5,7 +5,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::escape::escape_controls;
 use crate::explore::state::Look;
 
-/// How texts are drawn here and now.
+/// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pen {
     pub(super) look: Look,

@@ -1,4 +1,4 @@
-//! What grew since an older dump.
+//! Growth since an older dump.
 
 use crate::answers::diff::{
     ALLOCATIONS_DELTA, AllocationDiffName, DiffBy, DiffOptions, DiffRows, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA,

@@ -46,7 +46,7 @@ impl Heaps {
         Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
     }
 
-    /// What is below a row of the tree of a heap.
+    /// Rows below a row of the tree of a heap.
     pub(super) fn below(
         &self,
         dump: &'static OpenDump,

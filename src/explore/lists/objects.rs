@@ -14,7 +14,7 @@ use crate::units::{count_of, format_bytes, format_count};
 /// References that are named; an array of millions is read once for each.
 const NAMED: usize = 200;
 
-/// What an object directly dominates, or what nothing single does.
+/// Objects that one directly dominates, or that nothing single does.
 pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: bool) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let nodes = browser.below(of.map(|place| place.node))?;
@@ -92,7 +92,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
 /// Rows of each kind that stand beside a list.
 const BESIDE: usize = 100;
 
-/// What is said of an object beside a list.
+/// The facts on an object that stand beside a list.
 ///
 /// # Errors
 /// Why there is nothing, in words.

@@ -1,4 +1,4 @@
-//! Why an object is alive, line by line.
+//! Paths that keep an object alive, line by line.
 
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};

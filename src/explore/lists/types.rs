@@ -62,7 +62,7 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
     }
 }
 
-/// What all objects of a type retain, exactly. O(objects + references).
+/// Exact retained bytes of all objects of a type. O(objects + references).
 pub(crate) fn exact_retained(dump: &OpenDump, scope: &ScopeOptions) -> Result<u64, AnswerError> {
     let options =
         HistogramOptions { scope: scope.clone(), retained: Some(RetainedBy::Exact), ..HistogramOptions::default() };

@@ -8,7 +8,7 @@ use signal_hook::low_level::{emulate_default_handler, register};
 use super::guard::{is_in, leave};
 use super::system::write_all;
 
-/// What another thread may have changed on the screen of before.
+/// Puts right what another thread may have changed on the screen of before.
 const AGAIN: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
 
 /// Leaves in a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile

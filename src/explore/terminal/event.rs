@@ -1,9 +1,9 @@
-//! What the loop waits for.
+//! Events of the loop.
 
 use crate::explore::setup::Loaded;
 use crate::explore::state::Msg;
 
-/// What the loop waits for.
+/// An event of the loop.
 pub(super) enum Event {
     Msg(Msg),
     /// The loader has ended.

@@ -1,4 +1,4 @@
-//! What the terminal was, and putting it right again: once, whoever comes first: the end, a panic, a signal.
+//! The terminal as it was, and putting it right again: once, whoever comes first: the end, a panic, a signal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::files::AtEnd;
 /// Alternate screen, no cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
 const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
-/// Where keys come from, and how it was before.
+/// The source of keys, and its state before.
 static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 /// The browser is on the screen.
 static IS_IN: AtomicBool = AtomicBool::new(false);
@@ -33,7 +33,7 @@ pub(super) fn is_in() -> bool {
     IS_IN.load(Ordering::SeqCst)
 }
 
-/// What is drawn goes here, as long as the browser is on the screen.
+/// The output of drawing, as long as the browser is on the screen.
 pub(super) struct ToScreen;
 
 impl io::Write for ToScreen {
@@ -80,7 +80,7 @@ impl Guard {
         Ok(Guard { mouse, at_end })
     }
 
-    /// Where keys come from.
+    /// The source of keys.
     pub(super) fn terminal(&self) -> Option<&'static Terminal> {
         TERMINAL.get()
     }

@@ -35,7 +35,7 @@ use crate::dump::OpenDump;
 use event::Event;
 use guard::{Guard, ToScreen};
 
-/// How often the loop looks whether the terminal is still there, and how far reading is.
+/// Time between two looks at the terminal and at the progress of reading.
 const BEAT: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
@@ -151,7 +151,7 @@ impl Show {
         drawn.is_ok()
     }
 
-    /// What is read from an index is looked at before it stays on the screen.
+    /// Returns true if an index turned out damaged: checked before what was read stays on the screen.
     fn is_damaged(&self) -> bool {
         let dumps = self.state.dumps.into_iter().flat_map(|dumps| dumps.old.into_iter().chain([dumps.new]));
         dumps.filter_map(OpenDump::index_check).any(|check| check.damage().is_some())

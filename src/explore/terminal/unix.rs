@@ -1,4 +1,4 @@
-//! What is asked of the terminal of a Unix.
+//! Calls to the terminal of a Unix.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// A key that begins as longer ones do stands alone when nothing follows for so long, in nanoseconds.
 const ALONE: i64 = 50_000_000;
 
-/// Where keys come from, and how it was before.
+/// The source of keys, and its state before.
 pub(super) struct Terminal {
     keys: OwnedFd,
     before: Termios,
@@ -69,7 +69,7 @@ impl Terminal {
     }
 }
 
-/// How long a terminal that takes nothing is waited for, in milliseconds: nobody looks at it.
+/// Milliseconds to wait for a terminal that takes nothing: nobody looks at it.
 const PATIENCE_MS: i64 = 300;
 
 /// Writes all of it, without a lock: signal handlers do so too. Gives up when the terminal takes nothing for a while.

@@ -1,4 +1,4 @@
-//! What is asked of the console of Windows.
+//! Calls to the console of Windows.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use ratatui_crossterm::crossterm::terminal::{disable_raw_mode, enable_raw_mode, 
 use crate::explore::keys::{Key, Mouse};
 use crate::explore::state::Msg;
 
-/// How long a thread waits for keys that may be for another one when they come.
+/// Time that a thread waits for keys that may be for another one when they come.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The console of the process, whatever standard input is.

@@ -1,4 +1,4 @@
-//! What keys and the mouse do.
+//! Actions of keys and the mouse.
 
 use super::*;
 use crate::explore::list::Look as RowLook;
@@ -109,7 +109,7 @@ fn an_object_is_what_its_view_is_about() {
     assert!(game.keys("+").screen().contains("these are all paths") && game.command().contains("--paths 5 "));
 }
 
-/// What has no id of its own says that of the object that it is about; what leads nowhere says so.
+/// A row without an id gives that of the object that it is about; one that leads nowhere says so.
 #[test]
 fn rows_without_an_object_say_so() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
@@ -227,7 +227,7 @@ fn keys_wait_for_their_list() {
     }
 }
 
-/// Where the command has no option for it, a find leads from row to row, and all rows stay.
+/// A find leads from row to row where the command has no option for it, and all rows stay.
 #[test]
 fn a_find_leads_through_rows_that_stay() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);

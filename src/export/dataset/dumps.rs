@@ -11,11 +11,11 @@ use super::error::TableError;
 use super::place::CONTENT;
 use super::table::{Column, SCHEMA_VERSION, Table, signed, small, text_of};
 use crate::answers::heaps::processes_of;
-use crate::answers::histogram::HistogramTotals;
+use crate::answers::histogram::{HistogramTotals, ObjectTotals};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
-/// What the row says besides what the dump has.
+/// Columns of the row that the dump itself does not have.
 #[derive(Debug)]
 pub(super) struct Origin<'o> {
     pub(super) id: &'o ByteArray,
@@ -27,45 +27,19 @@ pub(super) struct Origin<'o> {
     pub(super) labels: &'o [(String, String)],
 }
 
-/// How much is in a dump; of allocation totals only their types.
-#[derive(Debug, Default)]
-struct Sizes {
-    objects: u64,
-    shallow_bytes: u64,
-    reachable_objects: u64,
-    reachable_bytes: u64,
-    references: u64,
-    dependent_references: u64,
-    roots: usize,
-    types: usize,
-}
-
-impl Sizes {
-    /// As `stats` has them. O(objects).
-    fn of(dump: &OpenDump) -> Result<Self, TableError> {
-        let heaps = HeapChoice { dump: Some("all".into()), ..HeapChoice::default() };
-        let heaps = if dump.graph().is_some() { HeapChoice::default() } else { heaps };
-        let answer = histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?;
-        Ok(match answer.totals {
-            HistogramTotals::Objects(totals) => Sizes {
-                objects: totals.objects,
-                shallow_bytes: totals.shallow_bytes,
-                reachable_objects: totals.reachable_objects,
-                reachable_bytes: totals.reachable_bytes,
-                references: totals.references,
-                dependent_references: totals.dependent_references.unwrap_or(0),
-                roots: totals.roots,
-                types: totals.types,
-            },
-            HistogramTotals::Allocations(totals) => Sizes { types: totals.types, ..Sizes::default() },
-            HistogramTotals::Counted(_) => Sizes::default(),
-        })
-    }
+/// Totals as `stats` has them; of allocation totals only their types. O(objects).
+fn totals_of(dump: &OpenDump) -> Result<ObjectTotals, TableError> {
+    let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
+    Ok(match histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals {
+        HistogramTotals::Objects(totals) => totals,
+        HistogramTotals::Allocations(totals) => ObjectTotals { types: totals.types, ..ObjectTotals::default() },
+        HistogramTotals::Counted(_) => ObjectTotals::default(),
+    })
 }
 
 /// Writes the table. O(objects).
 pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: W) -> Result<W, TableError> {
-    let sizes = Sizes::of(dump)?;
+    let totals = totals_of(dump)?;
     let info = dump.info();
     let facts = origin.file.and_then(|file| file.metadata().ok());
     let modified = facts.as_ref().and_then(|facts| facts.modified().ok()).and_then(micros);
@@ -89,14 +63,14 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: 
         Column::new("schema_version", |_| SCHEMA_VERSION),
         Column::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
         Column::new("section_count", |_| small(sections)),
-        Column::new("object_count", |_| signed(sizes.objects)),
-        Column::new("shallow_bytes", |_| signed(sizes.shallow_bytes)),
-        Column::new("reachable_objects", |_| signed(sizes.reachable_objects)),
-        Column::new("reachable_bytes", |_| signed(sizes.reachable_bytes)),
-        Column::new("reference_count", |_| signed(sizes.references)),
-        Column::new("dependent_references", |_| signed(sizes.dependent_references)),
-        Column::new("root_count", |_| signed(sizes.roots)),
-        Column::new("type_count", |_| signed(sizes.types)),
+        Column::new("object_count", |_| signed(totals.objects)),
+        Column::new("shallow_bytes", |_| signed(totals.shallow_bytes)),
+        Column::new("reachable_objects", |_| signed(totals.reachable_objects)),
+        Column::new("reachable_bytes", |_| signed(totals.reachable_bytes)),
+        Column::new("reference_count", |_| signed(totals.references)),
+        Column::new("dependent_references", |_| signed(totals.dependent_references.unwrap_or(0))),
+        Column::new("root_count", |_| signed(totals.roots)),
+        Column::new("type_count", |_| signed(totals.types)),
         Column::new("roots_inferred", |_| inferred),
         Column::new("complete", |_| is_complete(dump)),
         Column::new("problem_count", |_| small(dump.diagnostics().sorted().len())),

@@ -1,4 +1,4 @@
-//! Why a dump is not in the dataset.
+//! Reasons why a dump is not in the dataset.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -6,15 +6,13 @@ use std::{fmt, io};
 use parquet::errors::ParquetError;
 
 use super::super::ExportError;
-use crate::answers::AnswerError;
-use crate::dump::{MemoryError, TreeError};
 use crate::files::TargetError;
 
-/// Why a dump is not in the dataset.
+/// The reason why a dump is not in the dataset.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// What a table has is not in the dump, takes more memory than it may, or its index is damaged.
+    /// The dump does not have what a table has, takes more memory than it may, or its index is damaged.
     Export(ExportError),
     /// A file of the dataset, and why it cannot be written.
     Write(PathBuf, io::Error),
@@ -30,7 +28,7 @@ pub enum DatasetError {
     TakenOrSame(String),
     /// An expression chooses rows, and no table is asked for that has any.
     NoRowsToChoose,
-    /// What is asked to be an id is none.
+    /// The text is no id.
     NoId(String),
 }
 
@@ -84,31 +82,13 @@ impl std::error::Error for DatasetError {
     }
 }
 
-impl From<ExportError> for DatasetError {
-    fn from(error: ExportError) -> Self {
-        DatasetError::Export(error)
-    }
-}
-
-impl From<AnswerError> for DatasetError {
-    fn from(error: AnswerError) -> Self {
+impl<E: Into<ExportError>> From<E> for DatasetError {
+    fn from(error: E) -> Self {
         DatasetError::Export(error.into())
     }
 }
 
-impl From<MemoryError> for DatasetError {
-    fn from(error: MemoryError) -> Self {
-        DatasetError::Export(error.into())
-    }
-}
-
-impl From<TreeError> for DatasetError {
-    fn from(error: TreeError) -> Self {
-        DatasetError::Export(error.into())
-    }
-}
-
-/// Why a table is not written: what the dump lacks, or what its file does.
+/// The reason why a table is not written: what the dump lacks, or what its file does.
 #[derive(Debug)]
 pub(super) enum TableError {
     Dump(DatasetError),

@@ -1,4 +1,4 @@
-//! What the tables of one dump of objects have in common.
+//! Data that the tables of one dump of objects share.
 
 use parquet::data_type::ByteArray;
 

@@ -13,7 +13,7 @@ use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
 use crate::graph::{Generation, NodeId, NodeSet};
 
-/// What a row group of all columns takes beside the graph at most, packed and on its way to be.
+/// Bytes that a row group of all columns takes beside the graph at most, packed and on its way to be.
 const GROUP_BYTES: u64 = 64 << 20;
 /// The order of the dominator tree, by object, with what it takes while it is made.
 const ORDER_BYTES: u64 = 12;

@@ -1,4 +1,4 @@
-//! Where the files of a dump are, under which id, and whether they are there already.
+//! Paths of the files of a dump, its id, and a check of what is there already.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -27,7 +27,7 @@ const ROWS_AT_ONCE: usize = 8192;
 /// The version of every table's columns: a column more leaves it, a column that means something else does not.
 pub(super) const SCHEMA_VERSION: i32 = 1;
 
-/// How values of a column are written.
+/// The encoding of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
     /// A dictionary and run lengths.

@@ -70,7 +70,7 @@ impl TableName {
     }
 }
 
-/// Which tables are written besides `dumps`.
+/// The tables that are written besides `dumps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableChoice(Vec<TableName>);
 

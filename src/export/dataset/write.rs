@@ -20,21 +20,21 @@ use crate::files::{Inputs, Output, Settled};
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
 
-/// What is written of each dump.
+/// Options for writing each dump.
 #[derive(Debug, Clone, Default)]
 pub struct DatasetOptions {
-    /// Which tables. Default: all but those with a row for each object or reference.
+    /// The tables. Default: all but those with a row for each object or reference.
     pub tables: TableChoice,
-    /// What the user says of the dump: names and texts. Default: nothing.
+    /// Names and texts that the user gives the dump. Default: none.
     pub labels: Vec<(String, String)>,
-    /// What is there of the same id is written anew. Default: it stays.
+    /// A dump of the same id is written anew. Default: it stays.
     pub replace: bool,
     /// The dump's id. Default: made of the file's name and content.
     pub id: Option<String>,
     /// Only objects that fulfil an expression have rows in `objects`, and only references from them in
     /// `object_references`. Default: all. Another expression is another id.
     pub filter: Option<Filter>,
-    /// What is asked of reading, where that is not the default: another reading is another id.
+    /// Options of reading that are not the default: another reading is another id.
     pub reading: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub fn begin_dump<'i>(
     Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
 }
 
-/// What is there of the dump, unless it is to be replaced; `content` is `None` for a pipe.
+/// The dump as it is in the dataset, unless it is to be replaced; `content` is `None` for a pipe.
 fn there(
     place: &Place<'_>,
     content: Option<&str>,

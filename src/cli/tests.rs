@@ -1,0 +1,276 @@
+//! Every question is parsed from the words that it gives to ask it again.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use clap::FromArgMatches;
+
+use super::commands::roots::PathsQuestion;
+use super::{Cli, Command, command_line, with_joined_values};
+use crate::analysis::selection::{TypeChoice, TypePattern};
+use crate::answers::breakdown::BreakdownBy;
+use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
+use crate::answers::figure::{BYTES, COPIES, DOMINATED, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
+use crate::answers::object::{ObjectOptions, ShowOptions};
+use crate::answers::referrers::ReferredTo;
+use crate::answers::roots::merged_paths::KeptRows;
+use crate::answers::{
+    BreakdownOptions, CommandLine, DiffBy, DiffOptions, DominatorTreeOptions, Figure, GroupBy, HeapChoice,
+    HistogramOptions, InfoOptions, LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectsOptions, OwnTypes,
+    ReferrersOptions, RetainedBy, RootPathsOptions, ScopeOptions, StringsOptions, ThreadsOptions, TrendOptions,
+    WasteKind, WasteOptions,
+};
+use crate::filter::{FieldSelection, Filter};
+
+fn text(question: &dyn Debug) -> String {
+    format!("{question:?}")
+}
+
+/// The question that a command asks of a dump of objects; `None` for commands whose answers nobody asks again.
+fn question_of(command: &Command) -> Option<String> {
+    let file = |file: Option<PathBuf>| assert_eq!(file, Some("-".into()));
+    macro_rules! of_dump {
+        ($args:ident) => {{
+            let (question, named) = $args.options().expect("a question");
+            file(named);
+            text(&question)
+        }};
+    }
+    Some(match command {
+        Command::Info(args) => text(&args.options()),
+        Command::Stats(args) => {
+            let question = args.options().and_then(|options| args.ordered(&options, true, false));
+            text(&question.expect("a question"))
+        }
+        Command::List(args) => text(&args.options().expect("a question")),
+        Command::Show(args) => of_dump!(args),
+        Command::Roots(args) => of_dump!(args),
+        Command::Referrers(args) => of_dump!(args),
+        Command::Dominators(args) => of_dump!(args),
+        Command::Breakdown(args) => of_dump!(args),
+        Command::Leaks(args) => text(&args.options().expect("a question")),
+        Command::Threads(args) => of_dump!(args),
+        Command::Diff(args) => {
+            let of_allocations = |_| args.options(false, 2);
+            text(&args.options(true, 2).or_else(of_allocations).expect("a question"))
+        }
+        Command::Trend(args) => text(&args.options().expect("a question")),
+        Command::Strings(args) => text(&args.options().expect("a question")),
+        Command::Waste(args) => text(&args.options().expect("a question")),
+        #[cfg(feature = "explore")]
+        Command::Explore(_) => return None,
+        Command::Report(_) | Command::Export(_) | Command::Index(_) => return None,
+        Command::Completions(_) | Command::Man(_) => return None,
+        #[cfg(all(feature = "collect", target_os = "linux"))]
+        Command::Collect(_) => return None,
+        #[cfg(not(all(feature = "collect", target_os = "linux")))]
+        Command::Collect { .. } => return None,
+    })
+}
+
+fn pattern(text: &str) -> TypePattern {
+    TypePattern::parse_with(text, true).expect("a pattern")
+}
+
+fn patterns(text: &str) -> Vec<TypePattern> {
+    vec![TypePattern::parse(text).expect("a pattern"), TypePattern::parse("/x|y z/").expect("a pattern")]
+}
+
+fn filter() -> Option<Filter> {
+    Filter::parse(&["shallow > 0", "type ~ 'it''s \"x\"'"]).expect("an expression")
+}
+
+fn types() -> ScopeOptions {
+    let types = TypeChoice { wanted: vec![pattern("a b"), pattern("=C")], unwanted: vec![pattern("*$D")] };
+    ScopeOptions { types: Some(types), ..ScopeOptions::of_section(Some("2")) }
+}
+
+fn scope() -> ScopeOptions {
+    ScopeOptions { filter: filter(), ..types() }
+}
+
+fn heaps() -> HeapChoice {
+    let [dump, process, allocator, section] = ["3", "Browser", "malloc", "2"].map(|text| Some(text.to_string()));
+    HeapChoice { dump, snapshot: None, process, allocator, section }
+}
+
+fn object() -> ObjectId {
+    "2#1cadcb".parse().expect("an id")
+}
+
+fn by(order: Figure) -> (Option<Figure>, Limits) {
+    (Some(order), Limits { rows: Some(7), reverse: true })
+}
+
+/// Questions and the words that ask them.
+fn questions() -> Vec<(CommandLine, String)> {
+    let mut questions = Vec::new();
+    macro_rules! add {
+        ($($options:expr),* $(,)?) => { $(
+            let options = $options;
+            questions.push((options.command_line(), text(&options)));
+        )* };
+    }
+    add!(InfoOptions::default(), InfoOptions { properties: true, secrets: true });
+    for (_, group_by) in GroupBy::OF_HISTOGRAMS {
+        add!(HistogramOptions { group_by: *group_by, ..HistogramOptions::default() });
+    }
+    let (order, limits) = by(RETAINED);
+    let (retained, group_by) = (Some(RetainedBy::Exact), GroupBy::Module);
+    add!(HistogramOptions { scope: scope(), heaps: heaps(), order, limits, retained, ..HistogramOptions::default() });
+    let retained = Some(RetainedBy::Minimum);
+    add!(HistogramOptions { retained, group_by, ..HistogramOptions::default() });
+    let own_types = OwnTypes { libraries: patterns("a.*"), mine: patterns("b.*") };
+    add!(HistogramOptions { own_types, group_by: GroupBy::Owner, ..HistogramOptions::default() });
+
+    // The first is the default.
+    for order in ObjectsOptions::ORDERS.into_iter().skip(1) {
+        add!(ObjectsOptions { order: Some(order), ..ObjectsOptions::default() });
+    }
+    let (order, limits) = by(ID);
+    let select = Some(FieldSelection::parse(".id,.user.name").expect("fields"));
+    add!(
+        ObjectsOptions { scope: scope(), order, limits, ids_only: true, ..ObjectsOptions::default() },
+        ObjectsOptions { values: true, detached: true, select, ..ObjectsOptions::default() },
+    );
+
+    let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
+    let one = ObjectOptions { scope: scope_of_object.clone(), rows: Some(3), ..ObjectOptions::new(object()) };
+    questions.push((one.command_line(), text(&ShowOptions { objects, scope: one.scope.clone(), rows: one.rows })));
+    let to = RootPathsOptions { scope: scope_of_object, all_kinds: true, ..RootPathsOptions::new(object()) };
+    for paths in [None, Some(1), Some(5)] {
+        let to = RootPathsOptions { paths, avoided: patterns("A"), ..to.clone() };
+        let mut line = to.command_line();
+        questions.push((line.clone(), text(&PathsQuestion::To(to.clone()))));
+        if paths.is_none() {
+            let merged = PathsQuestion::Merged(to, KeptRows::All);
+            questions.push((line.switch("--merge", true).clone(), text(&merged)));
+        }
+    }
+    for scope in [types(), scope()] {
+        let limits = Limits { rows: Some(7), reverse: false };
+        let all =
+            MergedPathsOptions { avoided: patterns("A"), all_kinds: true, limits, ..MergedPathsOptions::of(scope) };
+        questions.push((all.command_line(), text(&PathsQuestion::ToAll(all))));
+    }
+
+    let (order, limits) = by(REFERENCES);
+    let to_object = ReferrersOptions::new(ReferredTo::Object(object()));
+    add!(
+        to_object.clone(),
+        ReferrersOptions { order, limits, depth: 500, ..to_object },
+        ReferrersOptions { order, limits, scope: scope(), ..ReferrersOptions::new(ReferredTo::Scope) },
+    );
+    let (order, limits) = by(DOMINATED);
+    let some = Some(object());
+    add!(
+        DominatorTreeOptions { object: some.clone(), depth: 3, order, limits, ..DominatorTreeOptions::default() },
+        DominatorTreeOptions { scope: scope(), order: Some(SHALLOW), ..DominatorTreeOptions::default() },
+    );
+    for (_, group_by) in GroupBy::ALL {
+        let group_by = Some(*group_by);
+        add!(DominatorTreeOptions { group_by, types_apart: true, ..DominatorTreeOptions::default() });
+    }
+    let min_size = Some("12.5%".parse().expect("a size"));
+    for by in [BreakdownBy::Backtrace, BreakdownBy::Type, BreakdownBy::Both, BreakdownBy::Caller] {
+        add!(BreakdownOptions { by, min_size, ..BreakdownOptions::default() });
+    }
+    let (order, limits) = by(NAME);
+    let below = Some("main;run it".to_string());
+    let min_size = Some("1000".parse().expect("a size"));
+    let whole = BreakdownOptions { scope: scope(), heaps: heaps(), min_size, order, limits, ..Default::default() };
+    add!(BreakdownOptions { object: some, below, depth: Some(0), ..whole });
+
+    let threshold = "5%".parse().expect("a size");
+    let leaks = LeaksOptions { threshold, libraries: patterns("lib"), scope: types(), ..LeaksOptions::default() };
+    add!(LeaksOptions::default(), LeaksOptions { rows: Some(3), exact_sizes: true, ..leaks });
+    let (order, limits) = by(NAME);
+    add!(ThreadsOptions::default(), ThreadsOptions { which: Some("a thread".into()), order, limits });
+
+    for (_, by) in DiffBy::WORDS {
+        add!(DiffOptions { by: *by, ..DiffOptions::default() });
+    }
+    let of_each = Some(crate::analysis::threshold::parse_share("50%").expect("a share"));
+    let of_some = ["12.5%", "*Cache=1MiB"].map(|text| text.parse().expect("a limit")).to_vec();
+    let growth_limits = GrowthLimits { of_some, of_each, min_bytes: Some("1000".parse().expect("a size")) };
+    let (order, limits) = by(SHALLOW_DELTA);
+    let filtered = ScopeOptions { types: None, ..scope() };
+    add!(
+        DiffOptions { by: DiffBy::Paths, unchanged: true, ..DiffOptions::default() },
+        DiffOptions { by: DiffBy::RootKinds, ..DiffOptions::default() },
+        DiffOptions {
+            scope: filtered,
+            heaps: heaps(),
+            growth_limits,
+            retained: true,
+            limits,
+            ..DiffOptions::default()
+        },
+        DiffOptions {
+            scope: types(),
+            heaps: HeapChoice { section: Some("2".into()), ..HeapChoice::default() },
+            ..DiffOptions::default()
+        },
+        DiffOptions {
+            order: DiffBy::default().orders(true, false).into_iter().find(|other| Some(*other) != order),
+            ..DiffOptions::default()
+        },
+    );
+
+    let growth_limits = ["10%", "100KiB/dump", "*Cache=1MiB"].map(|text| text.parse().expect("a limit")).to_vec();
+    let min_growth = "1000".parse().expect("a size");
+    let limits = Limits { rows: Some(7), reverse: false };
+    let trend =
+        TrendOptions { scope: ScopeOptions { types: None, ..scope() }, limits, growth_limits, ..Default::default() };
+    add!(
+        TrendOptions::default(),
+        TrendOptions { by: DiffBy::Paths, flat: true, wide: true, ..TrendOptions::default() },
+        TrendOptions {
+            by: DiffBy::Groups(GroupBy::Loader),
+            retained: true,
+            grows: true,
+            by_time: true,
+            min_growth,
+            ..trend
+        },
+    );
+    let (order, limits) = by(COPIES);
+    add!(
+        StringsOptions { order: Some(BYTES), duplicates: true, ..StringsOptions::default() },
+        StringsOptions {
+            grep: Some(pattern("/^a b/")),
+            full: true,
+            holders: true,
+            filter: filter(),
+            order,
+            limits,
+            ..Default::default()
+        },
+    );
+    let (order, limits) = by(OBJECTS);
+    let kinds = WasteKind::WORDS.iter().map(|(_, kind)| *kind).collect();
+    add!(WasteOptions::default(), WasteOptions { kinds, filter: filter(), order, limits, ..WasteOptions::default() });
+    questions
+}
+
+#[test]
+fn words_that_ask_again_ask_the_same() {
+    let (mut commands, mut wrong) = (BTreeSet::new(), Vec::new());
+    for (line, question) in questions() {
+        let mut words = line.into_words();
+        let (command, has_limit) = (words[1].clone(), words.iter().any(|word| word == "-n"));
+        let files: &[&str] = if ["diff", "trend"].contains(&&*command) { &["old.txt", "new.txt"] } else { &["-"] };
+        words.extend(files.iter().map(|file| file.to_string()));
+        // A terminal has a limit of its own.
+        words.extend(["-n", "0"].iter().filter(|_| !has_limit).map(|word| word.to_string()));
+        let parsed = command_line().try_get_matches_from(with_joined_values(words.iter().map(Into::into)));
+        let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+        let parsed = parsed.unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        let asked = question_of(&parsed.command).unwrap_or_default();
+        wrong.extend((asked != question).then(|| format!("{words:?}\n{question}\n{asked}")));
+        commands.insert(command);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!(commands.len(), 14, "{commands:?}");
+}
