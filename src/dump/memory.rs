@@ -75,7 +75,7 @@ pub(super) enum Results {
     /// Not computed so far.
     ToCome,
     /// In memory, and held.
-    HeldMemory,
+    Held,
     /// In an index, which is held where it counts.
     Mapped,
 }
@@ -85,7 +85,7 @@ impl Results {
         match self {
             Results::ToCome => DOMINATORS_BYTES_PER_OBJECT,
             // What the allocator has not given back.
-            Results::HeldMemory => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
+            Results::Held => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
             Results::Mapped => 0,
         }
     }

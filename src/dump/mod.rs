@@ -58,11 +58,11 @@ pub struct OpenDump {
     path: Option<PathBuf>,
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
-    held: Option<memory::Held>,
+    held: Option<memory::HeldMemory>,
     /// The share of an index, where that counts, or of allocation totals.
-    also_held: Option<memory::Held>,
+    also_held: Option<memory::HeldMemory>,
     /// The share of the dominator tree and the retained sizes.
-    held_results: OnceLock<memory::Held>,
+    held_results: OnceLock<memory::HeldMemory>,
     observer: Arc<dyn Observer>,
     /// From an index, while the roots are those it was made with.
     indexed: Option<IndexedResults>,
@@ -161,7 +161,7 @@ impl OpenDump {
 
     /// Bytes of memory that the dump itself takes; 0 for one that an index holds, which stays on disk.
     pub fn memory_bytes(&self) -> u64 {
-        self.held.as_ref().map_or(0, memory::Held::bytes)
+        self.held.as_ref().map_or(0, memory::HeldMemory::bytes)
     }
 
     /// Tells the observer what is being done now.

@@ -11,7 +11,7 @@ use super::SectionIds;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Generation {
     /// Generation 0, 1 or 2.
-    NumberedRest(u8),
+    Numbered(u8),
     /// The heap of large objects.
     Large,
     /// The heap of pinned objects.
@@ -29,7 +29,7 @@ impl Generation {
     /// As users see it.
     pub fn name(self) -> String {
         match self {
-            Generation::NumberedRest(number) => format!("gen{number}"),
+            Generation::Numbered(number) => format!("gen{number}"),
             Generation::Large => "loh".into(),
             Generation::Pinned => "poh".into(),
             Generation::Outside => "(none)".into(),
