@@ -142,7 +142,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         retained: options.retained,
         matching,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&info.format, HistogramTotals::Objects(totals), figures, options)
+        ..Histogram::new(&info.format, HistogramTotals::Objects(Box::new(totals)), figures, options)
     };
     Ok(answer.with_rows(rows, options))
 }

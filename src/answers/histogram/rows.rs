@@ -100,7 +100,7 @@ pub struct Sample {
 #[serde(untagged)]
 pub enum HistogramTotals {
     /// Of objects, counted with the graph.
-    Objects(ObjectTotals),
+    Objects(Box<ObjectTotals>),
     /// Of objects, counted without the graph.
     Counted(CountedTotals),
     /// Of allocation totals.
