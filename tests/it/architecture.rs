@@ -95,7 +95,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 18] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 37] = [
+const OUTSIDE: [&str; 38] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -129,6 +129,7 @@ const OUTSIDE: [&str; 37] = [
     "tempfile",
     "terminal_size",
     "textwrap",
+    "thiserror",
     "time",
     "twox_hash",
     "unicode_width",
