@@ -1,6 +1,7 @@
 //! Errors for dumps that cannot be read. The path is not part of the text, nor is what to do on a command line: whoever
 //! opened the file adds these.
 
+use std::error::Error;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -46,41 +47,64 @@ struct Inner {
 }
 
 /// The kind of an error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
     /// The operating system could not read the input.
-    Io(std::io::Error),
+    #[error("cannot read")]
+    Io(#[source] std::io::Error),
     /// The path names a directory.
+    #[error("is a directory; name the dump file in it")]
     IsDirectory,
     /// Not a single byte, or nothing but white space.
+    #[error("the file is empty")]
     Empty,
     /// The packed data is broken before anything came out of it.
+    #[error("the compressed data is broken: {0}")]
     BrokenCompression(String),
     /// No reader knows the content. Names of all readers.
+    #[error("unknown format: not a dump that heapdump recognises")]
     UnknownFormat(Vec<&'static str>),
     /// Several readers think it may be theirs.
+    #[error("may be any of {}", .0.join(", "))]
     AmbiguousFormat(Vec<&'static str>),
     /// No reader has this name. Names of all readers.
+    #[error("no input format is called \"{}\"; there are {}", .0, .1.join(", "))]
     NoSuchFormat(String, Vec<&'static str>),
     /// A format that is recognised and not read; the text says which and what to do.
+    #[error("{0}")]
     NotSupported(String),
     /// The file is of the format and holds no heap; the text says what to do.
+    #[error("{0}")]
     NoHeap(String),
     /// The format has no objects that could be counted: what it has.
+    #[error("{0}, no objects to be counted")]
     NoObjects(&'static str),
     /// The file is of the format, and of its objects none could be read: code, and what was found.
+    #[error("no object could be read: {1} ({0})")]
     NothingRead(String, String),
     /// `--snapshot` names none of the file's snapshots, of which there are so many.
+    #[error("the file has {}", no_such_snapshot_text(*.0, *.1))]
     NoSuchSnapshot(usize, usize),
     /// The format is not read by these rules: the rules, the format, and the rules that it has.
+    #[error("the rules {} are not for {}, which has {}", .0, .1, .2.join(", "))]
     NoSuchRules(&'static str, &'static str, Vec<&'static str>),
     /// A problem met under `--strict`: code, and what was found.
+    #[error("{1} ({0})")]
     Strict(String, String),
     /// More than can be numbered.
+    #[error(transparent)]
     TooLarge(BuildError),
     /// The observer of the reading said to stop.
+    #[error("{Cancelled}")]
     Cancelled,
+}
+
+fn no_such_snapshot_text(asked: usize, count: usize) -> String {
+    match count {
+        1 => format!("one snapshot, there is no \"{asked}\""),
+        _ => format!("snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them"),
+    }
 }
 
 impl ReadError {
@@ -111,41 +135,13 @@ impl fmt::Display for ReadError {
         if let Some(at) = self.0.at {
             write!(f, "{at}: ")?;
         }
-        match &self.0.kind {
-            ReadErrorKind::Io(_) => f.write_str("cannot read"),
-            ReadErrorKind::IsDirectory => f.write_str("is a directory; name the dump file in it"),
-            ReadErrorKind::Empty => f.write_str("the file is empty"),
-            ReadErrorKind::BrokenCompression(text) => write!(f, "the compressed data is broken: {text}"),
-            ReadErrorKind::UnknownFormat(_) => f.write_str("unknown format: not a dump that heapdump recognises"),
-            ReadErrorKind::AmbiguousFormat(names) => write!(f, "may be any of {}", names.join(", ")),
-            ReadErrorKind::NoSuchFormat(name, names) => {
-                write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
-            }
-            ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),
-            ReadErrorKind::NoObjects(what) => write!(f, "{what}, no objects to be counted"),
-            ReadErrorKind::NothingRead(code, text) => write!(f, "no object could be read: {text} ({code})"),
-            ReadErrorKind::NoSuchSnapshot(asked, 1) => {
-                write!(f, "the file has one snapshot, there is no \"{asked}\"")
-            }
-            ReadErrorKind::NoSuchSnapshot(asked, count) => {
-                write!(f, "the file has snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them")
-            }
-            ReadErrorKind::NoSuchRules(rules, format, known) => {
-                write!(f, "the rules {rules} are not for {format}, which has {}", known.join(", "))
-            }
-            ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code})"),
-            ReadErrorKind::TooLarge(error) => write!(f, "{error}"),
-            ReadErrorKind::Cancelled => f.write_str("stopped before the end"),
-        }
+        write!(f, "{}", self.0.kind)
     }
 }
 
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0.kind {
-            ReadErrorKind::Io(error) => Some(error),
-            _ => None,
-        }
+impl Error for ReadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.kind.source()
     }
 }
 
@@ -163,16 +159,9 @@ impl From<std::io::Error> for ReadError {
 }
 
 /// The observer's wish to stop, on its way through code that passes on errors of the system.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before the end")]
 pub(super) struct Cancelled;
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stopped before the end")
-    }
-}
-
-impl std::error::Error for Cancelled {}
 
 impl From<BuildError> for ReadError {
     fn from(error: BuildError) -> Self {

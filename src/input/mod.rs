@@ -59,7 +59,7 @@ pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};
-pub use reader::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
+pub use reader::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;
 pub use source::Source;

@@ -25,6 +25,20 @@ pub enum Detected {
     Maybe,
 }
 
+/// The names of a format and what it shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// `xna-cf`: for `--input-format`; with `_` for `-` the name of the folders in `src/input` and `fixtures`, and as it
+    /// is that of the file in `docs/formats`.
+    pub name: &'static str,
+    /// The format in words.
+    pub title: &'static str,
+    /// The runtime whose heaps it shows.
+    pub runtime: Runtime,
+    /// It is text: `info` then names the encoding.
+    pub is_text: bool,
+}
+
 /// One dump format: a folder in `src/input`, a line in [`READERS`](super::READERS), a document in `docs/formats`, a folder
 /// in `fixtures`.
 ///
@@ -34,23 +48,26 @@ pub enum Detected {
 /// nothing could be read, resolving ids, dangling references and repeated objects, sums that overflow, `strict`, names of
 /// types that are told apart.
 pub trait Reader: Sync {
-    /// `xna-cf`: for `--input-format`; with `_` for `-` the name of the folders in `src/input` and `fixtures`, and as it
-    /// is that of the file in `docs/formats`.
-    fn name(&self) -> &'static str;
+    /// The names of the format and what it shows.
+    fn format(&self) -> Format;
+
+    /// `xna-cf`, see [`Format::name`].
+    fn name(&self) -> &'static str {
+        self.format().name
+    }
 
     /// The format in words.
-    fn title(&self) -> &'static str;
+    fn title(&self) -> &'static str {
+        self.format().title
+    }
 
     /// The runtime whose heaps the format shows.
-    fn runtime(&self) -> Runtime;
+    fn runtime(&self) -> Runtime {
+        self.format().runtime
+    }
 
     /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
     fn detect(&self, head: &[u8]) -> Detected;
-
-    /// Returns true for a text format: `info` then names the encoding.
-    fn is_text(&self) -> bool {
-        false
-    }
 
     /// The rules that the format can be read by.
     fn rules(&self) -> &'static [Rules] {
@@ -130,7 +147,7 @@ impl Reading {
             info: FormatInfo {
                 format: reader.name().into(),
                 title: reader.title().into(),
-                encoding: reader.is_text().then(|| source.encoding().name().into()),
+                encoding: reader.format().is_text.then(|| source.encoding().name().into()),
                 compression: source.compression().iter().map(|&packing| packing.into()).collect(),
                 ..FormatInfo::default()
             },

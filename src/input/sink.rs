@@ -8,23 +8,32 @@ use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// A destination of parsed objects; generic, so that counting costs nothing of building.
-pub(super) trait RecordSink: Default + Send {
-    /// Does a graph come of it? Else roots need not be kept.
+pub(super) trait ObjectSink: Default + Send {
+    /// Does a graph come of it? Else roots and references need not be kept.
     const BUILDS_GRAPH: bool;
-    /// Begins an object. `type_index` is the block's number for its type, `line` counts from 1 in the block.
-    fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64);
+    /// Begins an object. `type_number` is the block's number for its type; `size` its bytes, or the elements of an array
+    /// whose bytes are not known yet.
+    fn push_object(&mut self, id: u64, type_number: u32, size: u64, position: u64);
     /// A reference of the object begun last.
     fn push_reference(&mut self, id: u64);
+    /// The same that holds nothing.
+    fn push_weak_reference(&mut self, id: u64) {
+        self.push_reference(id);
+    }
     /// Objects so far.
     fn object_count(&self) -> usize;
-    /// References so far.
-    fn reference_count(&self) -> usize;
     /// Takes everything out, keeping the memory.
     fn clear(&mut self);
     /// Bytes of memory it has, used or not.
     fn memory_bytes(&self) -> usize;
     /// Called once the block is complete, on the thread that parsed it.
-    fn seal(&mut self);
+    fn seal(&mut self) {}
+}
+
+/// A destination of the objects of text blocks, which lie in sections.
+pub(super) trait RecordSink: ObjectSink {
+    /// References so far.
+    fn reference_count(&self) -> usize;
     /// Hands a part of the block on; returns references that no object can take.
     fn deliver(
         &self,
@@ -117,16 +126,19 @@ impl Totals {
 
     /// (name, objects, bytes) of every type that has objects, slots of one name together, by name.
     pub(super) fn by_name(&self, slot_names: impl IntoIterator<Item = String>) -> Vec<(String, u64, u64)> {
-        let mut types = std::collections::BTreeMap::<String, TypeTotal>::new();
-        for (total, name) in self.by_slot.iter().zip(slot_names) {
-            if total.objects > 0 {
-                let sum = types.entry(name).or_default();
-                sum.objects += total.objects;
-                sum.bytes += total.bytes;
-            }
-        }
-        types.into_iter().map(|(name, total)| (name, total.objects, total.shown_bytes())).collect()
+        totals_by_name(self.by_slot.iter().copied().zip(slot_names))
     }
+}
+
+/// (name, objects, bytes) of every type that has objects, those of one name together, by name.
+pub(super) fn totals_by_name(totals: impl Iterator<Item = (TypeTotal, String)>) -> Vec<(String, u64, u64)> {
+    let mut types = std::collections::BTreeMap::<String, TypeTotal>::new();
+    for (total, name) in totals.filter(|(total, _)| total.objects > 0) {
+        let sum = types.entry(name).or_default();
+        sum.objects += total.objects;
+        sum.bytes += total.bytes;
+    }
+    types.into_iter().map(|(name, total)| (name, total.objects, total.shown_bytes())).collect()
 }
 
 /// Objects and bytes of one type.
@@ -143,12 +155,12 @@ impl TypeTotal {
     }
 }
 
-impl RecordSink for ObjectColumns {
+impl ObjectSink for ObjectColumns {
     const BUILDS_GRAPH: bool = true;
 
     #[inline]
-    fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64) {
-        self.push_object(id, type_index, shallow_bytes, line);
+    fn push_object(&mut self, id: u64, type_number: u32, size: u64, position: u64) {
+        self.push_object(id, type_number, size, position);
     }
 
     #[inline]
@@ -156,12 +168,13 @@ impl RecordSink for ObjectColumns {
         self.push_reference(id);
     }
 
-    fn object_count(&self) -> usize {
-        self.len()
+    #[inline]
+    fn push_weak_reference(&mut self, id: u64) {
+        self.push_weak_reference(id);
     }
 
-    fn reference_count(&self) -> usize {
-        self.reference_count()
+    fn object_count(&self) -> usize {
+        self.len()
     }
 
     fn clear(&mut self) {
@@ -174,6 +187,12 @@ impl RecordSink for ObjectColumns {
 
     fn seal(&mut self) {
         self.seal();
+    }
+}
+
+impl RecordSink for ObjectColumns {
+    fn reference_count(&self) -> usize {
+        self.reference_count()
     }
 
     fn deliver(&self, part: SectionPart<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
@@ -192,7 +211,7 @@ pub(super) struct TypeCounts {
     references: usize,
 }
 
-impl RecordSink for TypeCounts {
+impl ObjectSink for TypeCounts {
     const BUILDS_GRAPH: bool = false;
 
     #[inline]
@@ -219,10 +238,6 @@ impl RecordSink for TypeCounts {
         self.objects.len()
     }
 
-    fn reference_count(&self) -> usize {
-        self.references
-    }
-
     fn clear(&mut self) {
         self.totals.clear();
         self.objects.clear();
@@ -235,8 +250,12 @@ impl RecordSink for TypeCounts {
             + self.objects.capacity() * size_of::<(u64, u64)>()
             + self.large.capacity() * size_of::<(usize, u64)>()
     }
+}
 
-    fn seal(&mut self) {}
+impl RecordSink for TypeCounts {
+    fn reference_count(&self) -> usize {
+        self.references
+    }
 
     fn deliver(&self, part: SectionPart<'_>, _: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError> {
         let mut bytes = 0;

@@ -13,7 +13,7 @@ use crate::input::codes::{IN_DUMP, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::observer::ObjectTally;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, Position, ReadError, Reading, SnapshotInfo};
+use crate::input::{Code, Extent, Position, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -111,12 +111,17 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
+    fn problem(&mut self, code: &'static Code, index: usize) {
+        let at = Position::Byte(self.dump.graph.position(index));
+        self.reading.diagnostics.add(code, 1, at, String::new);
+    }
+
     /// Hands all objects on; with a graph also their references.
     pub(super) fn take_objects<S: RecordSink>(&mut self, tally: &mut ObjectTally) -> Result<(), ReadError> {
         self.find_wrappers();
         let graph = &self.dump.graph;
         let mut batch = S::default();
-        let mut left = graph.blob_bytes();
+        let mut left = graph.blob.len();
         let mut place = 0;
         for index in 0..graph.node_count {
             let node = match graph.record(index) {
@@ -126,12 +131,7 @@ impl<'a> Assembly<'a> {
                     continue;
                 }
                 Record::Malformed => {
-                    self.reading.diagnostics.add(
-                        &MALFORMED_NODE,
-                        1,
-                        Position::Byte(graph.position(index)),
-                        String::new,
-                    );
+                    self.problem(&MALFORMED_NODE, index);
                     continue;
                 }
             };
@@ -142,7 +142,7 @@ impl<'a> Assembly<'a> {
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
             let Some(rest) = left.checked_sub(node.length) else {
-                self.reading.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
+                self.problem(&MALFORMED_NODE, index);
                 continue;
             };
             left = rest;
@@ -156,15 +156,15 @@ impl<'a> Assembly<'a> {
             }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
             if node.bytes == LARGEST {
-                self.reading.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
+                self.problem(&SIZE_LIMIT, index);
             }
             if batch.object_count() == 0 {
                 // One place for all of a batch: records are of uneven length, and a place each would cost more memory
                 // than the objects.
                 place = graph.position(index);
             }
-            if S::BUILDS_GRAPH && node.child_count() > MANY_CHILDREN {
-                self.share.hold(batch.memory_bytes() as u64 + 12 * node.child_count() as u64)?;
+            if S::BUILDS_GRAPH && node.child_count > MANY_CHILDREN {
+                self.share.hold(batch.memory_bytes() as u64 + 12 * node.child_count as u64)?;
             }
             batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);
             for child in node.children() {
@@ -172,12 +172,7 @@ impl<'a> Assembly<'a> {
                     Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
                     Some(child) => batch.push_reference(self.id(child)),
                     None => {
-                        self.reading.diagnostics.add(
-                            &MALFORMED_REF,
-                            1,
-                            Position::Byte(graph.position(index)),
-                            String::new,
-                        );
+                        self.problem(&MALFORMED_REF, index);
                     }
                 }
             }
@@ -205,7 +200,7 @@ impl<'a> Assembly<'a> {
                 total.bytes = total.bytes.saturating_sub(node.bytes.into());
                 let code =
                     if self.same(same[0].1, index) { &IN_DUMP.duplicate_object } else { &IN_DUMP.conflicting_object };
-                self.reading.diagnostics.add(code, 1, Position::Byte(graph.position(index)), String::new);
+                self.problem(code, index);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The object `GCHeapDump`, the file's only one: the heap, and what is known of its process.
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
@@ -141,10 +142,7 @@ impl<'a> HeapDump<'a> {
         if total == 0 {
             return to_end(rest);
         }
-        let (rest, runtime) = le_u32(rest)?;
-        let (rest, com) = le_u32(rest)?;
-        let (rest, interfaces) = le_u32(rest)?;
-        let (rest, modules) = le_u32(rest)?;
+        let (rest, (runtime, com, interfaces, modules)) = (le_u32, le_u32, le_u32, le_u32).parse(rest)?;
         self.wrappers = (runtime, com);
         let (rest, _) = take(40 * runtime as usize)(rest)?;
         let (rest, _) = take(32 * com as usize)(rest)?;

@@ -1,5 +1,6 @@
 //! The object `Graphs.MemoryGraph`: types, and for each node an offset into a blob of packed records, and an address.
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
@@ -28,7 +29,7 @@ pub(super) struct MemoryGraph<'a> {
     pub(super) types: Vec<DumpType>,
     /// u32 each.
     offsets: &'a [u8],
-    blob: &'a [u8],
+    pub(super) blob: &'a [u8],
     /// Offset of the blob in the file.
     pub(super) blob_offset: usize,
     /// i64 each; fewer than nodes when the dump is cut.
@@ -46,7 +47,7 @@ pub(super) struct Node<'a> {
     pub(super) type_index: usize,
     pub(super) bytes: u64,
     children: &'a [u8],
-    child_count: usize,
+    pub(super) child_count: usize,
     index: i32,
     /// Bytes of the record.
     pub(super) length: usize,
@@ -145,11 +146,6 @@ impl<'a> MemoryGraph<'a> {
         end(rest)
     }
 
-    /// Bytes of all records together.
-    pub(super) fn blob_bytes(&self) -> usize {
-        self.blob.len()
-    }
-
     /// Offset of the node's record in the blob; 0 where there is none.
     pub(super) fn blob_place(&self, index: usize) -> usize {
         self.offsets.as_chunks::<4>().0.get(index).map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize
@@ -192,10 +188,6 @@ impl<'a> MemoryGraph<'a> {
 }
 
 impl Node<'_> {
-    pub(super) fn child_count(&self) -> usize {
-        self.child_count
-    }
-
     /// Indices of what the node refers to, as they stand: they may be of no node.
     pub(super) fn children(&self) -> impl Iterator<Item = i32> + '_ {
         let mut at = 0;
@@ -243,19 +235,13 @@ fn compressed(bytes: &[u8], at: &mut usize) -> Option<i32> {
 
 /// `str name, i32 bytes, str module`.
 fn dump_type(input: &[u8]) -> Parsed<'_, DumpType> {
-    let (rest, name) = text(input)?;
-    let (rest, bytes) = le_i32(rest)?;
-    let (rest, module) = text(rest)?;
+    let (rest, (name, bytes, module)) = (text, le_i32, text).parse(input)?;
     Ok((rest, DumpType { name, bytes, module }))
 }
 
 /// `str path, i64 base, i32 bytes, i64 built, str pdb, 16 bytes, i32 age`, and its end.
 fn module_path(input: &[u8]) -> Parsed<'_, Option<String>> {
-    let (rest, path) = text(input)?;
-    let (rest, _) = take(20usize)(rest)?;
-    let (rest, _) = text(rest)?;
-    let (rest, _) = take(20usize)(rest)?;
-    let (rest, ()) = to_end(rest)?;
+    let (rest, (path, ..)) = (text, take(20usize), text, take(20usize), to_end).parse(input)?;
     Ok((rest, path))
 }
 

@@ -21,7 +21,8 @@ mod serialization;
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Content, Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+    Content, Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime,
+    Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembly;
@@ -34,16 +35,13 @@ const READ_BYTES: usize = 1 << 20;
 pub(super) struct Gcdump;
 
 impl Reader for Gcdump {
-    fn name(&self) -> &'static str {
-        "gcdump"
-    }
-
-    fn title(&self) -> &'static str {
-        ".NET heap graph of PerfView or dotnet-gcdump"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::DotNet
+    fn format(&self) -> Format {
+        Format {
+            name: "gcdump",
+            title: ".NET heap graph of PerfView or dotnet-gcdump",
+            runtime: Runtime::DotNet,
+            is_text: false,
+        }
     }
 
     /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.

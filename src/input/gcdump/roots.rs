@@ -99,7 +99,7 @@ pub(super) fn find_roots(
         let Record::Node(node) = graph.record(index) else { continue };
         let label = graph.types[node.type_index].name.as_deref().unwrap_or("");
         let meaning = above.below(label);
-        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count()) * BYTES) as u64)?;
+        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count) * BYTES) as u64)?;
         let from = pending.len();
         for child in node.children().filter_map(|child| usize::try_from(child).ok()) {
             if child >= graph.node_count {

@@ -144,12 +144,10 @@ pub(super) fn text(input: &[u8]) -> Parsed<'_, Option<String>> {
     let mut units = Vec::with_capacity(count);
     for _ in 0..count {
         let first = u16::from(*rest.first().ok_or(nom::Err::Error(()))?);
-        let length = if first < 0x80 {
-            1
-        } else if first < 0xE0 {
-            2
-        } else {
-            3
+        let length = match first {
+            0..0x80 => 1,
+            0x80..0xE0 => 2,
+            _ => 3,
         };
         let bytes = rest.get(..length).ok_or(nom::Err::Error(()))?;
         let low = |at: usize| u16::from(bytes[at] & 0x3F);

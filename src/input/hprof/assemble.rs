@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use super::content::{Content, SlotType};
+use super::details::values::kind_of as kind_of_value;
 use super::layout::classes::{Classes, Layout};
 use super::layout::measure::Nearest;
 use super::layout::sizes::{Evidence, Sizes, text_of};
@@ -387,17 +388,7 @@ impl<'a> Assembler<'a> {
 
     fn describe(&mut self, slot: TypeSlot, dump: &ClassDump) {
         let mut field = |name: u64, basic_type: u8, is_static: bool| {
-            let kind = match basic_type {
-                4 => FieldKind::Boolean,
-                5 => FieldKind::Char,
-                6 => FieldKind::Float,
-                7 => FieldKind::Double,
-                8 => FieldKind::Byte,
-                9 => FieldKind::Short,
-                10 => FieldKind::Int,
-                11 => FieldKind::Long,
-                _ => FieldKind::Reference,
-            };
+            let kind = kind_of_value(basic_type).unwrap_or(FieldKind::Reference);
             let text = text_of(&self.reader.texts, name, &Cell::new(false));
             let text = text.unwrap_or_else(|| format!("<name {name:#x}>"));
             Field { name: self.content.builder.text(&text), kind, is_static }

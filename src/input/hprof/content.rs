@@ -9,12 +9,13 @@ use super::layout::measure::{Measure, Nearest};
 use super::segments::block::{Block, FIRST_PRIMITIVE, PRIMITIVES};
 use super::segments::block_parts::{Counts, Deferred, Extent, Heap, RawRoot, TypeKind};
 use super::segments::lock;
-use super::segments::sinks::{HeapSink, RESIDUES, TypeCount, TypeCounts};
+use super::segments::sinks::{RESIDUES, TypeCount, TypeCounts};
 use crate::graph::{
     BuildError, GraphBuilder, Holding, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
 };
 use crate::input::ReadError;
 use crate::input::repeats::RepeatWatch;
+use crate::input::sink::ObjectSink;
 
 /// A type by the builder's slot.
 #[derive(Debug, Clone, Copy)]
@@ -233,7 +234,7 @@ impl Content {
 }
 
 /// A sink that can hand its block on.
-pub(super) trait Deliver: HeapSink {
+pub(super) trait Deliver: ObjectSink {
     /// Hands a block on. `slots` are those of its type numbers.
     fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;
 }

@@ -28,7 +28,9 @@ use std::sync::Arc;
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::reader::Content as Parts;
-use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin};
+use super::{
+    Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin,
+};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
@@ -45,16 +47,8 @@ use segments::{Place, SegmentReader, lock};
 pub(super) struct Hprof;
 
 impl Reader for Hprof {
-    fn name(&self) -> &'static str {
-        "hprof"
-    }
-
-    fn title(&self) -> &'static str {
-        "Java heap dump (HPROF)"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::Java
+    fn format(&self) -> Format {
+        Format { name: "hprof", title: "Java heap dump (HPROF)", runtime: Runtime::Java, is_text: false }
     }
 
     /// By its first bytes.

@@ -2,21 +2,21 @@
 
 /// Tags of records.
 pub(super) mod record {
-    pub(in crate::input::hprof) const TEXT: u8 = 0x01;
-    pub(in crate::input::hprof) const LOAD_CLASS: u8 = 0x02;
-    pub(in crate::input::hprof) const FRAME: u8 = 0x04;
-    pub(in crate::input::hprof) const TRACE: u8 = 0x05;
-    pub(in crate::input::hprof) const HEAP_SUMMARY: u8 = 0x07;
-    pub(in crate::input::hprof) const START_THREAD: u8 = 0x0A;
-    pub(in crate::input::hprof) const END_THREAD: u8 = 0x0B;
-    pub(in crate::input::hprof) const HEAP_DUMP: u8 = 0x0C;
-    pub(in crate::input::hprof) const CPU_SAMPLES: u8 = 0x0D;
-    pub(in crate::input::hprof) const CONTROL_SETTINGS: u8 = 0x0E;
-    pub(in crate::input::hprof) const SEGMENT: u8 = 0x1C;
-    pub(in crate::input::hprof) const HEAP_DUMP_END: u8 = 0x2C;
+    pub const TEXT: u8 = 0x01;
+    pub const LOAD_CLASS: u8 = 0x02;
+    pub const FRAME: u8 = 0x04;
+    pub const TRACE: u8 = 0x05;
+    pub const HEAP_SUMMARY: u8 = 0x07;
+    pub const START_THREAD: u8 = 0x0A;
+    pub const END_THREAD: u8 = 0x0B;
+    pub const HEAP_DUMP: u8 = 0x0C;
+    pub const CPU_SAMPLES: u8 = 0x0D;
+    pub const CONTROL_SETTINGS: u8 = 0x0E;
+    pub const SEGMENT: u8 = 0x1C;
+    pub const HEAP_DUMP_END: u8 = 0x2C;
 
     /// Returns true for the tags above, for unloaded classes (3) and allocation sites (6).
-    pub(in crate::input::hprof) fn is_known(tag: u8) -> bool {
+    pub fn is_known(tag: u8) -> bool {
         matches!(
             tag,
             TEXT..=HEAP_SUMMARY
@@ -33,32 +33,32 @@ pub(super) mod record {
 
 /// Tags of sub-records, which are in heap dumps and their segments.
 pub(super) mod sub {
-    pub(in crate::input::hprof) const ROOT_JNI_GLOBAL: u8 = 0x01;
-    pub(in crate::input::hprof) const ROOT_JNI_LOCAL: u8 = 0x02;
-    pub(in crate::input::hprof) const ROOT_JAVA_FRAME: u8 = 0x03;
-    pub(in crate::input::hprof) const ROOT_NATIVE_STACK: u8 = 0x04;
-    pub(in crate::input::hprof) const ROOT_STICKY_CLASS: u8 = 0x05;
-    pub(in crate::input::hprof) const ROOT_THREAD_BLOCK: u8 = 0x06;
-    pub(in crate::input::hprof) const ROOT_MONITOR: u8 = 0x07;
-    pub(in crate::input::hprof) const ROOT_THREAD: u8 = 0x08;
-    pub(in crate::input::hprof) const CLASS_DUMP: u8 = 0x20;
-    pub(in crate::input::hprof) const INSTANCE: u8 = 0x21;
-    pub(in crate::input::hprof) const OBJECT_ARRAY: u8 = 0x22;
-    pub(in crate::input::hprof) const PRIMITIVE_ARRAY: u8 = 0x23;
-    pub(in crate::input::hprof) const ROOT_INTERNED_STRING: u8 = 0x89;
-    pub(in crate::input::hprof) const ROOT_FINALIZING: u8 = 0x8A;
-    pub(in crate::input::hprof) const ROOT_DEBUGGER: u8 = 0x8B;
-    pub(in crate::input::hprof) const ROOT_REFERENCE_CLEANUP: u8 = 0x8C;
-    pub(in crate::input::hprof) const ROOT_VM_INTERNAL: u8 = 0x8D;
-    pub(in crate::input::hprof) const ROOT_JNI_MONITOR: u8 = 0x8E;
-    pub(in crate::input::hprof) const UNREACHABLE: u8 = 0x90;
-    pub(in crate::input::hprof) const PRIMITIVE_ARRAY_NO_DATA: u8 = 0xC3;
-    pub(in crate::input::hprof) const HEAP_INFO: u8 = 0xFE;
-    pub(in crate::input::hprof) const ROOT_UNKNOWN: u8 = 0xFF;
+    pub const ROOT_JNI_GLOBAL: u8 = 0x01;
+    pub const ROOT_JNI_LOCAL: u8 = 0x02;
+    pub const ROOT_JAVA_FRAME: u8 = 0x03;
+    pub const ROOT_NATIVE_STACK: u8 = 0x04;
+    pub const ROOT_STICKY_CLASS: u8 = 0x05;
+    pub const ROOT_THREAD_BLOCK: u8 = 0x06;
+    pub const ROOT_MONITOR: u8 = 0x07;
+    pub const ROOT_THREAD: u8 = 0x08;
+    pub const CLASS_DUMP: u8 = 0x20;
+    pub const INSTANCE: u8 = 0x21;
+    pub const OBJECT_ARRAY: u8 = 0x22;
+    pub const PRIMITIVE_ARRAY: u8 = 0x23;
+    pub const ROOT_INTERNED_STRING: u8 = 0x89;
+    pub const ROOT_FINALIZING: u8 = 0x8A;
+    pub const ROOT_DEBUGGER: u8 = 0x8B;
+    pub const ROOT_REFERENCE_CLEANUP: u8 = 0x8C;
+    pub const ROOT_VM_INTERNAL: u8 = 0x8D;
+    pub const ROOT_JNI_MONITOR: u8 = 0x8E;
+    pub const UNREACHABLE: u8 = 0x90;
+    pub const PRIMITIVE_ARRAY_NO_DATA: u8 = 0xC3;
+    pub const HEAP_INFO: u8 = 0xFE;
+    pub const ROOT_UNKNOWN: u8 = 0xFF;
 
     /// Bytes of a sub-record of one size, its tag included; `None` for the others.
     #[inline]
-    pub(in crate::input::hprof) fn fixed_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
+    pub fn fixed_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
         Some(match tag {
             ROOT_UNKNOWN | ROOT_STICKY_CLASS | ROOT_MONITOR | ROOT_INTERNED_STRING..=ROOT_VM_INTERNAL | UNREACHABLE => {
                 1 + id_bytes
@@ -71,7 +71,7 @@ pub(super) mod sub {
     }
 
     /// Returns true for the tags above.
-    pub(in crate::input::hprof) fn is_known(tag: u8) -> bool {
+    pub fn is_known(tag: u8) -> bool {
         matches!(tag, CLASS_DUMP..=PRIMITIVE_ARRAY | PRIMITIVE_ARRAY_NO_DATA) || fixed_bytes(tag, 4).is_some()
     }
 }

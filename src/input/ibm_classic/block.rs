@@ -82,9 +82,7 @@ impl Names {
         self.arrays.push(is_array(name));
         number
     }
-}
 
-impl Names {
     fn memory_bytes(&self) -> usize {
         // In the list, in the map, and in a list of the map's.
         const NAME_BYTES: usize = 100;

@@ -4,7 +4,7 @@ use crate::input::Code;
 use crate::input::codes::GraphCodes;
 
 /// The dump lists records at addresses.
-pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
+pub static GRAPH_CODES: GraphCodes = GraphCodes {
     dangling_ref: Code::warning("dangling-ref", "references to addresses that have no record"),
     duplicate_object: Code::warning("duplicate-object", "records listed again with the same content; ignored"),
     conflicting_object: Code::warning(
@@ -15,20 +15,18 @@ pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost. Around a dump that is whole there may be anything.
-pub(super) static LOST: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
+pub static LOST: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
 /// The same for a dump without its trailer.
-pub(super) static LOST_OF_CUT: &[&Code] =
-    &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
+pub static LOST_OF_CUT: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
 
-pub(super) static JUNK_LINE: Code = Code::warning("junk-line", "lines that are no part of a dump; skipped");
-pub(super) static MALFORMED_RECORD: Code =
+pub static JUNK_LINE: Code = Code::warning("junk-line", "lines that are no part of a dump; skipped");
+pub static MALFORMED_RECORD: Code =
     Code::warning("malformed-record", "records with a missing or unreadable address, size or type; skipped");
-pub(super) static MALFORMED_REF: Code = Code::warning("malformed-ref", "words among references that are none; dropped");
-pub(super) static MISSING_TRAILER: Code =
+pub static MALFORMED_REF: Code = Code::warning("malformed-ref", "words among references that are none; dropped");
+pub static MISSING_TRAILER: Code =
     Code::warning("missing-trailer", "dump without its \"// EOF\" line: it is probably cut");
-pub(super) static ORPHAN_REF: Code =
-    Code::warning("orphan-ref", "references that belong to no readable record; dropped");
-pub(super) static TRAILER_MISMATCH: Code =
+pub static ORPHAN_REF: Code = Code::warning("orphan-ref", "references that belong to no readable record; dropped");
+pub static TRAILER_MISMATCH: Code =
     Code::warning("trailer-mismatch", "figures of the dump's own totals that differ from what was read");
-pub(super) static TRUNCATED_LINE: Code =
+pub static TRUNCATED_LINE: Code =
     Code::warning("truncated-line", "last word without a line end: the dump is cut; the word was dropped");

@@ -24,7 +24,7 @@ use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::text;
-use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -33,16 +33,13 @@ use block::{Block, parse_block};
 pub(super) struct IbmClassic;
 
 impl Reader for IbmClassic {
-    fn name(&self) -> &'static str {
-        "ibm-classic"
-    }
-
-    fn title(&self) -> &'static str {
-        "IBM classic (text) Java heap dump"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::Java
+    fn format(&self) -> Format {
+        Format {
+            name: "ibm-classic",
+            title: "IBM classic (text) Java heap dump",
+            runtime: Runtime::Java,
+            is_text: true,
+        }
     }
 
     /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail
@@ -64,10 +61,6 @@ impl Reader for IbmClassic {
             first = false;
         }
         Detected::No
-    }
-
-    fn is_text(&self) -> bool {
-        true
     }
 
     /// An object of 14 bytes of memory has some 40 to 100 characters with its type's name, a reference of 4 bytes 11 or 19;

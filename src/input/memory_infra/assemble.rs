@@ -172,15 +172,8 @@ impl<'a> Assembler<'a> {
     ) -> Result<(), BuildError> {
         self.frames += heap.frames.len() as u64;
         self.entries += heap.entries.len() as u64;
-        let exceeding = heap.frames_exceeded();
-        if exceeding > 0 {
-            self.maker.diagnostics.add(
-                &codes::CHILDREN_EXCEED_PARENT,
-                exceeding,
-                Position::Byte(event.offset),
-                String::new,
-            );
-        }
+        let at = Position::Byte(event.offset);
+        self.maker.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, heap.frames_exceeded(), at, String::new);
         let sum = self.dump_bytes.entry(dump).or_default();
         let before = std::mem::replace(sum, *sum + heap.total_bytes());
         if before <= u64::MAX.into() && *sum > u64::MAX.into() {

@@ -1,7 +1,7 @@
 //! The making of one heap, whichever form its entries have.
 
 use super::collect::DumpEvent;
-use super::naming::Modules;
+use super::naming::{Modules, unwrapped};
 use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
 use crate::input::{Code, Diagnostics, Position};
 
@@ -14,7 +14,7 @@ pub(super) struct HeapMaker<'a> {
     pub(super) diagnostics: &'a mut Diagnostics,
     pub(super) raw_types: bool,
     pub(super) builder: HeapBuilder,
-    self_name: NameId,
+    pub(super) self_name: NameId,
 }
 
 impl<'a> HeapMaker<'a> {
@@ -36,8 +36,13 @@ impl<'a> HeapMaker<'a> {
         }
     }
 
-    pub(super) fn self_name(&self) -> NameId {
-        self.self_name
+    /// The name of a type as it is shown: without the text that compilers put around it, unless raw names are wanted.
+    pub(super) fn type_name(&mut self, name: NameId) -> NameId {
+        if self.raw_types {
+            return name;
+        }
+        let text = unwrapped(self.names.text(name)).to_string();
+        self.names.intern(&text)
     }
 }
 

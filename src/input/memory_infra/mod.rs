@@ -37,7 +37,7 @@ mod values;
 use std::io::Cursor;
 
 use super::codes::BROKEN_COMPRESSION;
-use super::{Content, Detected, Extent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Content, Detected, Extent, Format, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
 use super::{Reader, Reading, Runtime, Source};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
@@ -60,16 +60,13 @@ const TRACE_KEYS: [&[u8]; 6] = [
 ];
 
 impl Reader for MemoryInfra {
-    fn name(&self) -> &'static str {
-        "memory-infra"
-    }
-
-    fn title(&self) -> &'static str {
-        "Chromium memory-infra heap dumps (trace event JSON)"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::Native
+    fn format(&self) -> Format {
+        Format {
+            name: "memory-infra",
+            title: "Chromium memory-infra heap dumps (trace event JSON)",
+            runtime: Runtime::Native,
+            is_text: true,
+        }
     }
 
     /// Certain with a key of traces in an object, a phase in the objects of an array, or the script element of the trace
@@ -94,10 +91,6 @@ impl Reader for MemoryInfra {
             [b'<', ..] if has(b"trace-viewer") || has(b"trace_viewer") => Detected::Maybe,
             _ => Detected::No,
         }
-    }
-
-    fn is_text(&self) -> bool {
-        true
     }
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {

@@ -7,7 +7,7 @@ use super::collect::DumpEvent;
 use super::heap_maker::{HeapMaker, HeapParts};
 use super::heaps_v2::{Columns, HeapsV2, NodeRow};
 use super::ids::ByNumber;
-use super::naming::{Modules, unescaped_twice, unwrapped};
+use super::naming::{Modules, unescaped_twice};
 use super::stacks::{FrameCache, NONE};
 use crate::allocations::{Counting, Entry, NameId, Names};
 
@@ -98,7 +98,7 @@ impl MapsOfProcess {
             let allocations = columns.counts.at(row);
             maker.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
         }
-        let (frames, entries) = maker.builder.finish(Some(maker.self_name()));
+        let (frames, entries) = maker.builder.finish(Some(maker.self_name));
         for row in self.in_heap.drain(..) {
             self.nodes_in_heap[row as usize] = NONE;
         }
@@ -107,11 +107,7 @@ impl MapsOfProcess {
 
     fn type_of(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
         match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
-            Some(name) if maker.raw_types => name,
-            Some(name) => {
-                let text = unwrapped(maker.names.text(name)).to_string();
-                maker.names.intern(&text)
-            }
+            Some(name) => maker.type_name(name),
             None => {
                 maker.note(&codes::UNKNOWN_TYPE, event, || id.to_string());
                 maker.names.intern(&format!("<type {id}>"))

@@ -7,7 +7,7 @@ use super::collect::{DumpEvent, Frames, Process};
 use super::event::StackFrame;
 use super::heap_maker::{HeapMaker, HeapParts};
 use super::ids::RawId;
-use super::naming::{Modules, unwrapped};
+use super::naming::Modules;
 use super::raw_entry::RawEntry;
 use crate::allocations::{Counting, Entry, HeapBuilder, NameId, Path};
 use crate::input::Code;
@@ -162,7 +162,7 @@ impl Heap<'_> {
             };
             maker.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
         }
-        let (frames, entries) = maker.builder.finish(Some(maker.self_name()));
+        let (frames, entries) = maker.builder.finish(Some(maker.self_name));
         // What was allocated at an exact backtrace was never too small for those writers.
         let counting = if old && !skipped { Counting::CompleteInclusive } else { Counting::Inclusive };
         HeapParts { counting, frames, entries }
@@ -210,7 +210,7 @@ impl Heap<'_> {
 
     /// The node of what a stack frame, or with none the root, allocated itself.
     fn own_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
-        let self_name = maker.self_name();
+        let self_name = maker.self_name;
         let path = match row {
             None => maker.builder.path(node, self_name),
             Some(row) => {
@@ -234,11 +234,7 @@ fn type_of(maker: &mut HeapMaker<'_>, process: &Process, id: RawId, event: &Dump
         return Some(maker.names.intern(&text));
     };
     match types.find(id) {
-        Some(name) if maker.raw_types => Some(name),
-        Some(name) => {
-            let text = unwrapped(maker.names.text(name)).to_string();
-            Some(maker.names.intern(&text))
-        }
+        Some(name) => Some(maker.type_name(name)),
         None => {
             unknown(maker, &codes::UNKNOWN_TYPE, event, id);
             None

@@ -10,7 +10,7 @@ use super::collect::{Collector, Trace, TraceItem};
 use super::container::{Text, Value};
 use crate::allocations::Names;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::{Diagnostics, Position, ReadError};
+use crate::input::{Code, Diagnostics, Position, ReadError};
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems.
 ///
@@ -71,37 +71,30 @@ impl TraceReader<'_> {
             Some(b'[') => {
                 text.pass();
                 if !self.events(text)? {
-                    let at = self.place(text.offset());
-                    self.diagnostics.add(&codes::UNTERMINATED_ARRAY, 1, at, String::new);
+                    self.problem(&codes::UNTERMINATED_ARRAY, text.offset());
                     return Ok(());
                 }
             }
             Some(b'{') => {
                 text.pass();
                 if !self.members(text)? {
-                    self.truncated(text.offset());
+                    self.problem(&codes::TRUNCATED, text.offset());
                     return Ok(());
                 }
             }
             _ => {
-                self.diagnostics.add(&codes::NOT_AN_EVENT, 1, Position::Byte(self.before), String::new);
+                self.problem(&codes::NOT_AN_EVENT, 0);
                 return Ok(());
             }
         }
         if text.peek()?.is_some() {
-            let at = self.place(text.offset());
-            self.diagnostics.add(&codes::TRAILING_DATA, 1, at, String::new);
+            self.problem(&codes::TRAILING_DATA, text.offset());
         }
         Ok(())
     }
 
-    fn place(&self, offset: u64) -> Position {
-        Position::Byte(self.before + offset)
-    }
-
-    fn truncated(&mut self, offset: u64) {
-        let at = self.place(offset);
-        self.diagnostics.add(&codes::TRUNCATED, 1, at, String::new);
+    fn problem(&mut self, code: &'static Code, offset: u64) {
+        self.diagnostics.add(code, 1, Position::Byte(self.before + offset), String::new);
     }
 
     /// The members of the trace object; false when the file ends in them.
@@ -156,8 +149,7 @@ impl TraceReader<'_> {
 
     /// Something that is no member, no event and no comma.
     fn junk(&mut self, text: &mut Text<'_>) -> io::Result<()> {
-        let at = self.place(text.offset());
-        self.diagnostics.add(&codes::NOT_AN_EVENT, 1, at, String::new);
+        self.problem(&codes::NOT_AN_EVENT, text.offset());
         match text.peek()? {
             Some(b'}' | b']' | b':' | b',') => text.pass(),
             _ => {
@@ -180,12 +172,11 @@ impl TraceReader<'_> {
                     Value::Whole(json, offset) => self.event(json, offset, true)?,
                     Value::Cut(json, offset) => {
                         self.event(json, offset, false)?;
-                        self.truncated(offset);
+                        self.problem(&codes::TRUNCATED, offset);
                         return Ok(false);
                     }
                     Value::TooLong(offset) => {
-                        let at = self.place(offset);
-                        self.diagnostics.add(&codes::HUGE_EVENT, 1, at, String::new);
+                        self.problem(&codes::HUGE_EVENT, offset);
                     }
                 },
                 _ => self.junk(text)?,

@@ -15,15 +15,8 @@ use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, Snap
 /// The parts of the snapshot that was asked for.
 pub(super) struct SelectedSnapshot {
     snapshot: Snapshot,
-    nodes: Stream,
+    pub(super) nodes: Stream,
     edges: Stream,
-}
-
-impl SelectedSnapshot {
-    /// Objects that arrived.
-    pub(super) fn object_count(&self) -> u64 {
-        self.nodes.count
-    }
 }
 
 impl Collector {

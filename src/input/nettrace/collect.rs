@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use nom::Parser;
 use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
@@ -323,9 +324,7 @@ impl Collector {
 }
 
 fn thread_and_number(input: &[u8]) -> Parsed<'_, (u64, u32)> {
-    let (rest, thread) = varu64(input)?;
-    let (rest, number) = varu32(rest)?;
-    Ok((rest, (thread, number)))
+    (varu64, varu32).parse(input)
 }
 
 fn done(parsed: Parsed<'_, ()>) -> Result<(), ()> {

@@ -1,5 +1,6 @@
 //! From the file to blocks: the framing of NetTrace 4 and 5, and that of 6.
 
+use nom::Parser;
 use nom::bytes::complete::{tag, take};
 use nom::number::complete::{le_i32, le_u32};
 
@@ -51,18 +52,12 @@ pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Res
 }
 
 fn version6_header(input: &[u8]) -> Parsed<'_, (u32, u32, u32)> {
-    let (rest, zero) = le_u32(input)?;
-    let (rest, major) = le_u32(rest)?;
-    let (rest, minor) = le_u32(rest)?;
-    Ok((rest, (zero, major, minor)))
+    (le_u32, le_u32, le_u32).parse(input)
 }
 
 /// `05 | 05 01, i32 version, i32 minReader, i32 length, name, 06`: an object's type, and its version.
 pub(super) fn object_type(input: &[u8]) -> Parsed<'_, (i32, &[u8])> {
-    let (rest, _) = tag(OBJECT_START)(input)?;
-    let (rest, version) = le_i32(rest)?;
-    let (rest, _) = le_i32(rest)?;
-    let (rest, length) = le_u32(rest)?;
+    let (rest, (_, version, _, length)) = (tag(OBJECT_START), le_i32, le_i32, le_u32).parse(input)?;
     let (rest, name) = take(length.min(64))(rest)?;
     let (rest, _) = tag(&[END_OBJECT][..])(rest)?;
     Ok((rest, (version, name)))

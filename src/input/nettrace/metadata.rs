@@ -1,5 +1,6 @@
 //! Events by their metadata ids. The runtime's events carry no names: provider and number tell them apart.
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_u8, le_u16};
 
@@ -68,12 +69,8 @@ fn kind_of(provider: &str, event: u32) -> Kind {
 
 /// `i32 id, ustr provider, i32 event, ustr name, i64 keywords, i32 version, i32 level`, and fields that do not matter.
 pub(super) fn row(input: &[u8]) -> Parsed<'_, Declared> {
-    let (rest, id) = le_i32(input)?;
-    let (rest, provider) = utf16z(rest)?;
-    let (rest, event) = le_i32(rest)?;
-    let (rest, _) = utf16z(rest)?;
-    let (rest, _) = take(8usize)(rest)?;
-    let (rest, version) = le_i32(rest)?;
+    let (rest, (id, provider, event, _, _, version)) =
+        (le_i32, utf16z, le_i32, utf16z, take(8usize), le_i32).parse(input)?;
     let kind = kind_of(&text_of_utf16(provider), event as u32);
     Ok((rest, Declared { id: id as u32, kind, version: version as u32 }))
 }
@@ -82,10 +79,7 @@ pub(super) fn row(input: &[u8]) -> Parsed<'_, Declared> {
 pub(super) fn row_of_version6(input: &[u8]) -> Parsed<'_, Declared> {
     let (rest, size) = le_u16(input)?;
     let (after, row) = take(size)(rest)?;
-    let (row, id) = varu32(row)?;
-    let (row, provider) = utf8(row)?;
-    let (row, event) = varu32(row)?;
-    let (row, _) = utf8(row)?;
+    let (row, (id, provider, event, _)) = (varu32, utf8, varu32, utf8).parse(row)?;
     let kind = kind_of(&String::from_utf8_lossy(provider), event);
     // A broken tail costs the version alone.
     let version = version_option(row).map_or(0, |(_, version)| version);

@@ -36,7 +36,7 @@ mod types;
 mod window;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
 use super::{Reader, Reading, Runtime, Source};
 use assemble::SelectedSnapshot;
 use collect::Collector;
@@ -48,16 +48,13 @@ use window::Window;
 pub(super) struct Nettrace;
 
 impl Reader for Nettrace {
-    fn name(&self) -> &'static str {
-        "nettrace"
-    }
-
-    fn title(&self) -> &'static str {
-        ".NET event trace with GC heap snapshots"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::DotNet
+    fn format(&self) -> Format {
+        Format {
+            name: "nettrace",
+            title: ".NET event trace with GC heap snapshots",
+            runtime: Runtime::DotNet,
+            is_text: false,
+        }
     }
 
     /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.
@@ -114,7 +111,7 @@ fn collect(
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.object_count(), lost: codes::LOST };
+    let extent = Extent { end, objects: selected.nodes.count, lost: codes::LOST };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))

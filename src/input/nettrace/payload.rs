@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
 
@@ -136,11 +137,7 @@ pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u
 }
 
 fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
-    let (rest, _) = le_u64(input)?;
-    let (rest, object) = le_u64(rest)?;
-    let (rest, _) = le_u64(rest)?;
-    let (rest, flags) = le_u32(rest)?;
-    let (rest, name) = utf16z(rest)?;
+    let (rest, (_, object, _, flags, name)) = (le_u64, le_u64, le_u64, le_u32, utf16z).parse(input)?;
     Ok((rest, (object, flags, name)))
 }
 

@@ -1,5 +1,6 @@
 //! Facts of a trace beside the heap: modules, methods, the runtime, the process. Mostly at its end, in any order.
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u16, le_u64};
 use rustc_hash::FxHashMap;
@@ -53,10 +54,7 @@ impl Rundown {
 
     /// `u64 moduleId, u64 assemblyId, u32 flags, u32 reserved, ustr ilPath, ustr nativePath` ...
     pub(super) fn add_module<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
-        let (rest, id) = le_u64(payload)?;
-        let (rest, _) = take(16usize)(rest)?;
-        let (rest, path) = utf16z(rest)?;
-        let (rest, native_path) = utf16z(rest)?;
+        let (rest, (id, _, path, native_path)) = (le_u64, take(16usize), utf16z, utf16z).parse(payload)?;
         let path = text_of_utf16(if path.is_empty() { native_path } else { path });
         if !path.is_empty() {
             self.module_bytes += file_name_of(&path).len();
@@ -67,10 +65,7 @@ impl Rundown {
 
     /// `u64 methodId, u64 moduleId, u64 start, u32 size, u32 token, u32 flags, ustr type, ustr name` ...
     pub(super) fn add_method<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
-        let (rest, id) = le_u64(payload)?;
-        let (rest, _) = take(28usize)(rest)?;
-        let (rest, owner) = utf16z(rest)?;
-        let (rest, name) = utf16z(rest)?;
+        let (rest, (id, _, owner, name)) = (le_u64, take(28usize), utf16z, utf16z).parse(payload)?;
         let start = self.units.len();
         // 4 GiB of names: methods behind them stay without one.
         if let (Ok(first), Ok(end)) = (u32::try_from(start), u32::try_from(start + owner.len() + name.len())) {

@@ -1,6 +1,7 @@
 //! The object that describes the recording, and what blocks there are.
 
 use chrono::NaiveDate;
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i64, le_u16, le_u32};
 
@@ -43,9 +44,7 @@ fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
     for field in &mut time {
         (rest, *field) = le_u16(rest)?;
     }
-    let (rest, ticks) = le_i64(rest)?;
-    let (rest, ticks_per_second) = le_i64(rest)?;
-    let (rest, pointer_bytes) = le_u32(rest)?;
+    let (rest, (ticks, ticks_per_second, pointer_bytes)) = (le_i64, le_i64, le_u32).parse(rest)?;
     let pointer_bytes = pointer_bytes as usize;
     Ok((rest, Trace { unix_ms: unix_ms(time), ticks, ticks_per_second, pointer_bytes, process_id: 0 }))
 }

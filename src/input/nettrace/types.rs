@@ -1,5 +1,6 @@
 //! Type ids of the runtime, numbered in the order they are met; and what BulkType events say of them.
 
+use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u32, le_u64};
 use rustc_hash::FxHashMap;
@@ -97,13 +98,8 @@ pub(super) fn for_each_description(payload: &[u8], mut found: impl FnMut(u64, Ty
 
 /// `u64 typeId, u64 moduleId, u32 token, u32 flags, u8 elementType, ustr name, u32 count, count x u64 typeId`.
 fn entry(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
-    let (rest, id) = le_u64(input)?;
-    let (rest, module) = le_u64(rest)?;
-    let (rest, token) = le_u32(rest)?;
-    let (rest, flags) = le_u32(rest)?;
-    let (rest, _) = take(1usize)(rest)?;
-    let (rest, name) = utf16z(rest)?;
-    let (rest, parameters) = le_u32(rest)?;
+    let (rest, (id, module, token, flags, _, name, parameters)) =
+        (le_u64, le_u64, le_u32, le_u32, take(1usize), utf16z, le_u32).parse(input)?;
     let (rest, _) = take(8 * parameters as usize)(rest)?;
     Ok((rest, (id, TypeInfo { module, token, is_array: flags & ARRAY != 0, name: text_of_utf16(name).into() })))
 }

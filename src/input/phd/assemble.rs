@@ -12,6 +12,7 @@ use crate::graph::{
 };
 use crate::input::java_types::source_form;
 use crate::input::repeats::RepeatWatch;
+use crate::input::sink::{TypeTotal, totals_by_name};
 use crate::input::{Code, Extent, ReadError, Reading};
 
 /// Objects that are handed on together.
@@ -414,17 +415,15 @@ impl<'r> Assembler<'r> {
     /// Objects and bytes by type.
     pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
         let place = ArrayForm::WIDE.iter().position(|&form| form == self.form).unwrap_or(0);
-        let mut totals = std::collections::BTreeMap::<&str, (u64, u128)>::new();
-        for (slot, (&kind, count)) in self.slots.iter().zip(&self.counts).enumerate() {
+        let totals = self.slots.iter().zip(&self.counts).enumerate().map(|(slot, (&kind, count))| {
             let bytes = match self.fixed_bytes(kind) {
                 Some(bytes) => u128::from(bytes) * u128::from(count.objects),
                 None => count.bytes[place],
             };
-            let total = totals.entry(self.builder.type_name(TypeSlot(slot as u32)).unwrap_or_default()).or_default();
-            *total = (total.0 + count.objects, total.1 + bytes);
-        }
-        let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
-        totals.into_iter().map(|(name, (objects, bytes))| (name.into(), objects, shown(bytes))).collect()
+            let name = self.builder.type_name(TypeSlot(slot as u32)).unwrap_or_default();
+            (TypeTotal { objects: count.objects, bytes }, name.to_string())
+        });
+        totals_by_name(totals)
     }
 }
 

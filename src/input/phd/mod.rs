@@ -18,7 +18,9 @@ mod stream;
 
 use super::Content;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
-use super::{Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
+use super::{
+    Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+};
 use assemble::Assembler;
 use codes::*;
 use layout::{Layout, MARK, SECTION};
@@ -34,16 +36,8 @@ const SENT_AS_TEXT: &[u8] = b"\x00\x12\xd7\x3f\x94\xb1\x2f\xdf";
 const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
 
 impl Reader for Phd {
-    fn name(&self) -> &'static str {
-        "phd"
-    }
-
-    fn title(&self) -> &'static str {
-        "IBM or OpenJ9 Java heap dump (PHD)"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::Java
+    fn format(&self) -> Format {
+        Format { name: "phd", title: "IBM or OpenJ9 Java heap dump (PHD)", runtime: Runtime::Java, is_text: false }
     }
 
     /// By its first bytes.

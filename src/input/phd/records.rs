@@ -114,13 +114,10 @@ impl Records {
             }
             7 => {
                 let flags = stream.u8()?;
-                let is_wide = flags & 0x10 != 0;
-                let code = if !is_wide {
-                    0
-                } else if self.layout.word_bytes == 8 {
-                    3
-                } else {
-                    2
+                let code = match (flags & 0x10 != 0, self.layout.word_bytes) {
+                    (false, _) => 0,
+                    (true, 8) => 3,
+                    (true, _) => 2,
                 };
                 self.gap(stream, code)?;
                 self.length = stream.unsigned(code)?;

@@ -33,7 +33,7 @@ mod stacks;
 mod strings;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError};
+use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, Source};
 use crate::graph::ColumnSource;
 use codes::*;
@@ -48,16 +48,8 @@ pub(super) struct V8Snapshot;
 static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
 
 impl Reader for V8Snapshot {
-    fn name(&self) -> &'static str {
-        "v8-snapshot"
-    }
-
-    fn title(&self) -> &'static str {
-        "V8 heap snapshot"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::JavaScript
+    fn format(&self) -> Format {
+        Format { name: "v8-snapshot", title: "V8 heap snapshot", runtime: Runtime::JavaScript, is_text: true }
     }
 
     /// By the keys of its header, which other programs may have moved back.
@@ -67,10 +59,6 @@ impl Reader for V8Snapshot {
             return Detected::Yes;
         }
         if begins_with_rows(start) { Detected::Maybe } else { Detected::No }
-    }
-
-    fn is_text(&self) -> bool {
-        true
     }
 
     fn rules(&self) -> &'static [Rules] {

@@ -52,6 +52,7 @@ pub(super) struct Snapshot {
 }
 
 /// A snapshot that is being read.
+#[derive(Default)]
 struct Content {
     kinds: Vec<u8>,
     names: Vec<u32>,
@@ -205,27 +206,8 @@ impl Snapshot {
         diagnostics: &mut Diagnostics,
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
         let (threads, mut tally) = (if source.is_whole() { 1 } else { threads }, source.tally());
-        let mut content = Content {
-            kinds: Vec::new(),
-            names: Vec::new(),
-            ids: ObjectIds::default(),
-            sizes: Vec::new(),
-            large: Vec::new(),
-            edge_counts: Vec::new(),
-            edge_labels: Vec::new(),
-            large_numbers: Vec::new(),
-            targets: Vec::new(),
-            detached: Vec::new(),
-            locations: Vec::new(),
-            strings: Strings::default(),
-            samples: Vec::new(),
-            stacks: Vec::new(),
-            functions: Vec::new(),
-            raw: Vec::new(),
-            keep,
-            diagnostics: std::mem::take(diagnostics),
-            share: budget.for_content(),
-        };
+        let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
+        let mut content = Content { keep, diagnostics: diagnostics_so_far, share, ..Content::default() };
         let scanner = parse_blocks_of(
             Scanner::new(source, keep == Keep::All, budget),
             budget,

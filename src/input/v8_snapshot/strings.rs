@@ -3,8 +3,9 @@
 use super::bits::Bits;
 
 /// The strings that are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Keep {
+    #[default]
     All,
     /// Names of classes, categories and properties. Texts, most of what there is, are passed over.
     Names,

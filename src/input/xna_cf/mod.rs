@@ -23,7 +23,7 @@ use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::text;
-use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -32,16 +32,13 @@ use block::{Block, parse_block};
 pub(super) struct XnaCf;
 
 impl Reader for XnaCf {
-    fn name(&self) -> &'static str {
-        "xna-cf"
-    }
-
-    fn title(&self) -> &'static str {
-        "XNA / .NET Compact Framework GC heap dump"
-    }
-
-    fn runtime(&self) -> Runtime {
-        Runtime::DotNet
+    fn format(&self) -> Format {
+        Format {
+            name: "xna-cf",
+            title: "XNA / .NET Compact Framework GC heap dump",
+            runtime: Runtime::DotNet,
+            is_text: true,
+        }
     }
 
     /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but
@@ -56,10 +53,6 @@ impl Reader for XnaCf {
             rest = after;
         }
         Detected::No
-    }
-
-    fn is_text(&self) -> bool {
-        true
     }
 
     /// An object of 14 bytes of memory has some 16 to 20 characters, a reference of 4 bytes 9 of them at most; in UTF-16

@@ -8,12 +8,13 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::content_keys::{key_of, key_of_hash};
-use super::fields::{field_places, id_in, types_by_class, whole_number};
+use super::fields::{field_places, types_by_class, whole_number};
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
 use super::sayings::Speaker;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
+use crate::input::hprof::wire::id_of;
 use crate::input::primitive_array_kinds;
 use crate::input::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents};
 
@@ -59,7 +60,7 @@ struct Plan<'g> {
 }
 
 /// Reads the contents of a dump.
-pub(in crate::input::hprof) fn contents(
+pub fn contents(
     finder: &Finder,
     graph: &HeapGraph,
     speakers: &[Speaker],
@@ -239,7 +240,7 @@ impl<'p> Reading<'p> {
         let Some(node) = self.plan.graph.node_of_id(id) else { return };
         for &(place, kind, at) in &class.fields {
             let value = match kind {
-                FieldKind::Reference => id_in(values, at, self.plan.id_bytes)
+                FieldKind::Reference => id_of(values, at, self.plan.id_bytes)
                     .filter(|&id| id != 0)
                     .and_then(|id| self.plan.graph.node_of_id(id))
                     .map_or(HeldValue::Nothing, HeldValue::Object),

@@ -2,15 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::fields::{FieldPlace, field_places, id_in};
+use super::fields::{FieldPlace, field_places};
 use super::finder::Finder;
-use super::pass::{Array, Visitor, visit};
+use super::pass::{Visitor, visit};
 use crate::graph::{FieldKind, HeapGraph, NameId, NodeId, NodeSet, TypeId};
 use crate::input::ReadError;
+use crate::input::hprof::wire::id_of;
 
 /// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
 /// no instance. Pairs must ascend.
-pub(in crate::input::hprof) fn fields_between(
+pub fn fields_between(
     finder: &Finder,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],
@@ -59,7 +60,7 @@ impl Visitor for Names<'_> {
         let mut left = self.pairs[first..].iter().take_while(|pair| pair.0 == from).count();
         let pairs = &self.pairs[first..first + left];
         for place in places.iter() {
-            let target = id_in(values, place.at, self.id_bytes).filter(|&id| id != 0);
+            let target = id_of(values, place.at, self.id_bytes).filter(|&id| id != 0);
             let Some(to) = target.and_then(|id| self.graph.node_of_id(id)) else { continue };
             // Of several fields the first.
             let start = pairs.partition_point(|pair| pair.1 < to);
@@ -77,10 +78,4 @@ impl Visitor for Names<'_> {
             }
         }
     }
-
-    fn array(&mut self, _: &Array) -> bool {
-        false
-    }
-
-    fn elements(&mut self, _: &Array, _: &[u8], _: bool) {}
 }

@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::fields::field_places;
 use super::finder::Finder;
-use super::pass::{Array, Visitor, visit};
+use super::pass::{Visitor, visit};
 use super::values::value_at;
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::{ReadError, Value};
 
 /// For each name, ascending: the objects with such a field and what it holds, ascending.
-pub(in crate::input::hprof) fn values_of_fields(
+pub fn values_of_fields(
     finder: &Finder,
     graph: &HeapGraph,
     names: &[&str],
@@ -60,10 +60,4 @@ impl Visitor for Values<'_> {
             }
         }
     }
-
-    fn array(&mut self, _: &Array) -> bool {
-        false
-    }
-
-    fn elements(&mut self, _: &Array, _: &[u8], _: bool) {}
 }

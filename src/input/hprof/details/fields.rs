@@ -3,19 +3,18 @@
 use rustc_hash::FxHashMap;
 
 use crate::graph::{Field, FieldKind, HeapGraph, TypeId};
-use crate::input::hprof::wire::id_of;
 
 /// A field of the instances of a type.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::input::hprof) struct FieldPlace {
-    pub(in crate::input::hprof) declaring: TypeId,
-    pub(in crate::input::hprof) field: Field,
+pub struct FieldPlace {
+    pub declaring: TypeId,
+    pub field: Field,
     /// In the bytes of values.
-    pub(in crate::input::hprof) at: usize,
+    pub at: usize,
 }
 
 /// The fields of a type's instances in the order of the file.
-pub(in crate::input::hprof) fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<FieldPlace> {
+pub fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<FieldPlace> {
     let mut at = 0;
     let fields = graph.types().instance_fields(type_id).map(|(declaring, field)| {
         let place = FieldPlace { declaring, field, at };
@@ -26,7 +25,7 @@ pub(in crate::input::hprof) fn field_places(graph: &HeapGraph, type_id: TypeId, 
 }
 
 /// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
-pub(in crate::input::hprof) fn whole_number(kind: FieldKind, values: &[u8], at: usize) -> Option<i64> {
+pub fn whole_number(kind: FieldKind, values: &[u8], at: usize) -> Option<i64> {
     let bytes = values.get(at..at.checked_add(kind.bytes(0) as usize)?)?;
     let raw = bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
     Some(match kind {
@@ -39,13 +38,8 @@ pub(in crate::input::hprof) fn whole_number(kind: FieldKind, values: &[u8], at: 
     })
 }
 
-/// The id in a field.
-pub(in crate::input::hprof) fn id_in(values: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
-    id_of(values, at, id_bytes)
-}
-
 /// Types by the ids of their class objects.
-pub(in crate::input::hprof) fn types_by_class(graph: &HeapGraph) -> FxHashMap<u64, TypeId> {
+pub fn types_by_class(graph: &HeapGraph) -> FxHashMap<u64, TypeId> {
     let types = graph.types();
     let of_type = |type_id| Some((graph.original_id(types.class_object(type_id)?), type_id));
     types.ids().filter_map(of_type).collect()

@@ -19,25 +19,25 @@ use crate::input::{RandomAccess, ReadError, Reread};
 /// Parts that stay in memory: some 45 MB.
 const PARTS_KEPT: usize = 32;
 /// A part is never longer, whatever an index says.
-pub(in crate::input::hprof) const MOST_PART_BYTES: u64 = 64 << 20;
+pub const MOST_PART_BYTES: u64 = 64 << 20;
 
 /// Places of objects in the file.
 #[derive(Debug, Default)]
-pub(in crate::input::hprof) struct Places {
-    pub(in crate::input::hprof) id_bytes: usize,
+pub struct Places {
+    pub id_bytes: usize,
     /// In the order of the file.
-    pub(in crate::input::hprof) extents: Vec<Extent>,
+    pub extents: Vec<Extent>,
     /// Class objects and the offsets of their class dumps, ascending by id.
-    pub(in crate::input::hprof) classes: Vec<(u64, u64)>,
+    pub classes: Vec<(u64, u64)>,
     /// Objects that have several records, ascending.
-    pub(in crate::input::hprof) repeated: Vec<u64>,
+    pub repeated: Vec<u64>,
     /// The class object that the boot loader holds.
-    pub(in crate::input::hprof) of_boot_loader: Option<u64>,
+    pub of_boot_loader: Option<u64>,
 }
 
 impl Places {
     /// The places back from an index.
-    pub(in crate::input::hprof) fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
+    pub fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
         let column = |name: &str| -> Option<Column<u64>> { Column::stored(columns, name, u64::MAX) };
         let (head, extents, classes) = (column("hprof.head")?, column("hprof.extents")?, column("hprof.classes")?);
         let repeated = column("hprof.repeated")?.all().to_vec();
@@ -54,7 +54,7 @@ impl Places {
         })
     }
 
-    pub(in crate::input::hprof) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
+    pub fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
         let Places { id_bytes, extents, classes, repeated, of_boot_loader } = self;
         let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
         Column::from(head).store(sink, "hprof.head")?;
@@ -67,10 +67,10 @@ impl Places {
 }
 
 /// An object's sub-record, as far as it was asked for.
-pub(in crate::input::hprof) struct SubRecord {
-    pub(in crate::input::hprof) tag: u8,
+pub struct SubRecord {
+    pub tag: u8,
     /// From its tag on.
-    pub(in crate::input::hprof) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// A part of the file.
@@ -82,16 +82,16 @@ struct Part {
 }
 
 /// Finds the records of objects.
-pub(in crate::input::hprof) struct Finder {
-    pub(in crate::input::hprof) places: Places,
-    pub(in crate::input::hprof) reread: Reread,
+pub struct Finder {
+    pub places: Places,
+    pub reread: Reread,
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
     parts: Mutex<VecDeque<Arc<Part>>>,
 }
 
 impl Finder {
-    pub(in crate::input::hprof) fn new(places: Places, reread: Reread) -> Self {
+    pub fn new(places: Places, reread: Reread) -> Self {
         Finder { places, reread, dump: OnceLock::new(), parts: Mutex::default() }
     }
 
@@ -146,7 +146,7 @@ impl Finder {
 
     /// The object's sub-record, of its values or elements at most so many bytes. `None` where there is none: for class
     /// objects, which have class dumps, and for what is not in the file as it is now.
-    pub(in crate::input::hprof) fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
+    pub fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
         let Some((part, at, length)) = self.locate(id)? else { return Ok(None) };
         let wanted = length.min((10 + 2 * self.places.id_bytes).saturating_add(most_bytes) as u64);
         let bytes = match part.bytes.get(at..at.saturating_add(wanted as usize)) {
@@ -161,12 +161,7 @@ impl Finder {
     }
 
     /// Bytes of the elements of an array of primitive values, from one of them on; fewer where they or the dump end before.
-    pub(in crate::input::hprof) fn element_bytes(
-        &self,
-        id: u64,
-        from: u64,
-        most_bytes: u64,
-    ) -> Result<Vec<u8>, ReadError> {
+    pub fn element_bytes(&self, id: u64, from: u64, most_bytes: u64) -> Result<Vec<u8>, ReadError> {
         let Some((part, at, length)) = self.locate(id)? else { return Ok(Vec::new()) };
         let record = self.places.extents[part.extent].offset + at as u64;
         let start = record.saturating_add(10 + self.places.id_bytes as u64).saturating_add(from);
@@ -174,7 +169,7 @@ impl Finder {
     }
 
     /// The class dump of a class object.
-    pub(in crate::input::hprof) fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
+    pub fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
         let Ok(at) = self.places.classes.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
         let offset = self.places.classes[at].1;
         let mut wanted = 1 << 12;

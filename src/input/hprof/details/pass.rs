@@ -16,23 +16,25 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// An array whose elements are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::input::hprof) struct Array {
-    pub(in crate::input::hprof) id: u64,
-    pub(in crate::input::hprof) kind: FieldKind,
-    pub(in crate::input::hprof) length: u32,
+pub struct Array {
+    pub id: u64,
+    pub kind: FieldKind,
+    pub length: u32,
 }
 
 /// Work on the objects of a pass. Each thread has one.
-pub(in crate::input::hprof) trait Visitor: Send {
+pub trait Visitor: Send {
     /// An instance of a class and the bytes of its fields.
-    fn instance(&mut self, id: u64, class: u64, values: &[u8]);
+    fn instance(&mut self, _id: u64, _class: u64, _values: &[u8]) {}
 
     /// An array; true to have its elements.
-    fn array(&mut self, array: &Array) -> bool;
+    fn array(&mut self, _array: &Array) -> bool {
+        false
+    }
 
     /// The next bytes of the elements of the array that was wanted last; `is_last` with the last of them, which come even
     /// when there are none.
-    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool);
+    fn elements(&mut self, _array: &Array, _bytes: &[u8], _is_last: bool) {}
 }
 
 /// Objects that have several records are shown once, with the first: on all threads none of them, and then these alone in
@@ -60,11 +62,7 @@ impl Once<'_> {
 ///
 /// # Errors
 /// If the file cannot be read again.
-pub(in crate::input::hprof) fn visit<V: Visitor>(
-    places: &Places,
-    reread: &Reread,
-    make: impl Fn() -> V + Sync,
-) -> Result<Vec<V>, ReadError> {
+pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V + Sync) -> Result<Vec<V>, ReadError> {
     let repeated = &places.repeated[..];
     let in_order = |input: &mut dyn Input, with_others| -> Result<V, ReadError> {
         let (mut visitor, mut part) = (make(), Vec::new());

@@ -31,7 +31,7 @@ const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.Class
 
 /// The kind of an object that has a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::input::hprof) enum Speaker {
+pub enum Speaker {
     Nobody,
     String,
     Box,
@@ -42,7 +42,7 @@ pub(in crate::input::hprof) enum Speaker {
 }
 
 /// By type: do its objects say something?
-pub(in crate::input::hprof) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
+pub fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
     let types = graph.types();
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => Speaker::String,
@@ -80,7 +80,7 @@ enum Found {
 }
 
 /// Short texts of some objects, each of at most so many units.
-pub(in crate::input::hprof) fn sayings(
+pub fn sayings(
     finder: &Finder,
     graph: &HeapGraph,
     speakers: &[Speaker],
@@ -168,7 +168,7 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
 /// [`whole`](crate::input::ObjectDetails::whole).
-pub(in crate::input::hprof) fn whole(
+pub fn whole(
     finder: &Finder,
     graph: &HeapGraph,
     speaker: Speaker,
@@ -265,7 +265,7 @@ fn characters(
 }
 
 /// The same of an array of so many elements and the bytes that are at hand of it.
-pub(in crate::input::hprof) fn characters_in(
+pub fn characters_in(
     kind: FieldKind,
     length: u64,
     values: &[u8],

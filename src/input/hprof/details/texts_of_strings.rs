@@ -54,8 +54,6 @@ struct Whole<'p, F> {
 }
 
 impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for Whole<'_, F> {
-    fn instance(&mut self, _: u64, _: u64, _: &[u8]) {}
-
     fn array(&mut self, array: &Array) -> bool {
         if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
             return false;
@@ -89,7 +87,7 @@ fn see_arrays(
 }
 
 /// Calls `take` with the texts of some strings, of each at most so many units; on all threads, in no order.
-pub(in crate::input::hprof) fn visit_texts(
+pub fn visit_texts(
     finder: &Finder,
     graph: &HeapGraph,
     strings: &Strings,
@@ -114,11 +112,7 @@ pub(in crate::input::hprof) fn visit_texts(
 }
 
 /// The keys of strings that are parts of arrays.
-pub(in crate::input::hprof) fn find_keys_of_parts(
-    finder: &Finder,
-    graph: &HeapGraph,
-    strings: &mut Strings,
-) -> Result<(), ReadError> {
+pub fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = ByArray::new(graph, strings, 0..strings.len());
     see_arrays(finder, &by_array, MOST_TOGETHER, |number, array, bytes| {

@@ -6,7 +6,7 @@ use crate::input::Value;
 use crate::input::hprof::wire::{element_bytes, id_of, sub, u32_at};
 
 /// The value of an id.
-pub(in crate::input::hprof) fn reference(graph: &HeapGraph, id: u64) -> Value {
+pub fn reference(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,
         Lookup::One(node) => Value::Object(node),
@@ -15,13 +15,7 @@ pub(in crate::input::hprof) fn reference(graph: &HeapGraph, id: u64) -> Value {
 }
 
 /// The value of a field or element at an offset.
-pub(in crate::input::hprof) fn value_at(
-    graph: &HeapGraph,
-    kind: FieldKind,
-    bytes: &[u8],
-    at: usize,
-    id_bytes: usize,
-) -> Option<Value> {
+pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<Value> {
     if kind == FieldKind::Reference {
         return id_of(bytes, at, id_bytes).map(|id| reference(graph, id));
     }
@@ -31,7 +25,7 @@ pub(in crate::input::hprof) fn value_at(
 }
 
 /// The fields of an instance of a type with their values, from the record's tag on; as many as are there.
-pub(in crate::input::hprof) fn instance_values<'g>(
+pub fn instance_values<'g>(
     graph: &'g HeapGraph,
     type_id: TypeId,
     record: &'g [u8],
@@ -46,7 +40,7 @@ pub(in crate::input::hprof) fn instance_values<'g>(
 }
 
 /// The kind of an array's elements, their number, and the bytes of those that were read.
-pub(in crate::input::hprof) fn array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
+pub fn array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
     let length = u64::from(u32_at(&record.bytes, 5 + id_bytes)?);
     let (kind, start) = match record.tag {
         sub::OBJECT_ARRAY => (FieldKind::Reference, 9 + 2 * id_bytes),
@@ -59,7 +53,7 @@ pub(in crate::input::hprof) fn array(record: &SubRecord, id_bytes: usize) -> Opt
 }
 
 /// The elements of an array that were read.
-pub(in crate::input::hprof) fn array_values<'g>(
+pub fn array_values<'g>(
     graph: &'g HeapGraph,
     kind: FieldKind,
     bytes: &'g [u8],
@@ -69,7 +63,7 @@ pub(in crate::input::hprof) fn array_values<'g>(
     bytes.chunks_exact(width).map_while(move |element| value_at(graph, kind, element, 0, id_bytes))
 }
 
-pub(in crate::input::hprof) fn kind_of(basic_type: u8) -> Option<FieldKind> {
+pub fn kind_of(basic_type: u8) -> Option<FieldKind> {
     element_bytes(basic_type)?;
     Some(match basic_type {
         4 => FieldKind::Boolean,
@@ -84,7 +78,7 @@ pub(in crate::input::hprof) fn kind_of(basic_type: u8) -> Option<FieldKind> {
 }
 
 /// A value by its bytes in the low ones of a number.
-pub(in crate::input::hprof) fn primitive(kind: FieldKind, raw: u64) -> Value {
+pub fn primitive(kind: FieldKind, raw: u64) -> Value {
     match kind {
         FieldKind::Reference => Value::Null,
         FieldKind::Boolean => Value::Boolean(raw as u8 != 0),

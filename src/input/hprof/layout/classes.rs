@@ -17,21 +17,21 @@ const MOST_TOGETHER: usize = 64;
 /// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::input::hprof) struct Layout {
+pub struct Layout {
     /// Offsets in the instance's values, of the first of them.
     references: Box<[u32]>,
     /// The others are those of a class above, whose values begin at this offset.
     others: Option<(u32, u64)>,
     /// Fields that are references.
-    pub(in crate::input::hprof) reference_count: u32,
+    pub reference_count: u32,
     /// Bytes of all values.
-    pub(in crate::input::hprof) bytes: u32,
+    pub bytes: u32,
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
-    pub(in crate::input::hprof) weak: Option<u32>,
+    pub weak: Option<u32>,
     /// The offset of a reference that holds until the runtime gives it up.
-    pub(in crate::input::hprof) soft: Option<(u32, Holding)>,
+    pub soft: Option<(u32, Holding)>,
     /// The class is `java.lang.Class`.
-    pub(in crate::input::hprof) is_class: bool,
+    pub is_class: bool,
     /// The offset of the field of `java.lang.ref.Reference`.
     referent: Option<u32>,
     /// The reference classes that this one derives from: indices into `REFERENCE_CLASSES`, as bits.
@@ -51,12 +51,7 @@ const REFERENCE_CLASSES: [&str; 4] = [
 impl Layout {
     /// Shows the offset of each reference and the id there, as far as the values go.
     #[inline(always)]
-    pub(in crate::input::hprof) fn for_each<const W: usize>(
-        &self,
-        values: &[u8],
-        layouts: &Layouts,
-        mut take: impl FnMut(u32, u64),
-    ) {
+    pub fn for_each<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
         let (mut start, mut layout) = (0u32, self);
         loop {
             for &at in &layout.references {
@@ -72,39 +67,39 @@ impl Layout {
 
 /// The classes as parsers need them: a state of [`Classes`] that does not change.
 #[derive(Debug, Default)]
-pub(in crate::input::hprof) struct Layouts {
+pub struct Layouts {
     /// Rises with what is known.
-    pub(in crate::input::hprof) version: u64,
-    pub(in crate::input::hprof) by_class: FxHashMap<u64, Arc<Layout>>,
+    pub version: u64,
+    pub by_class: FxHashMap<u64, Arc<Layout>>,
     /// Class objects, ascending.
-    pub(in crate::input::hprof) ids: Arc<[u64]>,
+    pub ids: Arc<[u64]>,
 }
 
 /// The classes of a file, as far as they are known.
 #[derive(Debug)]
-pub(in crate::input::hprof) struct Classes {
-    pub(in crate::input::hprof) id_bytes: usize,
+pub struct Classes {
+    pub id_bytes: usize,
     /// In the order of the file; the first of an id.
-    pub(in crate::input::hprof) dumps: Vec<ClassDump>,
-    pub(in crate::input::hprof) by_id: FxHashMap<u64, u32>,
+    pub dumps: Vec<ClassDump>,
+    pub by_id: FxHashMap<u64, u32>,
     /// Class dumps of ids that had one already, with the offset of the first.
-    pub(in crate::input::hprof) repeated: (u64, u64),
+    pub repeated: (u64, u64),
     /// Class id to the id of its name.
-    pub(in crate::input::hprof) names: FxHashMap<u64, u64>,
-    pub(in crate::input::hprof) of_serial: FxHashMap<u32, u64>,
+    pub names: FxHashMap<u64, u64>,
+    pub of_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
-    pub(in crate::input::hprof) of_dump: usize,
+    pub of_dump: usize,
     parents: Vec<u32>,
-    order: Vec<u32>,
+    pub order: Vec<u32>,
     /// Places of classes that are their own superclasses.
-    pub(in crate::input::hprof) in_circles: Vec<u32>,
+    pub in_circles: Vec<u32>,
     layouts: Arc<Layouts>,
     /// Class dumps that `layouts` knows.
     laid_out: usize,
 }
 
 impl Classes {
-    pub(in crate::input::hprof) fn new(id_bytes: usize) -> Self {
+    pub fn new(id_bytes: usize) -> Self {
         Classes {
             id_bytes,
             dumps: Vec::new(),
@@ -122,13 +117,13 @@ impl Classes {
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.
-    pub(in crate::input::hprof) fn load(&mut self, load: LoadClass) {
+    pub fn load(&mut self, load: LoadClass) {
         self.names.entry(load.class).or_insert(load.name);
         self.of_serial.entry(load.serial).or_insert(load.class);
     }
 
     /// Takes a class dump of a dump of the file, if it is of the one at hand.
-    pub(in crate::input::hprof) fn add(&mut self, dump: ClassDump, of_dump: usize) {
+    pub fn add(&mut self, dump: ClassDump, of_dump: usize) {
         if of_dump != self.of_dump {
             return;
         }
@@ -145,7 +140,7 @@ impl Classes {
     }
 
     /// Forgets the class dumps: another dump of the file begins.
-    pub(in crate::input::hprof) fn begin_dump(&mut self, of_dump: usize) {
+    pub fn begin_dump(&mut self, of_dump: usize) {
         self.of_dump = of_dump;
         self.dumps.clear();
         self.by_id.clear();
@@ -157,38 +152,33 @@ impl Classes {
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, ..Layouts::default() });
     }
 
-    pub(in crate::input::hprof) fn dump(&self, class: u64) -> Option<&ClassDump> {
+    pub fn dump(&self, class: u64) -> Option<&ClassDump> {
         self.by_id.get(&class).map(|&number| &self.dumps[number as usize])
     }
 
     /// The place of the superclass among the dumps; a circle ends at its class of the greatest id. As of `lay_out`.
-    pub(in crate::input::hprof) fn parent(&self, number: u32) -> Option<u32> {
+    pub fn parent(&self, number: u32) -> Option<u32> {
         self.parents.get(number as usize).copied().filter(|&parent| parent != NONE)
     }
 
     /// The superclass of a class. As of `lay_out`.
-    pub(in crate::input::hprof) fn superclass(&self, class: u64) -> Option<&ClassDump> {
+    pub fn superclass(&self, class: u64) -> Option<&ClassDump> {
         let parent = self.parent(*self.by_id.get(&class)?)?;
         Some(&self.dumps[parent as usize])
     }
 
-    /// Places of all class dumps, superclasses first. As of `lay_out`.
-    pub(in crate::input::hprof) fn order(&self) -> &[u32] {
-        &self.order
-    }
-
     /// The name of a class as the dump writes it.
-    pub(in crate::input::hprof) fn raw_name<'t>(&self, class: u64, texts: &'t Texts) -> Option<&'t [u8]> {
+    pub fn raw_name<'t>(&self, class: u64, texts: &'t Texts) -> Option<&'t [u8]> {
         texts.get(*self.names.get(&class)?)
     }
 
     /// The class of this name (in source form), the first of several.
-    pub(in crate::input::hprof) fn named(&self, name: &str, texts: &Texts) -> Option<&ClassDump> {
+    pub fn named(&self, name: &str, texts: &Texts) -> Option<&ClassDump> {
         self.dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
-    pub(in crate::input::hprof) fn layouts(&mut self, texts: &Texts, weak: bool) -> Arc<Layouts> {
+    pub fn layouts(&mut self, texts: &Texts, weak: bool) -> Arc<Layouts> {
         if self.laid_out < self.dumps.len() {
             self.lay_out(texts, weak, false);
         }
@@ -196,7 +186,7 @@ impl Classes {
     }
 
     /// Lays out the classes whose superclasses are known, or all of them: at the end of the file. O(classes + fields).
-    pub(in crate::input::hprof) fn lay_out(&mut self, texts: &Texts, weak: bool, are_all: bool) {
+    pub fn lay_out(&mut self, texts: &Texts, weak: bool, are_all: bool) {
         self.find_order();
         let mut by_class = self.layouts.by_class.clone();
         for &number in &self.order {
@@ -216,7 +206,7 @@ impl Classes {
     }
 
     /// The layouts made so far.
-    pub(in crate::input::hprof) fn laid_out(&self) -> &Layouts {
+    pub fn laid_out(&self) -> &Layouts {
         &self.layouts
     }
 

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 /// (object header, reference) that virtual machines have, in bytes.
-pub(in crate::input::hprof) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
+pub const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
 const MOST_ARRAYS: u32 = 2048;
 /// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
@@ -13,7 +13,7 @@ const SLACKS: usize = 7;
 
 /// The object before, in the same piece.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::input::hprof) struct Previous {
+pub struct Previous {
     /// 0 for none.
     id: u64,
     kind: Kind,
@@ -31,23 +31,23 @@ enum Kind {
 }
 
 impl Previous {
-    pub(in crate::input::hprof) fn instance(id: u64, type_number: u32) -> Self {
+    pub fn instance(id: u64, type_number: u32) -> Self {
         Previous { id, kind: Kind::Instance, number: type_number }
     }
 
     /// `width` in bytes for an array of primitives.
-    pub(in crate::input::hprof) fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
+    pub fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
         Previous { id, kind: width.map_or(Kind::ObjectArray, Kind::PrimitiveArray), number: elements }
     }
 }
 
 /// The smallest distance from an instance of a type to the next object, and how often it was met.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::input::hprof) struct Nearest {
-    pub(in crate::input::hprof) distance: u64,
-    pub(in crate::input::hprof) times: u64,
+pub struct Nearest {
+    pub distance: u64,
+    pub times: u64,
     /// Instances with an object behind them.
-    pub(in crate::input::hprof) neighbours: u64,
+    pub neighbours: u64,
 }
 
 impl Nearest {
@@ -56,7 +56,7 @@ impl Nearest {
         self.join(&Nearest { distance, times: 1, neighbours: 1 });
     }
 
-    pub(in crate::input::hprof) fn join(&mut self, other: &Nearest) {
+    pub fn join(&mut self, other: &Nearest) {
         if other.neighbours == 0 {
             return;
         }
@@ -71,23 +71,23 @@ impl Nearest {
 
 /// Measured distances.
 #[derive(Debug, Clone, Default)]
-pub(in crate::input::hprof) struct Measure {
+pub struct Measure {
     /// By type number; the joined ones by the builder's slot.
-    pub(in crate::input::hprof) instances: Vec<Nearest>,
-    pub(in crate::input::hprof) arrays: ArrayFit,
-    pub(in crate::input::hprof) spans: ArraySpans,
+    pub instances: Vec<Nearest>,
+    pub arrays: ArrayFit,
+    pub spans: ArraySpans,
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
-    pub(in crate::input::hprof) varying: Option<(u64, u64)>,
+    pub varying: Option<(u64, u64)>,
     /// For classes (by their place among the sorted ids): the next object behind the class object.
-    pub(in crate::input::hprof) behind_classes: Vec<(u32, u64)>,
+    pub behind_classes: Vec<(u32, u64)>,
     cursor: usize,
     last_id: u64,
 }
 
 /// The fit of each candidate's array sizes to the distances.
 #[derive(Debug, Clone, Default)]
-pub(in crate::input::hprof) struct ArrayFit {
-    pub(in crate::input::hprof) measured: u32,
+pub struct ArrayFit {
+    pub measured: u32,
     /// Sizes larger than the distance.
     exceeding: [u32; CANDIDATES.len()],
     slack: [[u32; SLACKS]; CANDIDATES.len()],
@@ -110,7 +110,7 @@ impl ArrayFit {
         }
     }
 
-    pub(in crate::input::hprof) fn join(&mut self, other: &ArrayFit) {
+    pub fn join(&mut self, other: &ArrayFit) {
         self.measured += other.measured;
         for at in 0..CANDIDATES.len() {
             self.exceeding[at] += other.exceeding[at];
@@ -121,12 +121,12 @@ impl ArrayFit {
     }
 
     /// Does any size by this candidate exceed its distance?
-    pub(in crate::input::hprof) fn exceeds(&self, candidate: usize) -> bool {
+    pub fn exceeds(&self, candidate: usize) -> bool {
         self.exceeding[candidate] > 0
     }
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
-    pub(in crate::input::hprof) fn equal(&self, candidate: usize, alignment: u64) -> u64 {
+    pub fn equal(&self, candidate: usize, alignment: u64) -> u64 {
         self.with_slack(candidate, 0..classes_below(alignment))
     }
 
@@ -146,7 +146,7 @@ fn classes_below(bytes: u64) -> usize {
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
-pub(in crate::input::hprof) fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
+pub fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
     match (header, width.unwrap_or(reference)) {
         (16, _) => 24,
         (_, 8) => (header + 4).next_multiple_of(8),
@@ -156,11 +156,11 @@ pub(in crate::input::hprof) fn array_base((header, reference): (u64, u64), width
 
 /// Does any array of objects begin within what the one before it would take if references had 8 bytes? Then they have 4.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::input::hprof) struct ArraySpans {
+pub struct ArraySpans {
     first: Option<u64>,
     /// Start and end of the last.
     last: (u64, u64),
-    pub(in crate::input::hprof) overlap: bool,
+    pub overlap: bool,
 }
 
 impl ArraySpans {
@@ -180,7 +180,7 @@ impl ArraySpans {
 }
 
 impl Measure {
-    pub(in crate::input::hprof) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.instances.fill(Nearest::default());
         let (instances, behind_classes) =
             (std::mem::take(&mut self.instances), std::mem::take(&mut self.behind_classes));
@@ -190,7 +190,7 @@ impl Measure {
 
     /// An object follows another (or none) in the file. `class_ids` are sorted.
     #[inline(always)]
-    pub(in crate::input::hprof) fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
+    pub fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
         self.align(id);
         let next = self.pass_classes(id, class_ids);
         if id <= previous.id || previous.id == 0 {
@@ -213,7 +213,7 @@ impl Measure {
 
     /// Takes an id for the alignment.
     #[inline(always)]
-    pub(in crate::input::hprof) fn align(&mut self, id: u64) {
+    pub fn align(&mut self, id: u64) {
         match &mut self.varying {
             Some((first, varying)) => *varying |= id ^ *first,
             // The boot loader of some writers.
@@ -249,13 +249,13 @@ impl Measure {
 
     /// An array of objects, for the rule that Eclipse MAT has.
     #[inline]
-    pub(in crate::input::hprof) fn object_array(&mut self, id: u64, elements: u32) {
+    pub fn object_array(&mut self, id: u64, elements: u32) {
         self.spans.add(id, elements);
     }
 
     /// Takes what was measured in the next block, whose type numbers stand for `slots`. What is behind classes is left to
     /// the caller, who knows which classes the block knew.
-    pub(in crate::input::hprof) fn join(&mut self, next: &Measure, slots: &[u32]) {
+    pub fn join(&mut self, next: &Measure, slots: &[u32]) {
         for (nearest, &slot) in next.instances.iter().zip(slots) {
             if nearest.neighbours > 0 {
                 let slot = slot as usize;
@@ -276,7 +276,7 @@ impl Measure {
     }
 
     /// The alignment of all ids: a power of two from 8 to 256.
-    pub(in crate::input::hprof) fn alignment(&self) -> u64 {
+    pub fn alignment(&self) -> u64 {
         let bits = self.varying.map_or(u64::MAX, |(_, varying)| if varying == 0 { 8 } else { varying });
         (1 << bits.trailing_zeros().clamp(3, 8)).max(8)
     }

@@ -26,7 +26,7 @@ const MOST_HIDDEN_BYTES: u64 = 48;
 
 /// By which rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::input::hprof) enum Rule {
+pub enum Rule {
     /// By header and reference as they were measured.
     Measured,
     /// As Eclipse MAT does.
@@ -37,13 +37,13 @@ pub(in crate::input::hprof) enum Rule {
 
 /// The rule by which sizes of this dump are computed.
 #[derive(Debug)]
-pub(in crate::input::hprof) struct Sizes {
-    pub(in crate::input::hprof) rule: Rule,
-    pub(in crate::input::hprof) header: u64,
-    pub(in crate::input::hprof) reference: u64,
-    pub(in crate::input::hprof) alignment: u64,
+pub struct Sizes {
+    pub rule: Rule,
+    pub header: u64,
+    pub reference: u64,
+    pub alignment: u64,
     /// A class object without its statics, where that could be measured.
-    pub(in crate::input::hprof) class_base: Option<u64>,
+    pub class_base: Option<u64>,
     /// Classes with fields that only the virtual machine sees.
     hidden: FxHashMap<u64, u64>,
     /// By place among the class dumps, where that is the rule.
@@ -51,32 +51,29 @@ pub(in crate::input::hprof) struct Sizes {
 }
 
 /// The facts from which sizes follow, once the file has been read.
-pub(in crate::input::hprof) struct Evidence<'a> {
-    pub(in crate::input::hprof) classes: &'a Classes,
-    pub(in crate::input::hprof) texts: &'a Texts,
-    pub(in crate::input::hprof) measure: &'a Measure,
+pub struct Evidence<'a> {
+    pub classes: &'a Classes,
+    pub texts: &'a Texts,
+    pub measure: &'a Measure,
     /// For each class, the smallest distance of an instance.
-    pub(in crate::input::hprof) nearest: &'a FxHashMap<u64, Nearest>,
+    pub nearest: &'a FxHashMap<u64, Nearest>,
     /// For each class, the distance from its class object to the next object.
-    pub(in crate::input::hprof) behind_class: &'a FxHashMap<u64, u64>,
-    pub(in crate::input::hprof) is_android: bool,
-    pub(in crate::input::hprof) like_mat: bool,
+    pub behind_class: &'a FxHashMap<u64, u64>,
+    pub is_android: bool,
+    pub like_mat: bool,
 }
 
 impl Sizes {
-    pub(in crate::input::hprof) fn find(evidence: &Evidence<'_>) -> Sizes {
+    fn by(rule: Rule, (header, reference): (u64, u64), alignment: u64) -> Self {
+        let (hidden, like_mat) = (FxHashMap::default(), Vec::new());
+        Sizes { rule, header, reference, alignment, class_base: None, hidden, like_mat }
+    }
+
+    pub fn find(evidence: &Evidence<'_>) -> Sizes {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
-        let mut sizes = Sizes {
-            rule: Rule::Mat,
-            header: id_bytes + reference,
-            reference,
-            alignment,
-            class_base: None,
-            hidden: FxHashMap::default(),
-            like_mat: Vec::new(),
-        };
+        let mut sizes = Sizes::by(Rule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
             (sizes.rule, sizes.header, sizes.reference, sizes.alignment) = (Rule::Android, 8, 4, 8);
         } else if !evidence.like_mat
@@ -92,7 +89,7 @@ impl Sizes {
     }
 
     /// One sentence.
-    pub(in crate::input::hprof) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let Sizes { header, reference, alignment, .. } = self;
         match self.rule {
             Rule::Measured => {
@@ -107,7 +104,7 @@ impl Sizes {
     }
 
     /// Bytes of an instance of a class, which may have no dump. O(1).
-    pub(in crate::input::hprof) fn instance(&self, class: u64, classes: &Classes) -> u64 {
+    pub fn instance(&self, class: u64, classes: &Classes) -> u64 {
         let bytes = match self.rule {
             Rule::Android => {
                 let stated = classes.dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
@@ -137,7 +134,7 @@ impl Sizes {
     /// a header, whatever fields it has.
     fn find_like_mat(&mut self, classes: &Classes) {
         let mut bytes = vec![self.header; classes.dumps.len()];
-        for &number in classes.order() {
+        for &number in &classes.order {
             if let Some(parent) = classes.parent(number) {
                 let fields = classes.dumps[number as usize].fields.iter();
                 let own: u64 = fields.map(|field| self.value_bytes(field.basic_type)).sum();
@@ -156,13 +153,8 @@ impl Sizes {
         let element = width.unwrap_or(self.reference);
         let base = match self.rule {
             Rule::Measured => array_base((self.header, self.reference), width),
-            Rule::Android => {
-                if element == 8 {
-                    16
-                } else {
-                    12
-                }
-            }
+            Rule::Android if element == 8 => 16,
+            Rule::Android => 12,
             Rule::Mat => match width {
                 None => self.header + 4,
                 Some(_) => (self.header + 4).next_multiple_of(self.reference),
@@ -173,20 +165,14 @@ impl Sizes {
 
     /// Bytes of an array.
     #[inline]
-    pub(in crate::input::hprof) fn array(&self, elements: u64, width: Option<u64>) -> u64 {
+    pub fn array(&self, elements: u64, width: Option<u64>) -> u64 {
         let (base, element) = self.array_parts(width);
         (base + elements * element).next_multiple_of(self.alignment)
     }
 
     /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
     /// number of residues (those without elements may be missing there).
-    pub(in crate::input::hprof) fn arrays(
-        &self,
-        arrays: u64,
-        elements: u64,
-        residues: &[u64],
-        width: Option<u64>,
-    ) -> u128 {
+    pub fn arrays(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
         let (base, element) = self.array_parts(width);
         let padding = |elements: u64| self.array(elements, width) - (base + elements * element);
         let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
@@ -199,7 +185,7 @@ impl Sizes {
     }
 
     /// Bytes of a class object.
-    pub(in crate::input::hprof) fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
+    pub fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
         let statics = dump.statics.iter();
         let bytes: u64 = match self.class_base {
             Some(base) => {
@@ -214,7 +200,7 @@ impl Sizes {
     }
 
     /// Bytes of an instance of `java.lang.Class` that no class dump describes: of `int.class` and the like.
-    pub(in crate::input::hprof) fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
+    pub fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
         self.class_base.unwrap_or_else(|| self.instance(class, classes))
     }
 
@@ -260,7 +246,7 @@ impl Sizes {
 }
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
-pub(in crate::input::hprof) fn is_pseudo(one: &Static, texts: &Texts) -> bool {
+pub fn is_pseudo(one: &Static, texts: &Texts) -> bool {
     texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
 }
 
@@ -275,15 +261,7 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
         if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
             continue;
         }
-        let sizes = Sizes {
-            rule: Rule::Measured,
-            header,
-            reference,
-            alignment,
-            class_base: None,
-            hidden: FxHashMap::default(),
-            like_mat: Vec::new(),
-        };
+        let sizes = Sizes::by(Rule::Measured, (header, reference), alignment);
         let mut equal = arrays.equal(number, alignment);
         let mut fits = true;
         for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= LEAST_INSTANCES) {
@@ -299,6 +277,6 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
 }
 
 /// A text of the dump, and whether some of it is no text.
-pub(in crate::input::hprof) fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
+pub fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
     texts.get(id).map(|bytes| decoded(bytes, is_bad))
 }

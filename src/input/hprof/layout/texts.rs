@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// Every text record of a file, packed.
 #[derive(Debug, Default)]
-pub(in crate::input::hprof) struct Texts {
+pub struct Texts {
     /// (id, start in `bytes`, length), sorted by id up to `sorted`; of several with one id the first counts.
     places: Vec<(u64, u64, u32)>,
     is_sorted: bool,
@@ -12,7 +12,7 @@ pub(in crate::input::hprof) struct Texts {
 }
 
 impl Texts {
-    pub(in crate::input::hprof) fn add(&mut self, id: u64, text: &[u8]) {
+    pub fn add(&mut self, id: u64, text: &[u8]) {
         self.is_sorted = self.is_sorted && self.places.last().is_some_and(|last| last.0 < id);
         self.is_sorted |= self.places.is_empty();
         self.places.push((id, self.bytes.len() as u64, text.len() as u32));
@@ -20,7 +20,7 @@ impl Texts {
     }
 
     /// Must be called before `get` sees what was added.
-    pub(in crate::input::hprof) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         if !self.is_sorted {
             // Stable: of equal ids the first stays first.
             self.places.sort_by_key(|place| place.0);
@@ -29,21 +29,21 @@ impl Texts {
     }
 
     /// The bytes of a text.
-    pub(in crate::input::hprof) fn get(&self, id: u64) -> Option<&[u8]> {
+    pub fn get(&self, id: u64) -> Option<&[u8]> {
         let at = self.places.partition_point(|place| place.0 < id);
         let &(found, start, length) = self.places.get(at)?;
         (found == id).then(|| &self.bytes[start as usize..][..length as usize])
     }
 
     /// Bytes of memory it has.
-    pub(in crate::input::hprof) fn memory_bytes(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         (self.places.capacity() * size_of::<(u64, u64, u32)>() + self.bytes.capacity()) as u64
     }
 }
 
 /// Modified UTF-8: NUL as `C0 80`, characters beyond the first 65,536 as two surrogates of three bytes. Real UTF-8, which
 /// some writers have, is understood too. Bytes that make no sense become U+FFFD, and `is_bad` is set.
-pub(in crate::input::hprof) fn decoded(bytes: &[u8], is_bad: &Cell<bool>) -> String {
+pub fn decoded(bytes: &[u8], is_bad: &Cell<bool>) -> String {
     if bytes.is_ascii() {
         // Ascii is UTF-8.
         return String::from_utf8_lossy(bytes).into_owned();
@@ -92,7 +92,7 @@ pub(in crate::input::hprof) fn decoded(bytes: &[u8], is_bad: &Cell<bool>) -> Str
 
 /// A class name as source code has it: `[Ljava/lang/String;` -> `java.lang.String[]`. Android and native images write
 /// that form already.
-pub(in crate::input::hprof) fn source_form(name: &str) -> String {
+pub fn source_form(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let depth = name.len() - element.len();
     let plain = match element {

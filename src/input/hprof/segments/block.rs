@@ -6,57 +6,57 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::block_parts::*;
-use super::sinks::HeapSink;
 use crate::graph::Holding;
 use crate::input::blocks::Batch;
 use crate::input::hprof::layout::classes::Layouts;
 use crate::input::hprof::layout::measure::{Measure, Previous};
 use crate::input::hprof::records::ClassDump;
 use crate::input::hprof::wire::{element_bytes, id_at, sub, u32_at};
+use crate::input::sink::ObjectSink;
 
 /// Types of primitive arrays come first among a block's types: their numbers in the format less this.
-pub(in crate::input::hprof) const FIRST_PRIMITIVE: u8 = 4;
-pub(in crate::input::hprof) const PRIMITIVES: usize = 8;
+pub const FIRST_PRIMITIVE: u8 = 4;
+pub const PRIMITIVES: usize = 8;
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
 const POSITION_BYTES: usize = 4096;
 
 /// The records of a block. Used again for others: its types keep their numbers.
 #[derive(Debug)]
-pub(in crate::input::hprof) struct Block<S> {
-    pub(in crate::input::hprof) sink: S,
-    pub(in crate::input::hprof) types: Vec<LocalType>,
+pub struct Block<S> {
+    pub sink: S,
+    pub types: Vec<LocalType>,
     numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
-    pub(in crate::input::hprof) slots: Vec<u32>,
+    pub slots: Vec<u32>,
     version: u64,
     /// The file's dump that the block is of, from 1.
-    pub(in crate::input::hprof) dump: usize,
-    pub(in crate::input::hprof) roots: Vec<RawRoot>,
-    pub(in crate::input::hprof) classes: Vec<ClassDump>,
-    pub(in crate::input::hprof) deferred: Vec<Deferred>,
-    pub(in crate::input::hprof) deferred_bytes: Vec<u8>,
+    pub dump: usize,
+    pub roots: Vec<RawRoot>,
+    pub classes: Vec<ClassDump>,
+    pub deferred: Vec<Deferred>,
+    pub deferred_bytes: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
-    pub(in crate::input::hprof) class_instances: Vec<(u64, u64, Vec<u64>)>,
-    pub(in crate::input::hprof) nulls: u64,
+    pub class_instances: Vec<(u64, u64, Vec<u64>)>,
+    pub nulls: u64,
     /// (from, to, how) of references that hold until the runtime gives them up.
-    pub(in crate::input::hprof) soft: Vec<(u64, u64, Holding)>,
+    pub soft: Vec<(u64, u64, Holding)>,
     /// The least and the greatest id of the piece at hand.
     ids: (u64, u64),
-    pub(in crate::input::hprof) counts: Counts,
+    pub counts: Counts,
     /// Places at which a piece became unreadable; true where the file ended there.
-    pub(in crate::input::hprof) unreadable: Vec<(u64, bool)>,
+    pub unreadable: Vec<(u64, bool)>,
     /// Bytes of pieces behind these places.
-    pub(in crate::input::hprof) unread_bytes: u64,
-    pub(in crate::input::hprof) measure: Measure,
+    pub unread_bytes: u64,
+    pub measure: Measure,
     /// Places of objects in the file.
-    pub(in crate::input::hprof) extents: Vec<Extent>,
+    pub extents: Vec<Extent>,
     /// The class objects that `measure` knew, ascending.
-    pub(in crate::input::hprof) class_ids: Arc<[u64]>,
+    pub class_ids: Arc<[u64]>,
     /// (object in the block, heap) where the heap changes.
-    pub(in crate::input::hprof) heaps: Vec<(u32, Heap)>,
+    pub heaps: Vec<(u32, Heap)>,
 }
 
-impl<S: HeapSink> Default for Block<S> {
+impl<S: ObjectSink> Default for Block<S> {
     fn default() -> Self {
         let primitive = |basic_type: u8| LocalType {
             class: basic_type.into(),
@@ -91,7 +91,7 @@ impl<S: HeapSink> Default for Block<S> {
     }
 }
 
-impl<S: HeapSink> Batch for Block<S> {
+impl<S: ObjectSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.sink.memory_bytes()
             + self.deferred_bytes.capacity()
@@ -106,7 +106,7 @@ impl<S: HeapSink> Batch for Block<S> {
 struct Unreadable(usize);
 
 /// Parses the pieces of a block.
-pub(in crate::input::hprof) fn parse_block<S: HeapSink>(
+pub fn parse_block<S: ObjectSink>(
     bytes: &[u8],
     pieces: &[Piece],
     id_bytes: usize,
@@ -141,7 +141,7 @@ pub(in crate::input::hprof) fn parse_block<S: HeapSink>(
     block.sink.seal();
 }
 
-impl<S: HeapSink> Block<S> {
+impl<S: ObjectSink> Block<S> {
     fn clear(&mut self, dump: usize) {
         self.sink.clear();
         self.dump = dump;
@@ -197,7 +197,7 @@ impl<S: HeapSink> Block<S> {
     }
 }
 
-fn parse_piece<const W: usize, S: HeapSink>(
+fn parse_piece<const W: usize, S: ObjectSink>(
     data: &[u8],
     piece: &Piece,
     layouts: &Layouts,
@@ -233,7 +233,7 @@ fn parse_piece<const W: usize, S: HeapSink>(
 
 /// `id, u4 trace, id class, u4 bytes, values`
 #[inline(always)]
-fn instance<const W: usize, S: HeapSink>(
+fn instance<const W: usize, S: ObjectSink>(
     rest: &[u8],
     position: u64,
     piece: &Piece,
@@ -262,7 +262,7 @@ fn instance<const W: usize, S: HeapSink>(
         // The class comes later.
         block.measure.align(id);
         *previous = Previous::default();
-        if S::KEEPS_REFERENCES {
+        if S::BUILDS_GRAPH {
             let start = block.deferred_bytes.len();
             block.deferred_bytes.extend_from_slice(values);
             let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
@@ -279,7 +279,7 @@ fn instance<const W: usize, S: HeapSink>(
     if layout.is_class {
         block.measure.align(id);
         *previous = Previous::default();
-        if S::KEEPS_REFERENCES {
+        if S::BUILDS_GRAPH {
             let mut references = Vec::new();
             layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
             block.class_instances.push((id, position, references));
@@ -291,7 +291,7 @@ fn instance<const W: usize, S: HeapSink>(
     block.measure.neighbour(previous, id, &layouts.ids);
     *previous = Previous::instance(id, number);
     block.sink.push_object(id, number, 0, position);
-    if S::KEEPS_REFERENCES {
+    if S::BUILDS_GRAPH {
         if let Some((at, holding)) = layout.soft
             && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
         {
@@ -309,7 +309,7 @@ fn instance<const W: usize, S: HeapSink>(
 
 /// `id, u4 trace, u4 n, id array class, n * id`
 #[inline(always)]
-fn object_array<const W: usize, S: HeapSink>(
+fn object_array<const W: usize, S: ObjectSink>(
     rest: &[u8],
     position: u64,
     piece: &Piece,
@@ -334,14 +334,14 @@ fn object_array<const W: usize, S: HeapSink>(
     block.measure.object_array(id, count);
     *previous = Previous::array(id, count, None);
     block.sink.push_object(id, number, count.into(), position);
-    if S::KEEPS_REFERENCES {
+    if S::BUILDS_GRAPH {
         block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
     }
     Some(9 + 2 * W + length)
 }
 
 /// Hands on the elements that are not null. Returns the number of nulls.
-fn push_non_null_elements<const W: usize, S: HeapSink>(elements: &[u8], sink: &mut S) -> u64 {
+fn push_non_null_elements<const W: usize, S: ObjectSink>(elements: &[u8], sink: &mut S) -> u64 {
     let mut nulls = 0;
     for element in elements.chunks_exact(W) {
         match id_at::<W>(element, 0) {
@@ -354,7 +354,7 @@ fn push_non_null_elements<const W: usize, S: HeapSink>(elements: &[u8], sink: &m
 
 /// `id, u4 trace, u4 n, u1 type, n values`; Android's kind without data has no values.
 #[inline(always)]
-fn primitive_array<const W: usize, S: HeapSink>(
+fn primitive_array<const W: usize, S: ObjectSink>(
     rest: &[u8],
     position: u64,
     piece: &Piece,
@@ -382,7 +382,7 @@ fn primitive_array<const W: usize, S: HeapSink>(
     Some(length)
 }
 
-fn class_dump<S: HeapSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
+fn class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
     let (behind, mut dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
     dump.heap = block.heap();
     block.counts.classes += 1;
@@ -391,7 +391,7 @@ fn class_dump<S: HeapSink>(rest: &[u8], position: u64, id_bytes: usize, block: &
 }
 
 /// Roots, and the marks of Android's heaps.
-fn small<const W: usize, S: HeapSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
+fn small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
     let tag = rest[0];
     let length = sub::fixed_bytes(tag, W)?;
     if rest.len() < length {
@@ -413,7 +413,7 @@ fn small<const W: usize, S: HeapSink>(rest: &[u8], position: u64, block: &mut Bl
     Some(length)
 }
 
-impl<S: HeapSink> Block<S> {
+impl<S: ObjectSink> Block<S> {
     /// The Android heap of what comes next.
     fn heap(&self) -> Heap {
         self.heaps.last().and_then(|&(_, heap)| heap)

@@ -11,7 +11,7 @@ use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub(in crate::input::hprof) fn take_long(
+    pub fn take_long(
         &mut self,
         mut segment: Segment,
         buffer: &mut Buffer,
@@ -23,8 +23,7 @@ impl SegmentReader {
         let offset = self.stream.offset();
         if !self.stream.need(1)? {
             if segment.left.is_some() {
-                self.note_missing(segment, 0);
-                self.problem(&TRUNCATED, offset, String::new);
+                return self.end_cut(segment, 0, offset);
             }
             self.state = State::Ended;
             return Ok(true);
@@ -34,11 +33,8 @@ impl SegmentReader {
         match first {
             SubBytes::Bad => return self.lose_rest(segment, offset),
             SubBytes::More => {
-                self.note_missing(segment, self.stream.ahead().len());
                 self.note_rest_unread();
-                self.problem(&TRUNCATED, offset, String::new);
-                self.state = State::Ended;
-                return Ok(true);
+                return self.end_cut(segment, self.stream.ahead().len() as u64, offset);
             }
             SubBytes::Known(bytes) if bytes > left => {
                 if segment.may_wrap {
@@ -63,7 +59,7 @@ impl SegmentReader {
                 let got = self.stream.take(&mut buffer.text[..wanted])?;
                 block.push(got, offset, got < wanted, segment.heap);
                 if got < wanted {
-                    self.note_missing(segment, got);
+                    self.note_missing(segment, got as u64);
                 }
                 self.go_on(segment, bytes, got < wanted);
                 return Ok(true);
@@ -92,13 +88,21 @@ impl SegmentReader {
         if got < wanted && at < got && !is_bad {
             // The last one is cut: its parser reports it.
             block.push(got, offset, true, heap);
-            self.note_missing(segment, got);
+            self.note_missing(segment, got as u64);
             self.state = State::Ended;
             return Ok(true);
         }
         self.stream.put_back(&data[at..]);
         block.push(at, offset, false, heap);
         self.go_on(segment, at as u64, false);
+        Ok(true)
+    }
+
+    /// The file ends within a sub-record of the segment, of which so many bytes came.
+    fn end_cut(&mut self, segment: Segment, came: u64, offset: u64) -> Result<bool, ReadError> {
+        self.note_missing(segment, came);
+        self.problem(&TRUNCATED, offset, String::new);
+        self.state = State::Ended;
         Ok(true)
     }
 
@@ -147,11 +151,8 @@ impl SegmentReader {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset();
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
-            self.note_missing(segment, usize::try_from(there).unwrap_or(usize::MAX));
             self.note_rest_unread();
-            self.problem(&TRUNCATED, offset, String::new);
-            self.state = State::Ended;
-            return Ok(true);
+            return self.end_cut(segment, there, offset);
         }
         let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
         let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
@@ -176,11 +177,8 @@ impl SegmentReader {
             let skipped = self.stream.skip(rest)?;
             if skipped < rest {
                 let came = bytes - (rest - skipped);
-                self.note_missing(segment, usize::try_from(came).unwrap_or(usize::MAX));
                 self.lost.unread += came;
-                self.problem(&TRUNCATED, offset, String::new);
-                self.state = State::Ended;
-                return Ok(true);
+                return self.end_cut(segment, came, offset);
             }
             piece.skips_values = true;
         }

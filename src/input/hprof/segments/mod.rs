@@ -370,8 +370,8 @@ impl SegmentReader {
     // ---- what is lost
 
     /// The file ends within a segment, of which so many bytes came since its `left` was counted.
-    pub(super) fn note_missing(&mut self, segment: Segment, came: usize) {
-        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came as u64));
+    pub(super) fn note_missing(&mut self, segment: Segment, came: u64) {
+        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came));
     }
 
     /// Notes that the rest of the file is not read.
@@ -414,7 +414,7 @@ impl SegmentReader {
                 let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + left])?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
-                    self.note_missing(segment, got);
+                    self.note_missing(segment, got as u64);
                     self.state = State::Ended;
                 } else {
                     self.end_segment(segment);

@@ -6,7 +6,7 @@ use crate::input::{ReadError, Source};
 const CHUNK_BYTES: usize = 128 * 1024;
 
 /// An input that can be looked into, whose offset is known.
-pub(in crate::input::hprof) struct Stream {
+pub struct Stream {
     source: Source,
     ahead: Vec<u8>,
     at: usize,
@@ -16,29 +16,29 @@ pub(in crate::input::hprof) struct Stream {
 }
 
 impl Stream {
-    pub(in crate::input::hprof) fn new(source: Source) -> Self {
+    pub fn new(source: Source) -> Self {
         let total = source.file_bytes().filter(|_| source.compression().is_empty());
         Stream { source, ahead: Vec::new(), at: 0, offset: 0, has_ended: false, total }
     }
 
     /// Offset of the next byte.
-    pub(in crate::input::hprof) fn offset(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Bytes that follow, where the input's length is known.
-    pub(in crate::input::hprof) fn left(&self) -> Option<u64> {
+    pub fn left(&self) -> Option<u64> {
         self.total.map(|total| total.saturating_sub(self.offset))
     }
 
     /// The bytes that were looked at: at least as many as `need` was asked for.
-    pub(in crate::input::hprof) fn ahead(&self) -> &[u8] {
+    pub fn ahead(&self) -> &[u8] {
         &self.ahead[self.at..]
     }
 
     /// Returns true if so many bytes follow, which then are in `ahead`. Memory grows with what is there, not with what is
     /// asked for.
-    pub(in crate::input::hprof) fn need(&mut self, bytes: usize) -> Result<bool, ReadError> {
+    pub fn need(&mut self, bytes: usize) -> Result<bool, ReadError> {
         while self.ahead.len() - self.at < bytes && !self.has_ended {
             self.ahead.drain(..self.at);
             self.at = 0;
@@ -52,13 +52,13 @@ impl Stream {
     }
 
     /// Passes over bytes that were looked at.
-    pub(in crate::input::hprof) fn consume(&mut self, bytes: usize) {
+    pub fn consume(&mut self, bytes: usize) {
         self.at += bytes;
         self.offset += bytes as u64;
     }
 
     /// Moves the next bytes to `to`; fewer than its length mean the end.
-    pub(in crate::input::hprof) fn take(&mut self, to: &mut [u8]) -> Result<usize, ReadError> {
+    pub fn take(&mut self, to: &mut [u8]) -> Result<usize, ReadError> {
         let first = to.len().min(self.ahead.len() - self.at);
         to[..first].copy_from_slice(&self.ahead[self.at..self.at + first]);
         self.at += first;
@@ -72,14 +72,14 @@ impl Stream {
     }
 
     /// Gives back bytes that were taken last.
-    pub(in crate::input::hprof) fn put_back(&mut self, bytes: &[u8]) {
+    pub fn put_back(&mut self, bytes: &[u8]) {
         self.offset -= bytes.len() as u64;
         self.ahead.splice(..self.at, bytes.iter().copied());
         self.at = 0;
     }
 
     /// Passes over bytes; fewer than asked for mean the end.
-    pub(in crate::input::hprof) fn skip(&mut self, bytes: u64) -> Result<u64, ReadError> {
+    pub fn skip(&mut self, bytes: u64) -> Result<u64, ReadError> {
         let mut skipped = 0;
         while skipped < bytes {
             let ahead = self.ahead.len() - self.at;

@@ -5,7 +5,7 @@ use crate::input::hprof::wire::{element_bytes, sub, u32_at};
 
 /// Bytes of the next sub-record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::input::hprof) enum SubBytes {
+pub enum SubBytes {
     Known(u64),
     /// They depend on bytes that are not at hand.
     More,
@@ -14,7 +14,7 @@ pub(in crate::input::hprof) enum SubBytes {
 }
 
 /// Bytes of the sub-record that `data` begins with.
-pub(in crate::input::hprof) fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
+pub fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
     let Some(&tag) = data.first() else { return SubBytes::More };
     let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);
     let head = (9 + 2 * id_bytes) as u64;
