@@ -76,7 +76,8 @@ fn counting_and_reading_tell_types_of_one_name_apart() {
         let path = fixture.path.display().to_string();
         for how in [&[][..], &["--raw-types"]] {
             let ask = |more: &[&str]| run(&[&["stats", &path, "-q", "-f", "json"], how, more].concat());
-            if ask(&[]).code != 0 {
+            let read = ask(&[]);
+            if read.code != 0 {
                 continue;
             }
             let rows = |answer: &Value| {
@@ -90,7 +91,7 @@ fn counting_and_reading_tell_types_of_one_name_apart() {
                 rows.sort();
                 rows
             };
-            let (full, shallow) = (ask(&[]).json(), ask(&["--shallow"]).expect_code(0).json());
+            let (full, shallow) = (read.json(), ask(&["--shallow"]).expect_code(0).json());
             if full["problems"].as_array().is_some_and(|problems| !problems.is_empty()) {
                 continue;
             }
