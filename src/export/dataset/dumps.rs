@@ -31,7 +31,7 @@ pub(super) struct Origin<'o> {
 fn totals_of(dump: &OpenDump) -> Result<ObjectTotals, TableError> {
     let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
     Ok(match histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals {
-        HistogramTotals::Objects(totals) => totals,
+        HistogramTotals::Objects(totals) => *totals,
         HistogramTotals::Allocations(totals) => ObjectTotals { types: totals.types, ..ObjectTotals::default() },
         HistogramTotals::Counted(_) => ObjectTotals::default(),
     })
