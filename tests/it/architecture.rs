@@ -28,6 +28,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 18] = [
             "serde",
             "serde_json",
             "tempfile",
+            "thiserror",
             "time",
             "twox_hash",
         ],
