@@ -26,7 +26,7 @@ use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
     stats, strings, threads, trend, waste,
 };
-use outcome::Outcome;
+use outcome::CommandOutcome;
 pub use terminal::session::Session;
 use terminal::{help, usage};
 
@@ -93,9 +93,9 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
     session.progress.end();
     crate::files::give_way_to_signals();
     match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        Ok(Outcome::Failed) => ExitCode::from(2),
+        Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::No) => ExitCode::from(1),
+        Ok(CommandOutcome::Failed) => ExitCode::from(2),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             session.progress.print_error(&error, "");
@@ -105,7 +105,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
 }
 
 impl Command {
-    fn run(&self, session: &Session) -> anyhow::Result<Outcome> {
+    fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
         match self {
             Command::Info(args) => info::run(args, session),
             Command::Stats(args) => stats::run(args, session),

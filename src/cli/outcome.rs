@@ -2,7 +2,7 @@
 
 /// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CommandOutcome {
     /// The answer is on standard output.
     Done,
     /// The answer is no: nothing matches, not reachable, over the limit.

@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use super::ask::Ask;
 use super::export::Export;
-use super::frame::Frame;
-use super::keys::{Action, Key, Mouse, action};
-use super::list::{Listing, Look as RowLook, Row, Target};
-use super::state::{Prompt, Spot, State};
-use super::view::{Place, Tab, View};
+use super::frame::ViewFrame;
+use super::keys::{KeyAction, KeyPress, Mouse, action};
+use super::list::{ListRow, Listing, RowLook, RowTarget};
+use super::state::{BrowserState, Prompt, Spot};
+use super::tasks::Task;
+use super::view::{BrowsedObject, BrowserView, Tab};
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::diff::DiffBy;
 use crate::answers::{GroupBy, ObjectId, ScopeOptions};
 use crate::graph::NodeId;
 
-impl State {
-    pub(super) fn key(&mut self, key: Key, asks: &mut Vec<Ask>) {
-        if key == Key::Ctrl('c') || (self.dumps.is_none() && key == Key::Char('q')) {
-            asks.push(Ask::Quit);
+impl BrowserState {
+    pub(super) fn key(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+        if key == KeyPress::Ctrl('c') || (self.dumps.is_none() && key == KeyPress::Char('q')) {
+            asks.push(Task::Quit);
             return;
         }
-        if key == Key::Ctrl('l') {
-            asks.push(Ask::Redraw);
+        if key == KeyPress::Ctrl('l') {
+            asks.push(Task::Redraw);
             return;
         }
-        if key == Key::Ctrl('z') {
-            asks.push(Ask::Suspend);
+        if key == KeyPress::Ctrl('z') {
+            asks.push(Task::Suspend);
             return;
         }
         // While the dump is read there is nothing else to do.
@@ -41,22 +41,23 @@ impl State {
 
     /// Returns true if a key is for a list that is not there yet, or comes behind such a key. `Esc` forgets these keys, and
     /// another view does.
-    fn waits(&mut self, key: Key) -> bool {
+    fn waits(&mut self, key: KeyPress) -> bool {
         let is_behind = !self.typed_ahead.is_empty();
         // Behind these comes text.
-        let types = |key: &Key| matches!(key, Key::Char('/' | ':' | 'x'));
+        let types = |key: &KeyPress| matches!(key, KeyPress::Char('/' | ':' | 'x'));
         let is_text = self.prompt.is_some() || self.typed_ahead.iter().any(types);
-        let is_tab = matches!(key, Key::Char('1'..='5'));
-        if key == Key::Escape || (!is_text && (is_tab || key == Key::Char('q'))) {
+        let is_tab = matches!(key, KeyPress::Char('1'..='5'));
+        if key == KeyPress::Escape || (!is_text && (is_tab || key == KeyPress::Char('q'))) {
             self.typed_ahead.clear();
             return false;
         }
-        let is_for_rows = self.prompt.is_none() && self.help.is_none() && action(key).is_some_and(Action::is_for_rows);
+        let is_for_rows =
+            self.prompt.is_none() && self.help.is_none() && action(key).is_some_and(KeyAction::is_for_rows);
         (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MOST_AHEAD
     }
 
     /// Does what a key does, with the list that is there.
-    pub(super) fn key_now(&mut self, key: Key, asks: &mut Vec<Ask>) {
+    pub(super) fn key_now(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
         if self.prompt.is_some() {
             self.type_key(key, asks);
             return;
@@ -64,10 +65,10 @@ impl State {
         if let Some(first) = self.help {
             let page = usize::from(self.size.1.saturating_sub(4));
             match action(key) {
-                Some(Action::First) => self.help = Some(0),
+                Some(KeyAction::First) => self.help = Some(0),
                 // Drawing knows where the end is.
-                Some(Action::Last) => self.help = Some(usize::MAX),
-                Some(Action::Quit) => asks.push(Ask::Quit),
+                Some(KeyAction::Last) => self.help = Some(usize::MAX),
+                Some(KeyAction::Quit) => asks.push(Task::Quit),
                 other => {
                     let steps = other.and_then(|action| steps(action, page));
                     self.help = steps.map(|steps| first.saturating_add_signed(steps));
@@ -76,9 +77,9 @@ impl State {
             return;
         }
         self.note = None;
-        let is_groups = matches!(self.frame().map(|frame| &frame.view), Some(View::Groups(_)));
+        let is_groups = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Groups(_)));
         let action = match key {
-            Key::Char('g') if is_groups => Some(Action::NextGroup),
+            KeyPress::Char('g') if is_groups => Some(KeyAction::NextGroup),
             key => action(key),
         };
         if let Some(action) = action {
@@ -86,59 +87,61 @@ impl State {
         }
     }
 
-    pub(super) fn act(&mut self, action: Action, asks: &mut Vec<Ask>) {
+    pub(super) fn act(&mut self, action: KeyAction, asks: &mut Vec<Task>) {
         let page = self.rows_on_page();
         if let (Some(frame), Some(steps)) = (self.frame_mut(), steps(action, page)) {
             return frame.move_by(steps);
         }
         match action {
-            Action::Quit => asks.push(Ask::Quit),
-            Action::Suspend => asks.push(Ask::Suspend),
-            Action::Help => self.help = Some(0),
-            Action::PlainBytes => self.plain_bytes = !self.plain_bytes,
-            Action::First => self.with_frame(|frame| frame.cursor = 0),
-            Action::Last => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
-            Action::Tab(number) => self.go_to_tab(number),
-            Action::In => self.enter(),
-            Action::Back => self.back(),
-            Action::Clear if self.frame().is_some_and(|frame| !frame.find().is_empty()) => self.set_find(String::new()),
-            Action::Clear => self.back(),
-            Action::Object => self.open_selected(View::Object),
-            Action::Paths => self.paths(),
-            Action::MorePaths => self.more_paths(),
-            Action::Merge => self.merge(),
-            Action::NextGroup => self.next_group(),
-            Action::Exact => self.exact(asks),
-            Action::Find => self.prompt = Some(Prompt::Find(String::new())),
-            Action::Next | Action::Previous => self.find_again(action == Action::Next),
-            Action::Sort => self.sort(),
-            Action::Reverse => self.with_frame(Frame::turn_order),
-            Action::Go => self.prompt = Some(Prompt::Go(String::new())),
-            Action::CopyId => {
+            KeyAction::Quit => asks.push(Task::Quit),
+            KeyAction::Suspend => asks.push(Task::Suspend),
+            KeyAction::Help => self.help = Some(0),
+            KeyAction::PlainBytes => self.plain_bytes = !self.plain_bytes,
+            KeyAction::First => self.with_frame(|frame| frame.cursor = 0),
+            KeyAction::Last => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
+            KeyAction::Tab(number) => self.go_to_tab(number),
+            KeyAction::In => self.enter(),
+            KeyAction::Back => self.back(),
+            KeyAction::Clear if self.frame().is_some_and(|frame| !frame.find().is_empty()) => {
+                self.set_find(String::new())
+            }
+            KeyAction::Clear => self.back(),
+            KeyAction::Object => self.open_selected(BrowserView::Object),
+            KeyAction::Paths => self.paths(),
+            KeyAction::MorePaths => self.more_paths(),
+            KeyAction::Merge => self.merge(),
+            KeyAction::NextGroup => self.next_group(),
+            KeyAction::Exact => self.exact(asks),
+            KeyAction::Find => self.prompt = Some(Prompt::Find(String::new())),
+            KeyAction::Next | KeyAction::Previous => self.find_again(action == KeyAction::Next),
+            KeyAction::Sort => self.sort(),
+            KeyAction::Reverse => self.with_frame(ViewFrame::turn_order),
+            KeyAction::Go => self.prompt = Some(Prompt::Go(String::new())),
+            KeyAction::CopyId => {
                 // Of the object that is looked at, where the row has none.
                 let own = match self.frame().map(|frame| &frame.view) {
-                    Some(View::Object(place) | View::Paths(place, _)) => place.id.clone(),
+                    Some(BrowserView::Object(place) | BrowserView::Paths(place, _)) => place.id.clone(),
                     _ => String::new(),
                 };
                 self.copy(asks, |row| if row.id.is_empty() { own.clone() } else { row.id.clone() }, "no id here");
             }
-            Action::CopyName => self.copy(asks, |row| row.name.clone(), "no name here"),
-            Action::CopyCommand => {
+            KeyAction::CopyName => self.copy(asks, |row| row.name.clone(), "no name here"),
+            KeyAction::CopyCommand => {
                 if let Some(command) = self.command() {
                     self.note = Some(format!("copied: {command}"));
-                    asks.push(Ask::Copy(command));
+                    asks.push(Task::Copy(command));
                 }
             }
-            Action::Export => self.prompt = Some(Prompt::Export(String::new())),
-            Action::WriteIndex => {
+            KeyAction::Export => self.prompt = Some(Prompt::Export(String::new())),
+            KeyAction::WriteIndex => {
                 self.note = Some("writing the index".into());
-                asks.push(Ask::WriteIndex);
+                asks.push(Task::WriteIndex);
             }
             _ => {}
         }
     }
 
-    pub(super) fn with_frame(&mut self, change: impl FnOnce(&mut Frame)) {
+    pub(super) fn with_frame(&mut self, change: impl FnOnce(&mut ViewFrame)) {
         if let Some(frame) = self.frame_mut() {
             change(frame);
         }
@@ -160,9 +163,9 @@ impl State {
         self.tab = at;
     }
 
-    pub(super) fn push(&mut self, view: View) {
+    pub(super) fn push(&mut self, view: BrowserView) {
         if let Some((_, way)) = self.ways.get_mut(self.tab) {
-            way.push(Frame::new(view));
+            way.push(ViewFrame::new(view));
         }
     }
 
@@ -175,40 +178,44 @@ impl State {
     }
 
     /// The object of the row under the cursor.
-    pub(super) fn selected_place(&self) -> Option<Place> {
+    pub(super) fn selected_place(&self) -> Option<BrowsedObject> {
         let frame = self.frame()?;
         let node = frame.listing.as_ref()?.node(frame.selected()?)?;
         self.place_of(node)
     }
 
-    pub(super) fn place_of(&self, node: NodeId) -> Option<Place> {
+    pub(super) fn place_of(&self, node: NodeId) -> Option<BrowsedObject> {
         let row = self.browser?.row(node);
-        Some(Place { node, id: row.id.clone(), type_name: row.type_text() })
+        Some(BrowsedObject { node, id: row.id.clone(), type_name: row.type_text() })
     }
 
     pub(super) fn enter(&mut self) {
         let Some(frame) = self.frame() else { return };
         let Some(row) = frame.row(frame.cursor, self.browser.as_ref()) else { return };
         let into = match (&frame.view, row.target) {
-            (_, Target::Nowhere) => {
+            (_, RowTarget::Nowhere) => {
                 self.note = (row.look != RowLook::Title).then(|| "nothing is below this row".into());
                 None
             }
-            (_, Target::View(view)) => Some(*view),
-            (_, Target::Type(name)) => self.of_type(name, |type_name, scope| View::Objects { type_name, scope }),
-            (View::Dominators { of, .. }, Target::Merged(name)) => {
-                let view = View::Dominators { of: of.clone(), by_type: false };
+            (_, RowTarget::View(view)) => Some(*view),
+            (_, RowTarget::Type(name)) => {
+                self.of_type(name, |type_name, scope| BrowserView::Objects { type_name, scope })
+            }
+            (BrowserView::Dominators { of, .. }, RowTarget::Merged(name)) => {
+                let view = BrowserView::Dominators { of: of.clone(), by_type: false };
                 let pattern = self.browser.map(|browser| browser.pattern_of(&name).text().to_string());
                 self.push(view);
                 self.set_find(pattern.unwrap_or(name));
                 None
             }
-            (_, Target::Merged(_)) => None,
+            (_, RowTarget::Merged(_)) => None,
             // What keeps nothing else alive is looked at itself.
-            (View::Dominators { .. } | View::Suspects, Target::Object(node)) if self.keeps_others(node) => {
-                self.place_of(node).map(|place| View::Dominators { of: Some(place), by_type: false })
+            (BrowserView::Dominators { .. } | BrowserView::Suspects, RowTarget::Object(node))
+                if self.keeps_others(node) =>
+            {
+                self.place_of(node).map(|place| BrowserView::Dominators { of: Some(place), by_type: false })
             }
-            (_, Target::Object(node)) => self.place_of(node).map(View::Object),
+            (_, RowTarget::Object(node)) => self.place_of(node).map(BrowserView::Object),
         };
         into.into_iter().for_each(|view| self.push(view));
     }
@@ -221,13 +228,17 @@ impl State {
     /// The objects of a type: those of the group whose types are shown.
     fn scope_of(&self, browser: Browser<'static>, name: &str) -> ScopeOptions {
         let group = match self.frame().map(|frame| &frame.view) {
-            Some(View::Types(Some(group))) => group.scope.clone(),
+            Some(BrowserView::Types(Some(group))) => group.scope.clone(),
             _ => ScopeOptions::default(),
         };
         ScopeOptions { types: Some(browser.pattern_of(name).into()), ..group }
     }
 
-    pub(super) fn of_type(&mut self, name: String, view: impl Fn(String, ScopeOptions) -> View) -> Option<View> {
+    pub(super) fn of_type(
+        &mut self,
+        name: String,
+        view: impl Fn(String, ScopeOptions) -> BrowserView,
+    ) -> Option<BrowserView> {
         match (self.browser, self.dumps) {
             (Some(browser), _) => {
                 let scope = self.scope_of(browser, &name);
@@ -244,11 +255,13 @@ impl State {
         }
     }
 
-    pub(super) fn open_selected(&mut self, view: impl Fn(Place) -> View) {
+    pub(super) fn open_selected(&mut self, view: impl Fn(BrowsedObject) -> BrowserView) {
         match self.selected_place() {
             Some(place) => self.push(view(place)),
             None => match self.frame().map(|frame| frame.view.clone()) {
-                Some(View::Dominators { of: Some(place), .. } | View::Paths(place, _)) => self.push(view(place)),
+                Some(BrowserView::Dominators { of: Some(place), .. } | BrowserView::Paths(place, _)) => {
+                    self.push(view(place))
+                }
                 _ => self.note = Some("the row is no object".into()),
             },
         }
@@ -257,14 +270,14 @@ impl State {
     pub(super) fn paths(&mut self) {
         const PATHS: usize = 5;
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
-        if let Some(Target::Type(name) | Target::Merged(name)) = row.map(|row| row.target) {
-            let view = self.of_type(name, |type_name, scope| View::MergedPaths { type_name, scope });
+        if let Some(RowTarget::Type(name) | RowTarget::Merged(name)) = row.map(|row| row.target) {
+            let view = self.of_type(name, |type_name, scope| BrowserView::MergedPaths { type_name, scope });
             return view.into_iter().for_each(|view| self.push(view));
         }
         match self.frame().map(|frame| frame.view.clone()) {
             // Of what is looked at; of another object once that is entered.
-            Some(View::Object(place)) => self.push(View::Paths(place, PATHS)),
-            _ => self.open_selected(|place| View::Paths(place, PATHS)),
+            Some(BrowserView::Object(place)) => self.push(BrowserView::Paths(place, PATHS)),
+            _ => self.open_selected(|place| BrowserView::Paths(place, PATHS)),
         }
     }
 
@@ -272,7 +285,7 @@ impl State {
         let all = self.with_frame_of_paths(|frame, count| {
             let titles = |listing: &Listing| (0..listing.len()).filter(|&at| listing.is_title(at)).count();
             let are_all = frame.listing.as_deref().is_some_and(|listing| titles(listing) < count);
-            if let (View::Paths(_, count), false) = (&mut frame.view, are_all) {
+            if let (BrowserView::Paths(_, count), false) = (&mut frame.view, are_all) {
                 *count += 5;
                 frame.renew();
             }
@@ -283,10 +296,10 @@ impl State {
         }
     }
 
-    fn with_frame_of_paths<T>(&mut self, change: impl FnOnce(&mut Frame, usize) -> T) -> Option<T> {
+    fn with_frame_of_paths<T>(&mut self, change: impl FnOnce(&mut ViewFrame, usize) -> T) -> Option<T> {
         let frame = self.frame_mut()?;
         match frame.view {
-            View::Paths(_, count) => Some(change(frame, count)),
+            BrowserView::Paths(_, count) => Some(change(frame, count)),
             _ => None,
         }
     }
@@ -295,8 +308,8 @@ impl State {
         let is_objects = self.is_objects();
         self.with_frame(|frame| {
             match &mut frame.view {
-                View::Dominators { by_type, .. } => *by_type = !*by_type,
-                View::Growth(by) => {
+                BrowserView::Dominators { by_type, .. } => *by_type = !*by_type,
+                BrowserView::Growth(by) => {
                     *by = match by {
                         DiffBy::Groups(_) if is_objects => DiffBy::Paths,
                         DiffBy::Groups(_) => DiffBy::Backtraces,
@@ -324,7 +337,7 @@ impl State {
             self.note = Some("this dump can be grouped by package alone".into());
         }
         self.with_frame(|frame| {
-            if let View::Groups(by) = &mut frame.view {
+            if let BrowserView::Groups(by) = &mut frame.view {
                 let at = there.iter().position(|other| other == by).unwrap_or(0);
                 *by = there[(at + 1) % there.len()];
                 frame.start_anew();
@@ -332,20 +345,20 @@ impl State {
         });
     }
 
-    pub(super) fn exact(&mut self, asks: &mut Vec<Ask>) {
+    pub(super) fn exact(&mut self, asks: &mut Vec<Task>) {
         let Some(frame) = self.frame() else { return };
         let row = frame.row(frame.cursor, self.browser.as_ref());
         match (row.map(|row| row.target), self.browser) {
-            (Some(Target::Type(name)), Some(browser)) => {
+            (Some(RowTarget::Type(name)), Some(browser)) => {
                 self.note = Some(format!("computing what all {name} retain, exactly"));
-                asks.push(Ask::Exact(name.clone(), self.scope_of(browser, &name)));
+                asks.push(Task::Exact(name.clone(), self.scope_of(browser, &name)));
             }
             _ => self.note = Some("exact retained bytes are of types".into()),
         }
     }
 
     pub(super) fn sort(&mut self) {
-        let sorted = self.frame_mut().is_some_and(Frame::next_order);
+        let sorted = self.frame_mut().is_some_and(ViewFrame::next_order);
         if !sorted {
             self.note = Some("this list has one order".into());
         }
@@ -364,12 +377,12 @@ impl State {
         self.with_frame(|frame| frame.set_find(find));
     }
 
-    pub(super) fn copy(&mut self, asks: &mut Vec<Ask>, what: impl Fn(&Row) -> String, none: &str) {
+    pub(super) fn copy(&mut self, asks: &mut Vec<Task>, what: impl Fn(&ListRow) -> String, none: &str) {
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
         match row.map(|row| what(&row)).filter(|text| !text.is_empty()) {
             Some(text) => {
                 self.note = Some(format!("copied: {text}"));
-                asks.push(Ask::Copy(text));
+                asks.push(Task::Copy(text));
             }
             None => self.note = Some(none.into()),
         }
@@ -383,7 +396,7 @@ impl State {
         Some(self.context.for_shell(&frame.view, line))
     }
 
-    pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Ask>) {
+    pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Task>) {
         if let Some(first) = self.help {
             self.help = match mouse {
                 Mouse::WheelDown => Some(first.saturating_add(1)),
@@ -397,8 +410,8 @@ impl State {
         }
         self.note = None;
         match mouse {
-            Mouse::WheelDown => self.act(Action::Down, asks),
-            Mouse::WheelUp => self.act(Action::Up, asks),
+            Mouse::WheelDown => self.act(KeyAction::Down, asks),
+            Mouse::WheelUp => self.act(KeyAction::Up, asks),
             Mouse::Click(column, line) => {
                 let spot = self.spots.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
                 match spot.map(|(.., spot)| *spot) {
@@ -452,40 +465,40 @@ impl State {
                 let types = graph.types();
                 let type_name = types.of_class_object(node).unwrap_or_else(|| graph.type_of(node));
                 let type_name = graph.type_name(type_name).to_string();
-                self.push(View::Object(Place { node, id: graph.display_id(node), type_name }));
+                self.push(BrowserView::Object(BrowsedObject { node, id: graph.display_id(node), type_name }));
             }
             Err(why) => self.note = Some(why),
         }
     }
 
-    pub(super) fn export(&mut self, file: String, replaces: bool, asks: &mut Vec<Ask>) {
+    pub(super) fn export(&mut self, file: String, replaces: bool, asks: &mut Vec<Task>) {
         let Some(frame) = self.frame() else { return };
         let Some(listing) = frame.listing.as_ref().filter(|_| frame.is_arranged()) else {
             self.note = Some("nothing is written: the rows are not all there yet; try again in a moment".into());
             return;
         };
         let (listing, rows) = (Arc::clone(listing), frame.rows.clone());
-        asks.push(Ask::Export(Export { listing, rows, file, replaces }));
+        asks.push(Task::Export(Export { listing, rows, file, replaces }));
     }
 
-    pub(super) fn type_key(&mut self, key: Key, asks: &mut Vec<Ask>) {
+    pub(super) fn type_key(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
         let Some(mut prompt) = self.prompt.take() else { return };
         self.note = None;
         let is_question = matches!(prompt, Prompt::Replace(_));
         let (Prompt::Find(text) | Prompt::Go(text) | Prompt::Export(text) | Prompt::Replace(text)) = &mut prompt;
         match key {
-            Key::Escape => {
+            KeyPress::Escape => {
                 if matches!(prompt, Prompt::Find(_)) {
                     self.set_find(String::new());
                 }
                 return;
             }
-            Key::Enter if !is_question => return self.typed(prompt, asks),
-            Key::Char('y') if is_question => return self.typed(prompt, asks),
+            KeyPress::Enter if !is_question => return self.typed(prompt, asks),
+            KeyPress::Char('y') if is_question => return self.typed(prompt, asks),
             _ if is_question => return,
-            Key::Char(ch) => text.push(ch),
-            Key::Backspace => _ = text.pop(),
-            Key::Ctrl('u') => text.clear(),
+            KeyPress::Char(ch) => text.push(ch),
+            KeyPress::Backspace => _ = text.pop(),
+            KeyPress::Ctrl('u') => text.clear(),
             _ => {}
         }
         if let Prompt::Find(text) = &prompt {
@@ -495,7 +508,7 @@ impl State {
         self.prompt = Some(prompt);
     }
 
-    pub(super) fn typed(&mut self, prompt: Prompt, asks: &mut Vec<Ask>) {
+    pub(super) fn typed(&mut self, prompt: Prompt, asks: &mut Vec<Task>) {
         match prompt {
             Prompt::Find(mut text) => {
                 // The second slash may be left out.
@@ -521,15 +534,15 @@ impl State {
 const MOST_AHEAD: usize = 10_000;
 
 /// By how many rows an action moves the cursor.
-fn steps(action: Action, page: usize) -> Option<isize> {
+fn steps(action: KeyAction, page: usize) -> Option<isize> {
     let page = page as isize;
     Some(match action {
-        Action::Down => 1,
-        Action::Up => -1,
-        Action::HalfDown => page / 2,
-        Action::HalfUp => -(page / 2),
-        Action::PageDown => page,
-        Action::PageUp => -page,
+        KeyAction::Down => 1,
+        KeyAction::Up => -1,
+        KeyAction::HalfDown => page / 2,
+        KeyAction::HalfUp => -(page / 2),
+        KeyAction::PageDown => page,
+        KeyAction::PageUp => -page,
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! The command that prints a view.
 
 use super::list::{Listing, Sort};
-use super::view::{Context, Place, View};
+use super::view::{BrowsedObject, BrowserView, Context};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
 use crate::answers::diff::DiffBy;
@@ -17,7 +17,7 @@ use crate::filter::Filter;
 /// Rows that a command prints, of a list that has more than anybody reads; as many again for those further down.
 const PRINTED: usize = 1000;
 
-impl View {
+impl BrowserView {
     /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
     /// `seen`: rows up to the last one on the screen.
     pub(super) fn command(
@@ -34,25 +34,25 @@ impl View {
         let most = seen.max(1).next_multiple_of(PRINTED);
         let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
         let order = sort.column.and_then(|column| listing?.figures.get(column)?.order);
-        let id = |place: &Place| place.id.parse::<ObjectId>().ok();
+        let id = |place: &BrowsedObject| place.id.parse::<ObjectId>().ok();
         match self {
-            View::Suspects => LeaksOptions::default().command_line(),
-            View::Types(group) => {
+            BrowserView::Suspects => LeaksOptions::default().command_line(),
+            BrowserView::Types(group) => {
                 let scope = group.as_ref().map_or_else(ScopeOptions::default, |group| group.scope.clone());
                 context.histogram_options(GroupBy::Type, found(scope), order, limits).command_line()
             }
-            View::Groups(by) => {
+            BrowserView::Groups(by) => {
                 let column = if *by == GroupBy::Section { "domain" } else { by.name() };
                 let scope = find.map_or_else(ScopeOptions::default, |find| matching(None, column, find));
                 context.histogram_options(*by, scope, order, limits).command_line()
             }
-            View::Dominators { of, by_type: true }
+            BrowserView::Dominators { of, by_type: true }
                 if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
             {
                 let scope = found(directly_below(of.as_ref()));
                 context.histogram_options(GroupBy::Type, scope, Some(RETAINED), limits).command_line()
             }
-            View::Dominators { of, by_type: true } => BreakdownOptions {
+            BrowserView::Dominators { of, by_type: true } => BreakdownOptions {
                 object: of.as_ref().and_then(id),
                 depth: Some(1),
                 min_size: Some(Threshold::Bytes(0)),
@@ -61,17 +61,17 @@ impl View {
                 ..BreakdownOptions::default()
             }
             .command_line(),
-            View::Dominators { of, by_type: false } if find.is_some() => {
+            BrowserView::Dominators { of, by_type: false } if find.is_some() => {
                 objects_options(found(directly_below(of.as_ref())), order, limits).command_line()
             }
-            View::Dominators { of, by_type: false } => DominatorTreeOptions {
+            BrowserView::Dominators { of, by_type: false } => DominatorTreeOptions {
                 object: of.as_ref().and_then(id),
                 order,
                 limits,
                 ..DominatorTreeOptions::default()
             }
             .command_line(),
-            View::Growth(by) => DiffOptions {
+            BrowserView::Growth(by) => DiffOptions {
                 scope: match by {
                     DiffBy::Groups(_) => found(ScopeOptions::default()),
                     _ => ScopeOptions::default(),
@@ -83,19 +83,19 @@ impl View {
                 ..DiffOptions::default()
             }
             .command_line(),
-            View::Objects { scope, .. } => {
+            BrowserView::Objects { scope, .. } => {
                 let scope = find.map_or_else(|| scope.clone(), |find| matching(Some(scope), "type", find));
                 objects_options(scope, order, limits).command_line()
             }
-            View::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
+            BrowserView::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
                 ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
             }),
-            View::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
+            BrowserView::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
                 RootPathsOptions { paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
             }),
-            View::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
-            View::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
-            View::Frames { choice, path, .. } => BreakdownOptions {
+            BrowserView::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
+            BrowserView::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
+            BrowserView::Frames { choice, path, .. } => BreakdownOptions {
                 heaps: choice.clone(),
                 below: path.clone(),
                 depth: Some(1),
@@ -107,7 +107,7 @@ impl View {
 }
 
 /// Objects directly below one place of the dominator tree.
-fn directly_below(of: Option<&Place>) -> ScopeOptions {
+fn directly_below(of: Option<&BrowsedObject>) -> ScopeOptions {
     let text = match of {
         Some(place) => format!("dominator = '{}'", place.id),
         None => "dominator is null and retained is not null".into(),

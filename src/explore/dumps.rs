@@ -6,7 +6,7 @@ use crate::dump::OpenDump;
 
 /// The dumps that are looked at. They stay open as long as the program runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Dumps {
+pub struct BrowsedDumps {
     /// The dump.
     pub new: &'static OpenDump,
     /// The one since which it grew.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::dumps::Dumps;
-use super::list::{Arranged, Column as Shown, Listing, Look, Part, Row};
+use super::dumps::BrowsedDumps;
+use super::list::{Arranged, ListColumn, ListPart, ListRow, Listing, RowLook};
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;
 use crate::files::Target;
@@ -29,7 +29,7 @@ pub(super) const IS_THERE: &str = "is there already";
 
 impl Export {
     /// Writes the file; the result in words.
-    pub(super) fn write(&self, dumps: Dumps) -> Result<String, String> {
+    pub(super) fn write(&self, dumps: BrowsedDumps) -> Result<String, String> {
         let path = Path::new(self.file.trim());
         let format = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Format::Csv,
@@ -44,7 +44,7 @@ impl Export {
         let target = Target::find(Some(path), &inputs_of(paths, Some(path)))
             .map_err(|error| format!("{} {error}", path.display()))?;
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
-        let rows = Rows { export: self, browser, places: self.places_of_rows() };
+        let rows = ExportedRows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
         write(&rows, &mut out, &Style { format, ..Style::PLAIN })
             .and_then(|()| out.finish())
@@ -53,14 +53,14 @@ impl Export {
     }
 }
 
-struct Rows<'e> {
+struct ExportedRows<'e> {
     export: &'e Export,
     browser: Option<Browser<'static>>,
     /// The places of all but titles; `None` for all.
     places: Option<Vec<usize>>,
 }
 
-fn key(column: &Shown) -> String {
+fn key(column: &ListColumn) -> String {
     let title = column.figure.title.to_lowercase();
     let unit = if column.figure.unit == Unit::Bytes && title != "bytes" { "_bytes" } else { "" };
     format!("{title}{unit}{}", if column.is_growth { "_delta" } else { "" })
@@ -69,10 +69,10 @@ fn key(column: &Shown) -> String {
 impl Export {
     /// The places of all rows that are no titles, where there are titles.
     fn places_of_rows(&self) -> Option<Vec<usize>> {
-        let is_title = |row: &Row| row.look == Look::Title && row.lead.is_empty();
+        let is_title = |row: &ListRow| row.look == RowLook::Title && row.lead.is_empty();
         let has_titles = self.listing.parts.iter().any(|part| match part {
-            Part::Made(rows) => rows.iter().any(is_title),
-            Part::Objects { .. } => false,
+            ListPart::Made(rows) => rows.iter().any(is_title),
+            ListPart::Objects { .. } => false,
         });
         let is_row = |&at: &usize| {
             let row = self.rows.get(at).and_then(|row| self.listing.made(row));
@@ -82,39 +82,39 @@ impl Export {
     }
 }
 
-impl Rows<'_> {
+impl ExportedRows<'_> {
     fn len(&self) -> usize {
         self.places.as_ref().map_or(self.export.rows.len, Vec::len)
     }
 
-    fn row(&self, at: usize) -> Row {
+    fn row(&self, at: usize) -> ListRow {
         let at = self.places.as_ref().map_or(at, |places| places[at]);
         let row = self.export.rows.get(at).and_then(|row| self.export.listing.row(row, self.browser.as_ref()));
-        row.unwrap_or_else(|| Row::title(""))
+        row.unwrap_or_else(|| ListRow::title(""))
     }
 }
 
-impl Serialize for Rows<'_> {
+impl Serialize for ExportedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([("rows", Each(self))])
+        serializer.collect_map([("rows", EachRow(self))])
     }
 }
 
-struct Each<'e>(&'e Rows<'e>);
+struct EachRow<'e>(&'e ExportedRows<'e>);
 
-impl Serialize for Each<'_> {
+impl Serialize for EachRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figures = &self.0.export.listing.figures;
-        serializer.collect_seq((0..self.0.len()).map(|at| One { row: self.0.row(at), figures }))
+        serializer.collect_seq((0..self.0.len()).map(|at| RowObject { row: self.0.row(at), figures }))
     }
 }
 
-struct One<'e> {
-    row: Row,
-    figures: &'e [Shown],
+struct RowObject<'e> {
+    row: ListRow,
+    figures: &'e [ListColumn],
 }
 
-impl Serialize for One<'_> {
+impl Serialize for RowObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (figure, own) in self.figures.iter().zip(&self.row.figures) {
@@ -138,25 +138,25 @@ impl Serialize for One<'_> {
 }
 
 /// The text before the name, where that is not its id.
-fn relation(row: &Row) -> &str {
+fn relation(row: &ListRow) -> &str {
     Some(row.lead.trim()).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default()
 }
 
 /// Further lines, each with its blanks put right.
-fn details(row: &Row) -> Vec<String> {
+fn details(row: &ListRow) -> Vec<String> {
     let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
     row.more.iter().filter(|line| !line.is_empty()).map(words).collect()
 }
 
-impl Present for Rows<'_> {
+impl Present for ExportedRows<'_> {
     const COMMAND: &'static str = "explore";
 
     fn table<'t>(&'t self, _: &Style) -> Table<'t> {
         let figures = &self.export.listing.figures;
-        let add = |columns: Columns<'t, Row>, (at, figure): (usize, &Shown)| {
+        let add = |columns: Columns<'t, ListRow>, (at, figure): (usize, &ListColumn)| {
             let signed = figure.is_growth;
             let column = Column::named(&key(figure), Unit::Count);
-            columns.add(column, move |row: &mut Row| match row.figures.get(at).copied().flatten() {
+            columns.add(column, move |row: &mut ListRow| match row.figures.get(at).copied().flatten() {
                 None => Cell::Missing,
                 Some(figure) if signed => Cell::Signed(figure),
                 Some(figure) => Cell::Number(figure.unsigned_abs()),
@@ -164,7 +164,7 @@ impl Present for Rows<'_> {
         };
         let columns = figures.iter().enumerate().fold(Columns::new(), add);
         columns
-            .add(Column::word("id", "Id"), |row: &mut Row| std::mem::take(&mut row.id))
+            .add(Column::word("id", "Id"), |row: &mut ListRow| std::mem::take(&mut row.id))
             .add(Column::named("level", Unit::Count), |row| {
                 row.level.map_or(Cell::Missing, |level| Cell::Number(level.into()))
             })

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::ask::ListId;
-use super::list::{Arranged, Listing, Look, Row, Sort};
-use super::view::View;
+use super::list::{Arranged, ListRow, Listing, RowLook, Sort};
+use super::tasks::ListId;
+use super::view::BrowserView;
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 
 /// Is the list asked for?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Pending {
+pub(super) enum PendingList {
     #[default]
     No,
     List,
@@ -18,11 +18,11 @@ pub(super) enum Pending {
 
 /// A view on the way here, as it was left.
 #[derive(Debug, Default)]
-pub(super) struct Frame {
-    pub(super) view: View,
+pub(super) struct ViewFrame {
+    pub(super) view: BrowserView,
     /// The number it was asked for by.
     pub(super) id: ListId,
-    pub(super) pending: Pending,
+    pub(super) pending: PendingList,
     /// Asked before the dominator tree was there.
     pub(super) is_without_tree: bool,
     pub(super) listing: Option<Arc<Listing>>,
@@ -46,9 +46,9 @@ pub(super) struct Frame {
     pub(super) top: usize,
 }
 
-impl Frame {
-    pub(super) fn new(view: View) -> Self {
-        Frame { view, ..Frame::default() }
+impl ViewFrame {
+    pub(super) fn new(view: BrowserView) -> Self {
+        ViewFrame { view, ..ViewFrame::default() }
     }
 
     /// Asks again, and stays where it is.
@@ -59,7 +59,7 @@ impl Frame {
             self.order = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
         }
         // What is still on its way is an older question's.
-        (self.error, self.pending, self.id) = (None, Pending::No, 0);
+        (self.error, self.pending, self.id) = (None, PendingList::No, 0);
         (self.matches, self.asked_matches) = (Vec::new(), None);
     }
 
@@ -73,7 +73,7 @@ impl Frame {
 
     /// The list is there.
     pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, Arranged), String>) {
-        self.pending = Pending::No;
+        self.pending = PendingList::No;
         match result {
             Err(why) => self.error = Some(why),
             Ok((listing, arranged)) => {
@@ -88,7 +88,7 @@ impl Frame {
                 self.asked = (comes, String::new());
                 self.has = self.asked.clone();
                 self.rows = arranged;
-                let is_title = listing.row(0, None).is_some_and(|row| row.look == Look::Title);
+                let is_title = listing.row(0, None).is_some_and(|row| row.look == RowLook::Title);
                 if self.cursor == 0 && is_title && self.rows.len > 1 {
                     self.cursor = 1;
                 }
@@ -232,7 +232,7 @@ impl Frame {
 
     /// The cursor is on the page.
     pub(super) fn keep_in_sight(&mut self, page: usize) {
-        if self.listing.is_some() && self.pending == Pending::No {
+        if self.listing.is_some() && self.pending == PendingList::No {
             self.cursor = self.cursor.min(self.rows.len.saturating_sub(1));
         }
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(page), self.cursor);
@@ -265,7 +265,7 @@ impl Frame {
     }
 
     /// A row by its place among those that are shown.
-    pub(super) fn row(&self, at: usize, browser: Option<&Browser<'static>>) -> Option<Row> {
+    pub(super) fn row(&self, at: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
         self.listing.as_ref()?.row(self.rows.get(at)?, browser)
     }
 }

@@ -2,7 +2,7 @@
 
 /// A key, apart from any terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyPress {
     Char(char),
     Ctrl(char),
     Enter,
@@ -28,7 +28,7 @@ pub(super) enum Mouse {
 
 /// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum KeyAction {
     Down,
     Up,
     HalfDown,
@@ -64,10 +64,10 @@ pub(super) enum Action {
     Suspend,
 }
 
-impl Action {
+impl KeyAction {
     /// Returns true if it is about the rows of the list that is shown: without them there is nothing to do.
     pub(super) fn is_for_rows(self) -> bool {
-        use Action::{
+        use KeyAction::{
             CopyId, CopyName, Down, Exact, First, HalfDown, HalfUp, In, Last, Next, Object, PageDown, PageUp, Paths,
             Previous, Reverse, Sort, Up,
         };
@@ -77,41 +77,41 @@ impl Action {
 }
 
 /// The keys of an action.
-pub(super) fn action(key: Key) -> Option<Action> {
+pub(super) fn action(key: KeyPress) -> Option<KeyAction> {
     Some(match key {
-        Key::Char('j') | Key::Down => Action::Down,
-        Key::Char('k') | Key::Up => Action::Up,
-        Key::Ctrl('d') => Action::HalfDown,
-        Key::Ctrl('u') => Action::HalfUp,
-        Key::PageDown | Key::Ctrl('f') => Action::PageDown,
-        Key::PageUp | Key::Ctrl('b') => Action::PageUp,
-        Key::Char('G') | Key::End => Action::Last,
-        Key::Home => Action::First,
-        Key::Char('l') | Key::Right | Key::Enter => Action::In,
-        Key::Char('h' | 'b') | Key::Left | Key::Backspace => Action::Back,
-        Key::Char(digit @ '1'..='5') => Action::Tab(digit as usize - '0' as usize),
-        Key::Char(':') => Action::Go,
-        Key::Char('o') => Action::Object,
-        Key::Char('p') => Action::Paths,
-        Key::Char('+') => Action::MorePaths,
-        Key::Char('t') => Action::Merge,
-        Key::Char('r') => Action::Exact,
-        Key::Char('g') => Action::First,
-        Key::Char('/') => Action::Find,
-        Key::Char('n') => Action::Next,
-        Key::Char('N') => Action::Previous,
-        Key::Escape => Action::Clear,
-        Key::Char('s') => Action::Sort,
-        Key::Char('S') => Action::Reverse,
-        Key::Char('y') => Action::CopyId,
-        Key::Char('Y') => Action::CopyName,
-        Key::Char('e') => Action::CopyCommand,
-        Key::Char('x') => Action::Export,
-        Key::Char('w') => Action::WriteIndex,
-        Key::Char('m') => Action::PlainBytes,
-        Key::Char('?') => Action::Help,
-        Key::Char('q') | Key::Ctrl('c') => Action::Quit,
-        Key::Ctrl('z') => Action::Suspend,
+        KeyPress::Char('j') | KeyPress::Down => KeyAction::Down,
+        KeyPress::Char('k') | KeyPress::Up => KeyAction::Up,
+        KeyPress::Ctrl('d') => KeyAction::HalfDown,
+        KeyPress::Ctrl('u') => KeyAction::HalfUp,
+        KeyPress::PageDown | KeyPress::Ctrl('f') => KeyAction::PageDown,
+        KeyPress::PageUp | KeyPress::Ctrl('b') => KeyAction::PageUp,
+        KeyPress::Char('G') | KeyPress::End => KeyAction::Last,
+        KeyPress::Home => KeyAction::First,
+        KeyPress::Char('l') | KeyPress::Right | KeyPress::Enter => KeyAction::In,
+        KeyPress::Char('h' | 'b') | KeyPress::Left | KeyPress::Backspace => KeyAction::Back,
+        KeyPress::Char(digit @ '1'..='5') => KeyAction::Tab(digit as usize - '0' as usize),
+        KeyPress::Char(':') => KeyAction::Go,
+        KeyPress::Char('o') => KeyAction::Object,
+        KeyPress::Char('p') => KeyAction::Paths,
+        KeyPress::Char('+') => KeyAction::MorePaths,
+        KeyPress::Char('t') => KeyAction::Merge,
+        KeyPress::Char('r') => KeyAction::Exact,
+        KeyPress::Char('g') => KeyAction::First,
+        KeyPress::Char('/') => KeyAction::Find,
+        KeyPress::Char('n') => KeyAction::Next,
+        KeyPress::Char('N') => KeyAction::Previous,
+        KeyPress::Escape => KeyAction::Clear,
+        KeyPress::Char('s') => KeyAction::Sort,
+        KeyPress::Char('S') => KeyAction::Reverse,
+        KeyPress::Char('y') => KeyAction::CopyId,
+        KeyPress::Char('Y') => KeyAction::CopyName,
+        KeyPress::Char('e') => KeyAction::CopyCommand,
+        KeyPress::Char('x') => KeyAction::Export,
+        KeyPress::Char('w') => KeyAction::WriteIndex,
+        KeyPress::Char('m') => KeyAction::PlainBytes,
+        KeyPress::Char('?') => KeyAction::Help,
+        KeyPress::Char('q') | KeyPress::Ctrl('c') => KeyAction::Quit,
+        KeyPress::Ctrl('z') => KeyAction::Suspend,
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::view::View;
+use super::view::BrowserView;
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
@@ -12,7 +12,7 @@ use crate::units::{format_bytes, format_count, sign};
 
 /// A column of figures.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct ListColumn {
     pub(super) figure: Figure,
     /// By how much something grew: with a sign.
     pub(super) is_growth: bool,
@@ -22,23 +22,23 @@ pub(super) struct Column {
     pub(super) from_width: u16,
 }
 
-impl Column {
+impl ListColumn {
     pub(super) const fn new(figure: Figure, from_width: u16) -> Self {
-        Column { figure, is_growth: false, order: Some(figure), from_width }
+        ListColumn { figure, is_growth: false, order: Some(figure), from_width }
     }
 
     pub(super) const fn of_growth(figure: Figure, from_width: u16) -> Self {
-        Column { is_growth: true, ..Column::new(figure, from_width) }
+        ListColumn { is_growth: true, ..ListColumn::new(figure, from_width) }
     }
 
     /// The same with another title.
     pub(super) const fn titled(self, title: &'static str) -> Self {
-        Column { figure: self.figure.titled(title), ..self }
+        ListColumn { figure: self.figure.titled(title), ..self }
     }
 
     /// The same where the command cannot be sorted by it.
     pub(super) const fn unsorted(self) -> Self {
-        Column { order: None, ..self }
+        ListColumn { order: None, ..self }
     }
 
     /// A figure in words; sizes as plain bytes where that is wanted.
@@ -52,7 +52,7 @@ impl Column {
 
 /// The target of a row.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Target {
+pub(super) enum RowTarget {
     #[default]
     Nowhere,
     Object(NodeId),
@@ -61,12 +61,12 @@ pub(super) enum Target {
     /// Those objects below one place that are of this type.
     Merged(String),
     /// Another view.
-    View(Box<View>),
+    View(Box<BrowserView>),
 }
 
 /// The look of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum RowLook {
     #[default]
     Plain,
     /// A title between rows.
@@ -79,7 +79,7 @@ pub(super) enum Look {
 
 /// A row that was made.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
+pub(super) struct ListRow {
     /// By column of figures.
     pub(super) figures: Vec<Option<i64>>,
     pub(super) id: String,
@@ -87,10 +87,10 @@ pub(super) struct Row {
     pub(super) lead: String,
     /// As the dump has it.
     pub(super) name: String,
-    pub(super) target: Target,
+    pub(super) target: RowTarget,
     /// The object of the row, where that is another than its target.
     pub(super) node: Option<NodeId>,
-    pub(super) look: Look,
+    pub(super) look: RowLook,
     /// Levels of a tree above it, or steps of a path.
     pub(super) level: Option<u32>,
     /// Further lines of the row.
@@ -99,30 +99,30 @@ pub(super) struct Row {
     pub(super) tie: u32,
 }
 
-impl Row {
-    pub(super) fn new(name: impl Into<String>, target: Target) -> Self {
-        Row { name: name.into(), target, ..Row::default() }
+impl ListRow {
+    pub(super) fn new(name: impl Into<String>, target: RowTarget) -> Self {
+        ListRow { name: name.into(), target, ..ListRow::default() }
     }
 
     /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
     fn is_found(&self, pattern: &TypePattern) -> bool {
         match &self.target {
-            Target::Type(name) | Target::Merged(name) => pattern.matches(name),
-            Target::View(view) => view.searched().is_some_and(|name| pattern.matches(name)),
+            RowTarget::Type(name) | RowTarget::Merged(name) => pattern.matches(name),
+            RowTarget::View(view) => view.searched().is_some_and(|name| pattern.matches(name)),
             _ => pattern.matches(&self.name),
         }
     }
 
     /// A title between rows.
     pub(super) fn title(text: impl Into<String>) -> Self {
-        Row { look: Look::Title, ..Row::new(text, Target::Nowhere) }
+        ListRow { look: RowLook::Title, ..ListRow::new(text, RowTarget::Nowhere) }
     }
 }
 
 /// Rows of one kind, one after another.
 #[derive(Debug)]
-pub(super) enum Part {
-    Made(Vec<Row>),
+pub(super) enum ListPart {
+    Made(Vec<ListRow>),
     /// Objects; a lead for each of the first, and of those behind.
     Objects {
         nodes: Vec<NodeId>,
@@ -132,22 +132,22 @@ pub(super) enum Part {
     },
 }
 
-impl Part {
+impl ListPart {
     pub(super) fn of_objects(nodes: Vec<NodeId>) -> Self {
-        Part::Objects { nodes, leads: Vec::new(), lead: "", faint: Vec::new() }
+        ListPart::Objects { nodes, leads: Vec::new(), lead: "", faint: Vec::new() }
     }
 
     fn len(&self) -> usize {
         match self {
-            Part::Made(rows) => rows.len(),
-            Part::Objects { nodes, .. } => nodes.len(),
+            ListPart::Made(rows) => rows.len(),
+            ListPart::Objects { nodes, .. } => nodes.len(),
         }
     }
 }
 
 /// The columns of lists of objects.
-pub(super) const OF_OBJECTS: [Column; 3] =
-    [Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(DOMINATED, 90)];
+pub(super) const OF_OBJECTS: [ListColumn; 3] =
+    [ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(DOMINATED, 90)];
 
 /// The figures of an object in these columns.
 pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
@@ -162,14 +162,14 @@ pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
 /// A list.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub(super) figures: Vec<Column>,
+    pub(super) figures: Vec<ListColumn>,
     /// The whole that shares of the first column are of; `None` where it has none.
     pub(super) whole: Option<i64>,
     /// Above the last column.
     pub(super) title: &'static str,
     /// Lines above the list.
     pub(super) above: Vec<String>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ListPart>,
     /// Lines of each row.
     pub(super) height: u16,
     /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
@@ -181,21 +181,21 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn new(figures: &[Column], title: &'static str, parts: Vec<Part>) -> Self {
+    pub(super) fn new(figures: &[ListColumn], title: &'static str, parts: Vec<ListPart>) -> Self {
         Listing { figures: figures.to_vec(), title, parts, height: 1, empty: "nothing".into(), ..Listing::default() }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(Part::len).sum()
+        self.parts.iter().map(ListPart::len).sum()
     }
 
     /// Returns true if it has objects whose rows are made when they are seen.
     pub(super) fn has_objects(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Objects { .. }))
+        self.parts.iter().any(|part| matches!(part, ListPart::Objects { .. }))
     }
 
     /// The place of a row: its part, and the row there.
-    fn place(&self, row: usize) -> Option<(&Part, usize)> {
+    fn place(&self, row: usize) -> Option<(&ListPart, usize)> {
         let mut at = row;
         for part in &self.parts {
             match at.checked_sub(part.len()) {
@@ -209,50 +209,50 @@ impl Listing {
     /// The object of a row, if it is one.
     pub(super) fn node(&self, row: usize) -> Option<NodeId> {
         match self.place(row)? {
-            (Part::Objects { nodes, .. }, at) => nodes.get(at).copied(),
-            (Part::Made(rows), at) => match rows.get(at)? {
-                Row { node: Some(node), .. } | Row { target: Target::Object(node), .. } => Some(*node),
+            (ListPart::Objects { nodes, .. }, at) => nodes.get(at).copied(),
+            (ListPart::Made(rows), at) => match rows.get(at)? {
+                ListRow { node: Some(node), .. } | ListRow { target: RowTarget::Object(node), .. } => Some(*node),
                 _ => None,
             },
         }
     }
 
     /// A row that was made, if it is one.
-    pub(super) fn made(&self, row: usize) -> Option<&Row> {
+    pub(super) fn made(&self, row: usize) -> Option<&ListRow> {
         match self.place(row)? {
-            (Part::Made(rows), at) => rows.get(at),
-            (Part::Objects { .. }, _) => None,
+            (ListPart::Made(rows), at) => rows.get(at),
+            (ListPart::Objects { .. }, _) => None,
         }
     }
 
     /// Returns true for a title between rows.
     pub(super) fn is_title(&self, row: usize) -> bool {
-        self.made(row).is_some_and(|row| row.look == Look::Title)
+        self.made(row).is_some_and(|row| row.look == RowLook::Title)
     }
 
     /// A row. O(log objects).
-    pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<Row> {
+    pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
         let (part, at) = self.place(row)?;
         let (nodes, leads, lead, faint) = match part {
-            Part::Made(rows) => return rows.get(at).cloned(),
-            Part::Objects { nodes, leads, lead, faint } => (nodes, leads, lead, faint),
+            ListPart::Made(rows) => return rows.get(at).cloned(),
+            ListPart::Objects { nodes, leads, lead, faint } => (nodes, leads, lead, faint),
         };
         let (node, browser) = (*nodes.get(at)?, browser?);
         let object = browser.row(node);
-        Some(Row {
+        Some(ListRow {
             figures: figures_of_object(browser.sizes(node)),
             id: object.id.clone(),
             lead: leads.get(at).cloned().unwrap_or_else(|| lead.to_string()),
-            look: if faint.binary_search(&(at as u32)).is_ok() { Look::Faint } else { Look::Plain },
-            ..Row::new(object.type_text(), Target::Object(node))
+            look: if faint.binary_search(&(at as u32)).is_ok() { RowLook::Faint } else { RowLook::Plain },
+            ..ListRow::new(object.type_text(), RowTarget::Object(node))
         })
     }
 
     /// The largest figure of the first column among all rows: what the bars are drawn by. O(rows that were made).
     pub(super) fn largest(&self, first: Option<usize>, browser: Option<&Browser<'static>>) -> i64 {
         let made = self.parts.iter().filter_map(|part| match part {
-            Part::Made(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
-            Part::Objects { .. } => None,
+            ListPart::Made(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
+            ListPart::Objects { .. } => None,
         });
         let first = first.and_then(|row| *self.row(row, browser)?.figures.first()?);
         made.chain(first).max().unwrap_or(0)
@@ -298,7 +298,7 @@ pub(super) fn arrange(
     let mut rows: Option<Vec<u32>> = find.map(|pattern| matching(listing, browser, pattern, false));
     let is_as_it_comes = !sort.reverse && (sort.column.is_none() || sort.column == listing.sorted_by);
     let objects = match &listing.parts[..] {
-        [Part::Objects { nodes, .. }] if listing.sorted_by.is_some() => Some(nodes),
+        [ListPart::Objects { nodes, .. }] if listing.sorted_by.is_some() => Some(nodes),
         _ => None,
     };
     let mut sorted = usize::MAX;
@@ -311,12 +311,12 @@ pub(super) fn arrange(
     } else if !is_as_it_comes && listing.sorted_by.is_some() {
         let mut places = rows.take().unwrap_or_else(|| (0..listing.len() as u32).collect());
         let column = sort.column.or(listing.sorted_by).unwrap_or(0);
-        let made: Vec<&Row> = listing
+        let made: Vec<&ListRow> = listing
             .parts
             .iter()
             .flat_map(|part| match part {
-                Part::Made(rows) => rows.iter().collect(),
-                Part::Objects { .. } => Vec::new(),
+                ListPart::Made(rows) => rows.iter().collect(),
+                ListPart::Objects { .. } => Vec::new(),
             })
             .collect();
         let key = |place: u32| {
@@ -370,12 +370,12 @@ fn matching(
     let mut start = 0u32;
     for part in &listing.parts {
         match part {
-            Part::Made(rows) => {
-                let has_lead = |row: &Row| with_leads && pattern.matches(&row.lead);
-                let is_found = |row: &Row| row.look != Look::Title && (row.is_found(pattern) || has_lead(row));
+            ListPart::Made(rows) => {
+                let has_lead = |row: &ListRow| with_leads && pattern.matches(&row.lead);
+                let is_found = |row: &ListRow| row.look != RowLook::Title && (row.is_found(pattern) || has_lead(row));
                 places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
             }
-            Part::Objects { nodes, leads, .. } => {
+            ListPart::Objects { nodes, leads, .. } => {
                 let mut found = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
                 if with_leads {
                     found.extend((0u32..).zip(leads).filter(|(_, lead)| pattern.matches(lead)).map(|(at, _)| at));

@@ -1,11 +1,10 @@
 //! A browser for the terminal: a dump looked at row by row.
 //!
-//! `state` is what is shown and what each key makes of it, without a terminal; `ask` has the workers, which turn questions
+//! `state` is what is shown and what each key makes of it, without a terminal; `tasks` has the workers, which turn questions
 //! into `lists` by way of `answers`; `draw` makes cells of the state, only of what is on the screen; `terminal` enters and
 //! leaves, reads keys, and runs the loop. Not here: opening dumps, options.
 
 mod act;
-mod ask;
 mod command;
 mod draw;
 mod dumps;
@@ -16,15 +15,16 @@ mod list;
 mod lists;
 mod setup;
 mod state;
+mod tasks;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod view;
 mod watch;
 
-pub use dumps::{Dumps, WriteIndex};
-pub use setup::{Ended, Load, Loaded, Setup};
-pub use state::Look;
+pub use dumps::{BrowsedDumps, WriteIndex};
+pub use setup::{Ended, Load, LoadedDumps, Setup};
+pub use state::ScreenLook;
 pub use view::{Context, Tab};
 pub use watch::Watching;
 

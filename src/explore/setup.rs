@@ -1,20 +1,20 @@
 //! The setup of the browser, and its end.
 
-use super::dumps::{Dumps, WriteIndex};
-use super::state::Look;
+use super::dumps::{BrowsedDumps, WriteIndex};
+use super::state::ScreenLook;
 use super::view::{Context, Tab};
 use super::watch::Watching;
 use crate::dump::OpenDump;
 
 /// Opens the dumps, in a thread of its own; an error in words.
-pub type Load = Box<dyn FnOnce(&Watching) -> Result<Loaded, String> + Send>;
+pub type Load = Box<dyn FnOnce(&Watching) -> Result<LoadedDumps, String> + Send>;
 
 /// The setup of the browser.
 pub struct Setup<'s> {
     /// Names and options of the dumps, for commands.
     pub context: Context,
     /// Colours and characters.
-    pub look: Look,
+    pub look: ScreenLook,
     /// The view and the object at the start. Default: the dominators, of two dumps their growth.
     pub start: (Option<Tab>, Option<String>),
     /// The mouse is the browser's, not the terminal's.
@@ -24,24 +24,24 @@ pub struct Setup<'s> {
     /// Writes the index of the dump, where there can be one.
     pub write_index: Option<WriteIndex>,
     /// Told when they are open.
-    pub opened: &'s dyn Fn(Dumps),
+    pub opened: &'s dyn Fn(BrowsedDumps),
 }
 
 /// Dumps that were opened.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedDumps {
     /// The dump.
     pub new: OpenDump,
     /// The one since which it grew.
     pub old: Option<OpenDump>,
 }
 
-impl Loaded {
+impl LoadedDumps {
     /// Keeps them until the process ends: workers may be in the middle of something when the user has seen enough, and
     /// nobody waits for them.
-    pub(super) fn keep(self) -> Dumps {
+    pub(super) fn keep(self) -> BrowsedDumps {
         let keep = |dump: OpenDump| -> &'static OpenDump { Box::leak(Box::new(dump)) };
-        Dumps { new: keep(self.new), old: self.old.map(keep) }
+        BrowsedDumps { new: keep(self.new), old: self.old.map(keep) }
     }
 }
 

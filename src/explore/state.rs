@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Answer, Ask, ListId};
-use super::dumps::Dumps;
-use super::frame::{Frame, Pending};
-use super::keys::{Key, Mouse};
+use super::dumps::BrowsedDumps;
+use super::frame::{PendingList, ViewFrame};
+use super::keys::{KeyPress, Mouse};
 use super::list::Listing;
-use super::view::{Context, Tab, View};
+use super::tasks::{ListId, Task, TaskResult};
+use super::view::{BrowserView, Context, Tab};
 use crate::answers::browse::Browser;
 use crate::answers::cut_word;
 use crate::dump::Phase;
@@ -19,19 +19,19 @@ use crate::units::{count_of, format_bytes};
 /// An event.
 #[derive(Debug)]
 pub(super) enum Msg {
-    Key(Key),
+    Key(KeyPress),
     Mouse(Mouse),
     Resize(u16, u16),
     /// The dumps are open.
-    Opened(Dumps),
-    Answer(Answer),
+    Opened(BrowsedDumps),
+    Answer(TaskResult),
     /// Time went by, and this is being done.
-    Tick(Progress),
+    Tick(ReadProgress),
 }
 
 /// Progress of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct ReadProgress {
     pub(super) phase: Option<Phase>,
     /// Since the phase began.
     pub(super) elapsed: Duration,
@@ -64,7 +64,7 @@ pub(super) enum Spot {
 
 /// Colours and characters of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct ScreenLook {
     /// Colours; without them bold, dim and reverse alone.
     pub color: bool,
     /// ASCII alone.
@@ -73,29 +73,29 @@ pub struct Look {
 
 /// Everything that is shown.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct BrowserState {
     pub(super) context: Context,
-    pub(super) look: Look,
+    pub(super) look: ScreenLook,
     /// `None` while they are read.
-    pub(super) dumps: Option<Dumps>,
+    pub(super) dumps: Option<BrowsedDumps>,
     /// Once the tree is there.
     pub(super) browser: Option<Browser<'static>>,
     /// The reason why there is no dominator tree.
     pub(super) no_tree: Option<String>,
     pub(super) tree_asked: bool,
-    pub(super) progress: Progress,
+    pub(super) progress: ReadProgress,
     /// Names on the first line.
     pub(super) head: String,
     pub(super) size: (u16, u16),
     /// By tab the way from its beginning.
-    pub(super) ways: Vec<(Tab, Vec<Frame>)>,
+    pub(super) ways: Vec<(Tab, Vec<ViewFrame>)>,
     pub(super) tab: usize,
     pub(super) prompt: Option<Prompt>,
     pub(super) last_find: String,
     /// The first line of the help that is shown.
     pub(super) help: Option<usize>,
     /// Keys for a list that is not there yet.
-    pub(super) typed_ahead: VecDeque<Key>,
+    pub(super) typed_ahead: VecDeque<KeyPress>,
     pub(super) plain_bytes: bool,
     /// Something to be said in the last line until the next key.
     pub(super) note: Option<String>,
@@ -125,13 +125,18 @@ pub(super) const WIDE: u16 = 160;
 /// Texts of objects that are kept; all of them are forgotten beyond that.
 const SAID_KEPT: usize = 20_000;
 
-impl State {
-    pub(super) fn new(context: Context, look: Look, start: (Option<Tab>, Option<String>), size: (u16, u16)) -> Self {
-        State { has_old: context.paths.len() > 1, context, look, start, size, ..State::default() }
+impl BrowserState {
+    pub(super) fn new(
+        context: Context,
+        look: ScreenLook,
+        start: (Option<Tab>, Option<String>),
+        size: (u16, u16),
+    ) -> Self {
+        BrowserState { has_old: context.paths.len() > 1, context, look, start, size, ..BrowserState::default() }
     }
 
     /// Follows what happened. Gives what is to be done for it.
-    pub(super) fn update(&mut self, msg: Msg) -> Vec<Ask> {
+    pub(super) fn update(&mut self, msg: Msg) -> Vec<Task> {
         let mut asks = Vec::new();
         match msg {
             Msg::Resize(width, height) => self.size = (width, height),
@@ -166,19 +171,19 @@ impl State {
     }
 
     /// The view that is shown; `None` while the dump is read.
-    pub(super) fn frame(&self) -> Option<&Frame> {
+    pub(super) fn frame(&self) -> Option<&ViewFrame> {
         self.ways.get(self.tab)?.1.last()
     }
 
-    pub(super) fn frame_mut(&mut self) -> Option<&mut Frame> {
+    pub(super) fn frame_mut(&mut self) -> Option<&mut ViewFrame> {
         self.ways.get_mut(self.tab)?.1.last_mut()
     }
 
-    pub(super) fn way(&self) -> &[Frame] {
+    pub(super) fn way(&self) -> &[ViewFrame] {
         self.ways.get(self.tab).map_or(&[], |(_, way)| way)
     }
 
-    pub(super) fn opened(&mut self, dumps: Dumps, asks: &mut Vec<Ask>) {
+    pub(super) fn opened(&mut self, dumps: BrowsedDumps, asks: &mut Vec<Task>) {
         let graph = dumps.new.graph();
         self.context.is_objects = graph.is_some();
         let info = dumps.new.info();
@@ -207,13 +212,13 @@ impl State {
             Tab::Suspects | Tab::Types => true,
         };
         let is_objects = self.context.is_objects;
-        self.ways = known.filter(is_there).map(|tab| (tab, vec![Frame::new(tab.view(is_objects))])).collect();
+        self.ways = known.filter(is_there).map(|tab| (tab, vec![ViewFrame::new(tab.view(is_objects))])).collect();
         self.dumps = Some(dumps);
         match graph {
             Some(_) if dumps.new.is_indexed() => self.tree_is_there(Ok(())),
             Some(_) => {
                 self.tree_asked = true;
-                asks.push(Ask::Tree);
+                asks.push(Task::Tree);
             }
             None => {}
         }
@@ -253,76 +258,76 @@ impl State {
         }
     }
 
-    pub(super) fn answered(&mut self, answer: Answer) {
+    pub(super) fn answered(&mut self, answer: TaskResult) {
         match answer {
-            Answer::Tree(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
-            Answer::List(id, result) => {
+            TaskResult::Tree(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
+            TaskResult::List(id, result) => {
                 if let Some(frame) = self.frame_of(id) {
                     frame.listed(result);
                 }
             }
-            Answer::Arranged(id, sort, find, arranged) => {
+            TaskResult::Arranged(id, sort, find, arranged) => {
                 let last = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
                     frame.arranged(sort, find.as_deref(), arranged);
                     frame.keep_in_sight(last);
                 }
             }
-            Answer::Found(id, sort, find, places) => {
+            TaskResult::Found(id, sort, find, places) => {
                 let page = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
                     frame.found(sort, &find, places);
                     frame.keep_in_sight(page);
                 }
             }
-            Answer::Dropped(id) => {
+            TaskResult::Dropped(id) => {
                 if let Some(frame) = self.frame_of(id) {
-                    frame.pending = Pending::No;
+                    frame.pending = PendingList::No;
                 }
             }
-            Answer::Said(said) => {
+            TaskResult::Said(said) => {
                 if self.said.len() > SAID_KEPT {
                     self.said.clear();
                 }
                 self.said_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
                 self.said.extend(said);
             }
-            Answer::NotSaid(nodes) => self.said_asked.retain(|node| !nodes.contains(node)),
-            Answer::Exact(name, result) => {
+            TaskResult::NotSaid(nodes) => self.said_asked.retain(|node| !nodes.contains(node)),
+            TaskResult::Exact(name, result) => {
                 self.note = Some(match result {
                     Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),
                     Err(why) => why,
                 });
             }
-            Answer::Exists(file) => self.prompt = Some(Prompt::Replace(file)),
-            Answer::Pane(node, listing) => {
+            TaskResult::Exists(file) => self.prompt = Some(Prompt::Replace(file)),
+            TaskResult::Pane(node, listing) => {
                 if let Some(pane) = self.pane.as_mut().filter(|pane| pane.node == node) {
                     pane.listing = Some(listing);
                 }
             }
-            Answer::Done(result) => self.note = Some(result.unwrap_or_else(|why| why)),
+            TaskResult::Done(result) => self.note = Some(result.unwrap_or_else(|why| why)),
         }
     }
 
-    pub(super) fn frame_of(&mut self, id: ListId) -> Option<&mut Frame> {
+    pub(super) fn frame_of(&mut self, id: ListId) -> Option<&mut ViewFrame> {
         self.ways.iter_mut().flat_map(|(_, way)| way).find(|frame| frame.id == id)
     }
 
     /// Asks for what is not there yet of what is looked at.
-    pub(super) fn settle(&mut self, asks: &mut Vec<Ask>) {
+    pub(super) fn settle(&mut self, asks: &mut Vec<Task>) {
         let tree_waits = self.is_objects() && self.browser.is_none();
         let page = self.rows_on_page();
         let Some(frame) = self.ways.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
-        if frame.listing.is_none() && frame.error.is_none() && frame.pending == Pending::No {
+        if frame.listing.is_none() && frame.error.is_none() && frame.pending == PendingList::No {
             match &self.no_tree {
                 Some(why) if frame.view.needs_tree() => frame.error = Some(why.clone()),
                 _ if tree_waits && frame.view.needs_tree() => {}
                 _ => {
                     self.next_id += 1;
                     frame.id = self.next_id;
-                    frame.pending = Pending::List;
+                    frame.pending = PendingList::List;
                     frame.is_without_tree = tree_waits;
-                    asks.push(Ask::List(self.next_id, frame.view.clone(), self.context.clone()));
+                    asks.push(Task::List(self.next_id, frame.view.clone(), self.context.clone()));
                 }
             }
             return;
@@ -332,9 +337,9 @@ impl State {
             let listing = Arc::clone(listing);
             if frame.wants_arranging() {
                 let pattern = frame.arranging();
-                asks.push(Ask::Arrange(frame.id, listing, frame.sort, pattern));
+                asks.push(Task::Arrange(frame.id, listing, frame.sort, pattern));
             } else if let Some(pattern) = frame.finding() {
-                asks.push(Ask::Find(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
+                asks.push(Task::Find(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
             }
         }
         self.ask_pane(asks);
@@ -342,20 +347,20 @@ impl State {
     }
 
     /// The object under the cursor, where there is room for it.
-    pub(super) fn ask_pane(&mut self, asks: &mut Vec<Ask>) {
-        let is_object = matches!(self.frame().map(|frame| &frame.view), Some(View::Object(_)));
+    pub(super) fn ask_pane(&mut self, asks: &mut Vec<Task>) {
+        let is_object = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Object(_)));
         match self.selected_place().filter(|_| self.size.0 > WIDE && !is_object) {
             None => self.pane = None,
             Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
                 self.pane = Some(Pane { node: place.node, listing: None });
-                asks.push(Ask::Pane(place));
+                asks.push(Task::Pane(place));
             }
             Some(_) => {}
         }
     }
 
     /// Asks for the texts of the objects on the screen.
-    pub(super) fn ask_said(&mut self, page: usize, asks: &mut Vec<Ask>) {
+    pub(super) fn ask_said(&mut self, page: usize, asks: &mut Vec<Task>) {
         if !self.browser.is_some_and(|browser| browser.has_values()) {
             return;
         }
@@ -366,7 +371,7 @@ impl State {
             seen.filter(|node| !self.said.contains_key(node) && !self.said_asked.contains(node)).collect();
         if !new.is_empty() {
             self.said_asked.extend(&new);
-            asks.push(Ask::Said(new));
+            asks.push(Task::Said(new));
         }
     }
 

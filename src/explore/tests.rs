@@ -11,13 +11,13 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Color;
 use unicode_width::UnicodeWidthStr;
 
-use super::ask::{Answer, Ask, Worker};
 use super::draw::draw;
-use super::dumps::Dumps;
-use super::keys::{Key, Mouse};
-use super::list::Target;
-use super::state::{Look, Msg, Progress, State};
-use super::view::{Context, Tab, View};
+use super::dumps::BrowsedDumps;
+use super::keys::{KeyPress, Mouse};
+use super::list::RowTarget;
+use super::state::{BrowserState, Msg, ReadProgress, ScreenLook};
+use super::tasks::{Task, TaskResult, Worker};
+use super::view::{BrowserView, Context, Tab};
 use crate::dump::Phase;
 
 const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"];
@@ -25,27 +25,27 @@ const GAME: [&str; 1] = ["fixtures/xna_cf/pair_after.txt"];
 const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
 const NET: [&str; 1] = ["fixtures/gcdump/small-net9.gcdump.zst"];
 const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
-const COLORS: Look = Look { color: true, ascii: false };
+const COLORS: ScreenLook = ScreenLook { color: true, ascii: false };
 
 /// A browser whose workers answer at once.
 struct Driver {
-    state: State,
+    state: BrowserState,
     worker: Worker,
-    answers: Arc<Mutex<Vec<Answer>>>,
+    answers: Arc<Mutex<Vec<TaskResult>>>,
     copied: Vec<String>,
     is_over: bool,
 }
 
 impl Driver {
-    fn new(paths: &[&str], size: (u16, u16), look: Look) -> Self {
+    fn new(paths: &[&str], size: (u16, u16), look: ScreenLook) -> Self {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
         let open = |path: &PathBuf| -> &'static crate::OpenDump { Box::leak(Box::new(crate::open(path).unwrap())) };
         let mut dumps = paths.iter().map(open).rev();
-        let dumps = Dumps { new: dumps.next().unwrap(), old: dumps.next() };
-        let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
+        let dumps = BrowsedDumps { new: dumps.next().unwrap(), old: dumps.next() };
+        let answers: Arc<Mutex<Vec<TaskResult>>> = Arc::default();
         let kept = Arc::clone(&answers);
         let worker = Worker::new(dumps, None, move |answer| kept.lock().unwrap().push(answer));
-        let state = State::new(Context::new(paths, Vec::new()), look, (None, None), size);
+        let state = BrowserState::new(Context::new(paths, Vec::new()), look, (None, None), size);
         let mut driver = Driver { state, worker, answers, copied: Vec::new(), is_over: false };
         driver.msg(Msg::Opened(dumps));
         driver
@@ -56,8 +56,8 @@ impl Driver {
         while let Some(msg) = msgs.pop() {
             for ask in self.state.update(msg) {
                 match ask {
-                    Ask::Quit => self.is_over = true,
-                    Ask::Copy(text) => self.copied.push(text),
+                    Task::Quit => self.is_over = true,
+                    Task::Copy(text) => self.copied.push(text),
                     ask => self.worker.answer(ask),
                 }
             }
@@ -70,15 +70,15 @@ impl Driver {
     fn keys(&mut self, script: &str) -> &mut Self {
         for word in script.split_whitespace() {
             let key = match word {
-                "Enter" => Key::Enter,
-                "Esc" => Key::Escape,
-                "Back" => Key::Backspace,
-                "End" => Key::End,
-                "PgDn" => Key::PageDown,
+                "Enter" => KeyPress::Enter,
+                "Esc" => KeyPress::Escape,
+                "Back" => KeyPress::Backspace,
+                "End" => KeyPress::End,
+                "PgDn" => KeyPress::PageDown,
                 _ => {
                     match word.strip_prefix('^').and_then(|rest| rest.chars().next()) {
-                        Some(ch) => self.msg(Msg::Key(Key::Ctrl(ch))),
-                        None => word.chars().for_each(|ch| self.msg(Msg::Key(Key::Char(ch)))),
+                        Some(ch) => self.msg(Msg::Key(KeyPress::Ctrl(ch))),
+                        None => word.chars().for_each(|ch| self.msg(Msg::Key(KeyPress::Char(ch)))),
                     }
                     continue;
                 }
@@ -187,7 +187,7 @@ fn screens_of_every_size_and_kind() {
         ("narrow", (40, 8), COLORS),
         ("wide", (200, 50), COLORS),
         ("too_small", (39, 8), COLORS),
-        ("ascii", (80, 24), Look { color: false, ascii: true }),
+        ("ascii", (80, 24), ScreenLook { color: false, ascii: true }),
     ] {
         let mut game = Driver::new(&GAME, size, look);
         golden(name, game.keys("j Enter"));
@@ -238,7 +238,7 @@ fn what_cannot_be_shown_is_said() {
     assert!(game.keys(": xyz Enter").screen().contains("is not an object id"));
     assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("would be freed with all of them"));
     let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
-    let mut state = State::new(trace.state.context.clone(), COLORS, (Some(Tab::Suspects), None), (110, 30));
+    let mut state = BrowserState::new(trace.state.context.clone(), COLORS, (Some(Tab::Suspects), None), (110, 30));
     state.update(Msg::Opened(trace.state.dumps.unwrap()));
     assert!(state.note.is_some_and(|note| note.contains("these are the heaps")));
     assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
@@ -265,10 +265,10 @@ fn unreachable_objects_are_looked_at() {
 #[test]
 fn waiting_is_shown() {
     let paths: Vec<PathBuf> = GAME.iter().map(PathBuf::from).collect();
-    let mut state = State::new(Context::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
+    let mut state = BrowserState::new(Context::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
     let second = std::time::Duration::from_secs(1);
     let (phase, objects) = (Some(Phase::Reading), 12_345);
-    let progress = Progress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
+    let progress = ReadProgress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
     assert!(state.update(Msg::Tick(progress)).is_empty());
     let area = Rect::new(0, 0, 80, 24);
     let mut buffer = Buffer::empty(area);
@@ -276,13 +276,13 @@ fn waiting_is_shown() {
     let text: String = buffer.content.iter().map(ratatui_core::buffer::Cell::symbol).collect();
     let parts = ["1.0 MiB of 4.0 MiB", "pair_after.txt", "12,345 objects so far"];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-    assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
+    assert!(matches!(state.update(Msg::Key(KeyPress::Char('q')))[..], [Task::Quit]));
     // The first questions: the tree alone; the list that needs it waits, types do not.
     let dump: &'static crate::OpenDump = Box::leak(Box::new(crate::open(GAME[0]).unwrap()));
-    let asks = state.update(Msg::Opened(Dumps { new: dump, old: None }));
-    assert!(matches!(asks[..], [Ask::Tree]), "{asks:?}");
-    let asks = state.update(Msg::Key(Key::Char('2')));
-    assert!(matches!(asks[..], [Ask::List(_, View::Types(None), _)]), "{asks:?}");
+    let asks = state.update(Msg::Opened(BrowsedDumps { new: dump, old: None }));
+    assert!(matches!(asks[..], [Task::Tree]), "{asks:?}");
+    let asks = state.update(Msg::Key(KeyPress::Char('2')));
+    assert!(matches!(asks[..], [Task::List(_, BrowserView::Types(None), _)]), "{asks:?}");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn groups_lead_to_their_own_objects() {
         for at in 0..browser.state.frame().unwrap().rows.len.min(12) {
             let frame = browser.state.frame().unwrap();
             let row = frame.row(at, browser.state.browser.as_ref()).unwrap();
-            if matches!(row.target, Target::Nowhere) {
+            if matches!(row.target, RowTarget::Nowhere) {
                 continue;
             }
             let objects = row.figures[2].unwrap();
@@ -393,8 +393,8 @@ fn rows_on_their_way_are_not_written() {
     let file = folder.path().join("rows.csv");
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     // The order is asked for, and has not come.
-    let asks = game.state.update(Msg::Key(Key::Char('S')));
-    assert!(matches!(asks[..], [Ask::Arrange(..)]), "{asks:?}");
+    let asks = game.state.update(Msg::Key(KeyPress::Char('S')));
+    assert!(matches!(asks[..], [Task::Arrange(..)]), "{asks:?}");
     let name = format!("x {} Enter", file.display());
     game.keys(&name);
     assert!(game.screen().contains("nothing is written") && !file.exists());

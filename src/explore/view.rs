@@ -10,7 +10,7 @@ use crate::graph::NodeId;
 
 /// Objects of one group.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct TypeGroup {
     pub(super) by: GroupBy,
     pub(super) name: String,
     pub(super) scope: ScopeOptions,
@@ -21,7 +21,7 @@ const NO_GROUP: &str = "(none)";
 /// Ends the name of a group of a module's types without a namespace.
 const NO_NAMESPACE: &str = " (no namespace)";
 
-impl Group {
+impl TypeGroup {
     /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
     /// `have_modules`: types say which module they are from.
     pub(super) fn new(by: GroupBy, name: &str, number: u32, have_modules: bool) -> Option<Self> {
@@ -42,13 +42,13 @@ impl Group {
             }
             _ => return None,
         };
-        Some(Group { by, name: name.to_string(), scope })
+        Some(TypeGroup { by, name: name.to_string(), scope })
     }
 }
 
 /// An object that is looked at.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct BrowsedObject {
     pub(super) node: NodeId,
     pub(super) id: String,
     pub(super) type_name: String,
@@ -56,14 +56,14 @@ pub(super) struct Place {
 
 /// A view.
 #[derive(Debug, Clone, Default)]
-pub(super) enum View {
+pub(super) enum BrowserView {
     #[default]
     Suspects,
     /// All types, or those of a group.
-    Types(Option<Group>),
+    Types(Option<TypeGroup>),
     /// Objects that one directly dominates, or that nothing single does; merged by type or not.
     Dominators {
-        of: Option<Place>,
+        of: Option<BrowsedObject>,
         by_type: bool,
     },
     Groups(GroupBy),
@@ -73,9 +73,9 @@ pub(super) enum View {
         type_name: String,
         scope: ScopeOptions,
     },
-    Object(Place),
+    Object(BrowsedObject),
     /// So many paths.
-    Paths(Place, usize),
+    Paths(BrowsedObject, usize),
     /// Paths to all objects of a type.
     MergedPaths {
         type_name: String,
@@ -136,55 +136,61 @@ impl Tab {
     }
 
     /// The first view.
-    pub(super) fn view(self, is_objects: bool) -> View {
+    pub(super) fn view(self, is_objects: bool) -> BrowserView {
         match self {
-            Tab::Suspects if !is_objects => View::Heaps,
-            Tab::Suspects => View::Suspects,
-            Tab::Types => View::Types(None),
-            Tab::Dominators => View::Dominators { of: None, by_type: false },
-            Tab::Packages => View::Groups(GroupBy::Package),
-            Tab::Growth => View::Growth(DiffBy::default()),
+            Tab::Suspects if !is_objects => BrowserView::Heaps,
+            Tab::Suspects => BrowserView::Suspects,
+            Tab::Types => BrowserView::Types(None),
+            Tab::Dominators => BrowserView::Dominators { of: None, by_type: false },
+            Tab::Packages => BrowserView::Groups(GroupBy::Package),
+            Tab::Growth => BrowserView::Growth(DiffBy::default()),
         }
     }
 }
 
-impl View {
+impl BrowserView {
     /// Its name on the way here.
     pub(super) fn crumb(&self) -> String {
         match self {
-            View::Suspects => "suspects".into(),
-            View::Types(None) => "types".into(),
-            View::Types(Some(group)) => format!("{} {}", group.by.titles().0.to_lowercase(), group.name),
-            View::Dominators { of: None, .. } => "everything".into(),
-            View::Dominators { of: Some(place), .. } => format!("{} {}", place.id, last_name(&place.type_name)),
-            View::Groups(by) => by.titles().1.into(),
-            View::Growth(DiffBy::Paths | DiffBy::Backtraces) => "growth by path".into(),
-            View::Growth(DiffBy::RootKinds) => "growth by root".into(),
-            View::Growth(_) => "growth".into(),
-            View::Objects { type_name, .. } => format!("objects of {}", last_name(type_name)),
-            View::Object(place) => format!("object {}", place.id),
-            View::Paths(place, _) => format!("paths to {}", place.id),
-            View::MergedPaths { type_name, .. } => format!("paths to {}", last_name(type_name)),
-            View::Heaps => "heaps".into(),
-            View::Frames { name, .. } => name.clone(),
+            BrowserView::Suspects => "suspects".into(),
+            BrowserView::Types(None) => "types".into(),
+            BrowserView::Types(Some(group)) => format!("{} {}", group.by.titles().0.to_lowercase(), group.name),
+            BrowserView::Dominators { of: None, .. } => "everything".into(),
+            BrowserView::Dominators { of: Some(place), .. } => format!("{} {}", place.id, last_name(&place.type_name)),
+            BrowserView::Groups(by) => by.titles().1.into(),
+            BrowserView::Growth(DiffBy::Paths | DiffBy::Backtraces) => "growth by path".into(),
+            BrowserView::Growth(DiffBy::RootKinds) => "growth by root".into(),
+            BrowserView::Growth(_) => "growth".into(),
+            BrowserView::Objects { type_name, .. } => format!("objects of {}", last_name(type_name)),
+            BrowserView::Object(place) => format!("object {}", place.id),
+            BrowserView::Paths(place, _) => format!("paths to {}", place.id),
+            BrowserView::MergedPaths { type_name, .. } => format!("paths to {}", last_name(type_name)),
+            BrowserView::Heaps => "heaps".into(),
+            BrowserView::Frames { name, .. } => name.clone(),
         }
     }
 
     /// Returns true if it rests on the dominator tree. Types are shown without what they retain until that is there.
     pub(super) fn needs_tree(&self) -> bool {
-        !matches!(self, View::Types(_) | View::Groups(_) | View::Heaps | View::Frames { .. })
+        !matches!(
+            self,
+            BrowserView::Types(_) | BrowserView::Groups(_) | BrowserView::Heaps | BrowserView::Frames { .. }
+        )
     }
 
     /// Returns true if it may take seconds.
     pub(super) fn is_slow(&self) -> bool {
-        matches!(self, View::Suspects | View::Growth(_) | View::Paths(..) | View::MergedPaths { .. })
+        matches!(
+            self,
+            BrowserView::Suspects | BrowserView::Growth(_) | BrowserView::Paths(..) | BrowserView::MergedPaths { .. }
+        )
     }
 
     /// The name that finds a row that leads here; `None` for what has no name of its own.
     pub(super) fn searched(&self) -> Option<&str> {
         match self {
-            View::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
-            View::Frames { name, .. } => Some(name),
+            BrowserView::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
+            BrowserView::Frames { name, .. } => Some(name),
             _ => None,
         }
     }
@@ -194,19 +200,19 @@ impl View {
     pub(super) fn is_narrowed_by_find(&self) -> bool {
         matches!(
             self,
-            View::Types(_)
-                | View::Groups(_)
-                | View::Growth(DiffBy::Groups(_))
-                | View::Dominators { .. }
-                | View::Objects { .. }
+            BrowserView::Types(_)
+                | BrowserView::Groups(_)
+                | BrowserView::Growth(DiffBy::Groups(_))
+                | BrowserView::Dominators { .. }
+                | BrowserView::Objects { .. }
         )
     }
 
     /// Returns true if its command has this order for the rows that match as well.
     pub(super) fn sorts_found_by(&self, order: Figure) -> bool {
         match self {
-            View::Dominators { by_type: false, .. } => order != DOMINATED,
-            View::Dominators { by_type: true, .. } => order == BYTES,
+            BrowserView::Dominators { by_type: false, .. } => order != DOMINATED,
+            BrowserView::Dominators { by_type: true, .. } => order == BYTES,
             _ => true,
         }
     }
@@ -257,10 +263,10 @@ impl Context {
     }
 
     /// A command as it is pasted into a shell.
-    pub(super) fn for_shell(&self, view: &View, line: CommandLine) -> String {
+    pub(super) fn for_shell(&self, view: &BrowserView, line: CommandLine) -> String {
         let mut line = line;
         self.read_words.iter().for_each(|word| _ = line.word(word.as_str()));
-        let of_both = matches!(view, View::Growth(_) | View::Suspects);
+        let of_both = matches!(view, BrowserView::Growth(_) | BrowserView::Suspects);
         let paths = match self.paths.split_last() {
             Some((last, _)) if !of_both => std::slice::from_ref(last),
             _ => &self.paths[..],

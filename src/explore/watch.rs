@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::state::Progress;
+use super::state::ReadProgress;
 use crate::dump::{Observer, Phase};
 
 /// Progress of the dumps, for all threads.
@@ -45,9 +45,9 @@ impl Watching {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> ReadProgress {
         let phase = *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        Progress {
+        ReadProgress {
             phase: phase.map(|(phase, _)| phase),
             elapsed: phase.map_or_else(Default::default, |(_, since)| since.elapsed()),
             done: self.0.done.load(Ordering::Relaxed),

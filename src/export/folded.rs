@@ -116,7 +116,7 @@ impl<'d> TypePaths<'d> {
             }
         }
         let names = frame_names(self.graph, tree);
-        let smaller = (rest > 0).then(|| Part { name: "<smaller>", end: format!(" {rest}"), places: Vec::new() });
+        let smaller = (rest > 0).then(|| FoldedPart { name: "<smaller>", end: format!(" {rest}"), places: Vec::new() });
         let mut path = String::new();
         let mut open = vec![(parts_of(&names, tree, &own, &tops, smaller), 0)];
         while let Some((parts, length)) = open.last_mut() {
@@ -139,7 +139,7 @@ impl<'d> TypePaths<'d> {
 }
 
 /// Lines below one path: the line of a place itself, or those of all places that a name leads to.
-struct Part<'n> {
+struct FoldedPart<'n> {
     name: &'n str,
     /// Behind the name: a blank and the bytes, or the semicolon before the next name.
     end: String,
@@ -147,7 +147,7 @@ struct Part<'n> {
     places: Vec<usize>,
 }
 
-impl Part<'_> {
+impl FoldedPart<'_> {
     fn compare(&self, other: &Self) -> Ordering {
         self.name.bytes().chain(self.end.bytes()).cmp(other.name.bytes().chain(other.end.bytes()))
     }
@@ -159,17 +159,17 @@ fn parts_of<'n>(
     tree: &TypeTree,
     own: &[u64],
     places: &[usize],
-    first: Option<Part<'n>>,
-) -> std::vec::IntoIter<Part<'n>> {
-    let mut parts: Vec<Part<'n>> = first.into_iter().collect();
+    first: Option<FoldedPart<'n>>,
+) -> std::vec::IntoIter<FoldedPart<'n>> {
+    let mut parts: Vec<FoldedPart<'n>> = first.into_iter().collect();
     for &place in places {
         let name = names[tree.places[place].type_id.index()].as_str();
         if own[place] > 0 {
-            parts.push(Part { name, end: format!(" {}", own[place]), places: Vec::new() });
+            parts.push(FoldedPart { name, end: format!(" {}", own[place]), places: Vec::new() });
         }
-        parts.push(Part { name, end: ";".into(), places: vec![place] });
+        parts.push(FoldedPart { name, end: ";".into(), places: vec![place] });
     }
-    sort::by(&mut parts, &Part::compare);
+    sort::by(&mut parts, &FoldedPart::compare);
     // Places of one name are one.
     parts.dedup_by(|next, part| {
         let is_same = !next.places.is_empty() && !part.places.is_empty() && next.name == part.name;

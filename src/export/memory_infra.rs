@@ -56,7 +56,7 @@ pub fn write_memory_infra(
             let (names, heap) = heap_of_objects(dump, graph, options)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             let rule = options.rule.unwrap_or(Cutoff::Fixed(MIN_BYTES_OF_OBJECTS));
-            let trace = Trace { names: &names, dumps: &[time], heaps: &[&heap] };
+            let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
         }
@@ -65,7 +65,7 @@ pub fn write_memory_infra(
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
             dump.check_rows(rows as u64, BYTES_PER_ROW)?;
             let rule = options.rule.unwrap_or(Cutoff::Everything);
-            let trace = Trace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
+            let trace = HeapTrace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(chosen.fuller_dump)
         }
@@ -90,16 +90,16 @@ fn heap_of_objects(
 }
 
 /// A trace: heaps, and the memory dumps that they are of.
-struct Trace<'a> {
+struct HeapTrace<'a> {
     names: &'a Names,
     dumps: &'a [MemoryDump],
     heaps: &'a [&'a AllocationHeap],
 }
 
-impl<'a> Trace<'a> {
+impl<'a> HeapTrace<'a> {
     fn write(&self, depth: u32, rule: Cutoff, out: &mut dyn Write) -> Result<(), ExportError> {
         write!(out, "{{\"traceEvents\":[")?;
-        let mut processes: Vec<Process<'a>> = Vec::new();
+        let mut processes: Vec<TraceProcess<'a>> = Vec::new();
         let mut first = true;
         for &heap in self.heaps {
             let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
@@ -110,7 +110,7 @@ impl<'a> Trace<'a> {
                 Some(at) => at,
                 None => {
                     let pid = free_pid(&processes, self.heaps, heap);
-                    processes.push(Process::new(heap, pid));
+                    processes.push(TraceProcess::new(heap, pid));
                     processes.len() - 1
                 }
             };
@@ -153,7 +153,7 @@ fn write_heap(
     heap: &AllocationHeap,
     time: &MemoryDump,
     chosen: &[Chosen],
-    process: &mut Process<'_>,
+    process: &mut TraceProcess<'_>,
 ) -> io::Result<()> {
     let head = EventHead {
         ph: "v",
@@ -181,7 +181,7 @@ fn write_heap(
 }
 
 /// The process's own number, or another where several processes have that one.
-fn free_pid(known: &[Process<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
+fn free_pid(known: &[TraceProcess<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
     if !known.iter().any(|process| process.pid == heap.pid) {
         return heap.pid;
     }
@@ -190,7 +190,7 @@ fn free_pid(known: &[Process<'_>], heaps: &[&AllocationHeap], heap: &AllocationH
 }
 
 /// A process's dictionaries, filled as its heaps are written.
-struct Process<'a> {
+struct TraceProcess<'a> {
     heap: &'a AllocationHeap,
     pid: i64,
     /// (parent's id, name) to id; the parent of a first frame has none.
@@ -201,9 +201,9 @@ struct Process<'a> {
     type_list: Vec<NameId>,
 }
 
-impl<'a> Process<'a> {
+impl<'a> TraceProcess<'a> {
     fn new(heap: &'a AllocationHeap, pid: i64) -> Self {
-        Process {
+        TraceProcess {
             heap,
             pid,
             frames: FxHashMap::default(),

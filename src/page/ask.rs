@@ -18,7 +18,7 @@ use crate::answers::{
 use crate::dump::OpenDump;
 
 /// All answers of the page.
-pub(super) struct Page<'d> {
+pub(super) struct PageAnswers<'d> {
     pub(super) info: Info,
     pub(super) histogram: Histogram,
     pub(super) groups: Vec<(GroupBy, Histogram)>,
@@ -47,7 +47,7 @@ pub(super) struct ObjectPage<'d> {
     pub(super) waste: Option<Waste>,
 }
 
-impl<'d> Page<'d> {
+impl<'d> PageAnswers<'d> {
     /// Asks everything. What is wasted takes as long as half of the rest, and is looked for beside it.
     pub(super) fn ask(
         old: Option<&'d OpenDump>,
@@ -117,7 +117,7 @@ impl<'d> Page<'d> {
         };
         let threads_options =
             ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
-        Ok(Page {
+        Ok(PageAnswers {
             threads: match threads(dump, &threads_options) {
                 Ok(threads) if options.section.is_none() && threads.thread_count > 0 => Some(threads),
                 Ok(_) | Err(AnswerError::NotObjects) => None,

@@ -77,7 +77,7 @@ pub(super) struct Data {
     pub(super) growth: Option<FigureTable<u32>>,
     pub(super) maps: Vec<MapColumns>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) objects: Option<ObjectColumns>,
+    pub(super) objects: Option<BiggestColumns>,
     pub(super) paths: BTreeMap<usize, PathData>,
     pub(super) tickets: Vec<String>,
     /// Rows that stand in no column, for the sections' words.
@@ -165,7 +165,7 @@ pub(super) struct MapColumns {
 }
 
 #[derive(Serialize, Default)]
-pub(super) struct ObjectColumns {
+pub(super) struct BiggestColumns {
     pub(super) id: Vec<String>,
     /// -1 for what adds up others.
     pub(super) name: Vec<i64>,

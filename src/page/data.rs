@@ -1,17 +1,17 @@
 //! The columns of the answers.
 
 use super::PageOptions;
-use super::ask::{Page, PageContent};
+use super::ask::{PageAnswers, PageContent};
 use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, MapColumns, words_of};
 use super::growth::growth_table;
-use super::names::{Meaning, NameTable, shown};
+use super::names::{NameMeaning, NameTable, shown};
 use super::trees::HeapSource;
 use crate::answers::breakdown::HeapOrSection;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{GroupBy, Histogram};
 
-impl Page<'_> {
+impl PageAnswers<'_> {
     /// The columns, of as many rows as the budgets allow.
     pub(super) fn data(&self, budgets: &Budgets, options: &PageOptions) -> Data {
         let mut names = NameTable::default();
@@ -44,7 +44,7 @@ impl Page<'_> {
             }
         }
         data.growth = self.diff.as_ref().map(|diff| growth_table(diff, budgets, &mut names, &mut data.left_out));
-        let meaning = |name: &String| Meaning::of(name, self.is_library.contains(name)).letter();
+        let meaning = |name: &String| NameMeaning::of(name, self.is_library.contains(name)).letter();
         data.kinds = names.names().iter().map(meaning).collect();
         data.names = names.into_names();
         data

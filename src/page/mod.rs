@@ -31,7 +31,7 @@ pub use error::PageError;
 pub use options::PageOptions;
 
 use crate::dump::OpenDump;
-use ask::Page;
+use ask::PageAnswers;
 use columns::Budgets;
 
 /// Writes the page of a dump, compared with an older one if that is given. The same dumps give the same bytes.
@@ -45,7 +45,7 @@ pub fn write_page(
     options: &PageOptions,
     out: &mut dyn Write,
 ) -> Result<(), PageError> {
-    let mut page = Page::ask(old, dump, options)?;
+    let mut page = PageAnswers::ask(old, dump, options)?;
     let mut budgets = Budgets::default();
     let text = loop {
         let text = whole::page(&mut page, &budgets, options)?;

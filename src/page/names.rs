@@ -98,7 +98,7 @@ fn without_inner_namespaces(name: &str) -> String {
 
 /// The meaning of a type's bytes, by which the map colours boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum NameMeaning {
     /// A type of the application.
     Application,
     /// A type of the runtime or a library.
@@ -113,23 +113,23 @@ const PLAIN: &str = "System.String|System.Byte|System.SByte|System.Char|System.B
      char|short|int|long|float|double|boolean|String|Byte|Char|(string)|(concatenated string)|(sliced string)|\
      (number)|primitive array|string|object[]|system / ArrayBufferContents";
 
-impl Meaning {
+impl NameMeaning {
     /// Of a type's name; whether it is a library's is the libraries' to say.
     pub(super) fn of(name: &str, is_library: bool) -> Self {
         let element = name.trim_end_matches(['[', ']', ',', '*']);
         match PLAIN.split('|').any(|plain| plain == element) {
-            true => Meaning::Plain,
-            false if is_library => Meaning::Library,
-            false => Meaning::Application,
+            true => NameMeaning::Plain,
+            false if is_library => NameMeaning::Library,
+            false => NameMeaning::Application,
         }
     }
 
     /// The letter in the page's data.
     pub(super) fn letter(self) -> char {
         match self {
-            Meaning::Application => 'a',
-            Meaning::Library => 'l',
-            Meaning::Plain => 'd',
+            NameMeaning::Application => 'a',
+            NameMeaning::Library => 'l',
+            NameMeaning::Plain => 'd',
         }
     }
 }
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn plain_values_are_told_from_types() {
-        assert_eq!(Meaning::of("System.Byte[]", true), Meaning::Plain);
-        assert_eq!(Meaning::of("java.util.HashMap", true), Meaning::Library);
-        assert_eq!(Meaning::of("app.Cache", false), Meaning::Application);
+        assert_eq!(NameMeaning::of("System.Byte[]", true), NameMeaning::Plain);
+        assert_eq!(NameMeaning::of("java.util.HashMap", true), NameMeaning::Library);
+        assert_eq!(NameMeaning::of("app.Cache", false), NameMeaning::Application);
     }
 }

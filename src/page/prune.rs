@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashSet};
 use std::hash::Hash;
 
 /// A tree that is too large for a page. Bytes of a row are at least those of its children together.
-pub(super) trait Source {
+pub(super) trait LargeTree {
     /// A row of it.
     type Row: Copy + Ord + Hash;
     /// Rows at the top, in any order.
@@ -24,7 +24,7 @@ pub(super) trait Source {
 }
 
 /// Bytes, rank and row of a row that waits, and the taken row above it.
-type Waiting<R> = (u64, Reverse<usize>, Reverse<R>, Option<usize>);
+type WaitingRow<R> = (u64, Reverse<usize>, Reverse<R>, Option<usize>);
 
 /// Rows at most.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub(super) struct Budget {
 
 /// A row of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content<R> {
+pub(super) enum PrunedContent<R> {
     /// A row of the tree.
     Row(R),
     /// This many rows that are not shown.
@@ -47,7 +47,7 @@ pub(super) enum Content<R> {
 /// Rows in preorder: each followed by those below it, largest first, those not shown last.
 #[derive(Debug)]
 pub(super) struct Pruned<R> {
-    pub(super) content: Vec<Content<R>>,
+    pub(super) content: Vec<PrunedContent<R>>,
     /// By row: the place of the row above it.
     pub(super) parent: Vec<Option<usize>>,
     pub(super) bytes: Vec<u64>,
@@ -68,10 +68,10 @@ struct Taken<R> {
 }
 
 /// Takes the largest rows. O(rows looked at x log of them): children of taken rows are looked at, no others.
-pub(super) fn prune<S: Source>(source: &S, budget: Budget) -> Pruned<S::Row> {
+pub(super) fn prune<S: LargeTree>(source: &S, budget: Budget) -> Pruned<S::Row> {
     let mut taken: Vec<Taken<S::Row>> = Vec::new();
     let mut hidden_tops = 0u64;
-    let mut waiting: BinaryHeap<Waiting<S::Row>> = BinaryHeap::new();
+    let mut waiting: BinaryHeap<WaitingRow<S::Row>> = BinaryHeap::new();
     let add = |row: S::Row, parent, waiting: &mut BinaryHeap<_>| {
         waiting.push((source.bytes(row), Reverse(source.rank(row)), Reverse(row), parent));
     };
@@ -111,35 +111,40 @@ pub(super) fn prune<S: Source>(source: &S, budget: Budget) -> Pruned<S::Row> {
 }
 
 /// Rows of one size are in or out together, unless there are very many of them.
-fn ends_a_tie<S: Source>(taken: &[Taken<S::Row>], source: &S, bytes: u64, budget: Budget) -> bool {
+fn ends_a_tie<S: LargeTree>(taken: &[Taken<S::Row>], source: &S, bytes: u64, budget: Budget) -> bool {
     let is_tie = taken.last().is_some_and(|last| source.bytes(last.row) == bytes);
     is_tie && taken.len() < budget.rows.saturating_mul(2)
 }
 
-fn in_preorder<S: Source>(source: &S, taken: &[Taken<S::Row>], hidden_tops: u64, minimum_bytes: u64) -> Pruned<S::Row> {
+fn in_preorder<S: LargeTree>(
+    source: &S,
+    taken: &[Taken<S::Row>],
+    hidden_tops: u64,
+    minimum_bytes: u64,
+) -> Pruned<S::Row> {
     let (content, parent, bytes, objects) = Default::default();
     let mut pruned = Pruned { content, parent, bytes, objects, minimum_bytes };
     // Rows that add up others are put in when all rows below their parent are there: as places of the preorder.
-    enum Step {
+    enum PreorderStep {
         Row(usize, Option<usize>),
         Other(usize, usize),
     }
     let tops = (0..taken.len()).filter(|&place| taken[place].parent.is_none());
-    let mut steps: Vec<Step> = tops.rev().map(|place| Step::Row(place, None)).collect();
+    let mut steps: Vec<PreorderStep> = tops.rev().map(|place| PreorderStep::Row(place, None)).collect();
     while let Some(step) = steps.pop() {
         match step {
-            Step::Row(place, parent) => {
+            PreorderStep::Row(place, parent) => {
                 let Taken { row, ref children, hidden, .. } = taken[place];
-                let at = pruned.push(Content::Row(row), parent, source.bytes(row), source.objects(row));
+                let at = pruned.push(PrunedContent::Row(row), parent, source.bytes(row), source.objects(row));
                 if hidden > 0 {
-                    steps.push(Step::Other(place, at));
+                    steps.push(PreorderStep::Other(place, at));
                 }
-                steps.extend(children.iter().rev().map(|&child| Step::Row(child, Some(at))));
+                steps.extend(children.iter().rev().map(|&child| PreorderStep::Row(child, Some(at))));
             }
-            Step::Other(place, at) => {
+            PreorderStep::Other(place, at) => {
                 let is_shown: HashSet<S::Row> = taken[place].children.iter().map(|&child| taken[child].row).collect();
                 let (bytes, objects) = sum_of_rest(source, source.children(taken[place].row), &is_shown);
-                pruned.push(Content::Other(taken[place].hidden), Some(at), bytes, objects);
+                pruned.push(PrunedContent::Other(taken[place].hidden), Some(at), bytes, objects);
             }
         }
     }
@@ -147,13 +152,13 @@ fn in_preorder<S: Source>(source: &S, taken: &[Taken<S::Row>], hidden_tops: u64,
         let is_top = |taken: &&Taken<S::Row>| taken.parent.is_none();
         let is_shown: HashSet<S::Row> = taken.iter().filter(is_top).map(|taken| taken.row).collect();
         let (bytes, objects) = sum_of_rest(source, source.tops(), &is_shown);
-        pruned.push(Content::Other(hidden_tops), None, bytes, objects);
+        pruned.push(PrunedContent::Other(hidden_tops), None, bytes, objects);
     }
     pruned
 }
 
 /// Bytes and objects of the rows that are not shown.
-fn sum_of_rest<S: Source>(source: &S, rows: Vec<S::Row>, is_shown: &HashSet<S::Row>) -> (u64, u64) {
+fn sum_of_rest<S: LargeTree>(source: &S, rows: Vec<S::Row>, is_shown: &HashSet<S::Row>) -> (u64, u64) {
     let rest = rows.into_iter().filter(|row| !is_shown.contains(row));
     rest.fold((0u64, 0u64), |(bytes, objects), row| {
         (bytes.saturating_add(source.bytes(row)), objects.saturating_add(source.objects(row)))
@@ -161,7 +166,7 @@ fn sum_of_rest<S: Source>(source: &S, rows: Vec<S::Row>, is_shown: &HashSet<S::R
 }
 
 impl<R> Pruned<R> {
-    fn push(&mut self, content: Content<R>, parent: Option<usize>, bytes: u64, objects: u64) -> usize {
+    fn push(&mut self, content: PrunedContent<R>, parent: Option<usize>, bytes: u64, objects: u64) -> usize {
         self.content.push(content);
         self.parent.push(parent);
         self.bytes.push(bytes);
@@ -199,7 +204,7 @@ mod tests {
         }
     }
 
-    impl Source for Given {
+    impl LargeTree for Given {
         type Row = u32;
         fn tops(&self) -> Vec<u32> {
             (0..self.0.len() as u32).filter(|&row| self.0[row as usize].0.is_none()).collect()
@@ -234,7 +239,7 @@ mod tests {
         fn sums_are_exact(given in trees(), rows in 0..40usize, children in 1..10usize) {
             let pruned = prune(&given, Budget { rows, children });
             for at in 0..pruned.len() {
-                let Content::Row(row) = pruned.content[at] else { continue };
+                let PrunedContent::Row(row) = pruned.content[at] else { continue };
                 let below = (0..pruned.len()).filter(|&one| pruned.parent[one] == Some(at));
                 let (bytes, objects) = below.fold((0, 0), |(b, o), one| (b + pruned.bytes[one], o + pruned.objects[one]));
                 let cut = given.children(row).is_empty();
@@ -250,8 +255,8 @@ mod tests {
         fn the_largest_are_shown(given in trees(), rows in 1..40usize) {
             let pruned = prune(&given, Budget { rows, children: usize::MAX });
             let shown: Vec<u32> = pruned.content.iter().filter_map(|content| match content {
-                Content::Row(row) => Some(*row),
-                Content::Other(_) => None,
+                PrunedContent::Row(row) => Some(*row),
+                PrunedContent::Other(_) => None,
             }).collect();
             prop_assert!(shown.len() <= 2 * rows);
             for row in (0..given.0.len() as u32).filter(|&row| given.bytes(row) >= pruned.minimum_bytes) {
@@ -264,7 +269,10 @@ mod tests {
     fn a_row_that_adds_up_others_stands_last() {
         let given = Given(vec![(None, 10), (Some(0), 5), (Some(0), 3), (Some(0), 2), (None, 1)]);
         let pruned = prune(&given, Budget { rows: 2, children: 200 });
-        assert_eq!(pruned.content, [Content::Row(0), Content::Row(1), Content::Other(2), Content::Other(1)]);
+        assert_eq!(
+            pruned.content,
+            [PrunedContent::Row(0), PrunedContent::Row(1), PrunedContent::Other(2), PrunedContent::Other(1)]
+        );
         assert_eq!(pruned.bytes, [20, 5, 5, 1]);
         assert_eq!(pruned.parent, [None, Some(0), Some(0), None]);
         assert_eq!(pruned.minimum_bytes, 4);

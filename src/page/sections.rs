@@ -2,7 +2,7 @@
 //! below each section the command that prints it in full.
 
 use super::PageOptions;
-use super::ask::{Page, PageContent};
+use super::ask::{PageAnswers, PageContent};
 use super::columns::{Data, MapColumns, words_of};
 use super::html::Html;
 use super::names::shown;
@@ -30,7 +30,7 @@ const OBJECTS_SHOWN: usize = 20;
 const MAP_ROWS_SHOWN: usize = 40;
 
 pub(super) struct Sections<'s, 'd> {
-    pub(super) page: &'s Page<'d>,
+    pub(super) page: &'s PageAnswers<'d>,
     pub(super) data: &'s Data,
     pub(super) options: &'s PageOptions,
 }

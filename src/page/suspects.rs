@@ -3,7 +3,7 @@
 
 use super::PageOptions;
 use super::advice;
-use super::ask::{ObjectPage, Page, PageContent};
+use super::ask::{ObjectPage, PageAnswers, PageContent};
 use super::html::Html;
 use super::names::{parts, shown};
 use super::sections::Sections;
@@ -24,7 +24,7 @@ const TYPES_INSIDE: usize = 5;
 const PARTS: usize = 3;
 
 /// The first suspect in a few words: `55.2 MiB List`.
-pub(super) fn headline(page: &Page<'_>) -> Option<String> {
+pub(super) fn headline(page: &PageAnswers<'_>) -> Option<String> {
     let PageContent::Objects(objects) = &page.content else { return None };
     let suspect = objects.leaks.suspects.iter().next()?;
     let class = shown(&parts(suspect.row.type_name).1);
@@ -35,7 +35,7 @@ pub(super) fn headline(page: &Page<'_>) -> Option<String> {
 }
 
 /// Each suspect for a ticket, as Markdown.
-pub(super) fn tickets(page: &Page<'_>, options: &PageOptions) -> Vec<String> {
+pub(super) fn tickets(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<String> {
     let PageContent::Objects(objects) = &page.content else { return Vec::new() };
     objects.leaks.suspects.iter().map(|suspect| ticket(&suspect, options)).collect()
 }
@@ -50,11 +50,11 @@ fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
         text += &format!("\n```\n{}\n", shown(&path.holders()));
         for step in steps(&path) {
             text += &match step {
-                Step::Object(NamedRow { row, reference, .. }) => {
+                ShownStep::Object(NamedRow { row, reference, .. }) => {
                     let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", shown(name)));
                     format!("-> {name}{} {}\n", shown(&row.id), shown(&row.type_text()))
                 }
-                Step::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
+                ShownStep::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
             };
         }
         text += "```\n";
@@ -68,19 +68,19 @@ fn sentences(suspect: &SuspectView<'_>) -> String {
     escape_controls(text).into_owned()
 }
 
-enum Step {
+enum ShownStep {
     Object(NamedRow),
     Gap(usize),
 }
 
 /// The first and the last steps of a path; what is between is counted.
-fn steps(path: &PathRow<'_>) -> Vec<Step> {
+fn steps(path: &PathRow<'_>) -> Vec<ShownStep> {
     let count = path.length() + 1;
-    let objects = |places| path.nodes_at(places).into_iter().map(Step::Object);
+    let objects = |places| path.nodes_at(places).into_iter().map(ShownStep::Object);
     if count <= FIRST_STEPS + LAST_STEPS + 1 {
         return objects(0..count).collect();
     }
-    let gap = Step::Gap(count - FIRST_STEPS - LAST_STEPS);
+    let gap = ShownStep::Gap(count - FIRST_STEPS - LAST_STEPS);
     objects(0..FIRST_STEPS).chain([gap]).chain(objects(count - LAST_STEPS..count)).collect()
 }
 
@@ -342,8 +342,8 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
         html.markup("<li class=\"root\">").text(shown(&path.holders())).markup("</li>");
         for step in steps(&path) {
             let NamedRow { row, reference, .. } = match step {
-                Step::Object(row) => row,
-                Step::Gap(count) => {
+                ShownStep::Object(row) => row,
+                ShownStep::Gap(count) => {
                     let more = count_of(count as u64, "more steps");
                     html.markup("<li class=\"quiet\">").text(format!("… {more} …")).markup("</li>");
                     continue;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::ask::ObjectPage;
-use super::columns::{Budgets, Data, MapColumns, ObjectColumns, PathData};
+use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
 use super::names::{NameTable, shown};
-use super::prune::{Content, Pruned, Source, prune};
+use super::prune::{LargeTree, Pruned, PrunedContent, prune};
 use crate::answers::NamedRow;
 use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
 use crate::answers::breakdown::{HeapTree, Kind};
@@ -19,7 +19,7 @@ const STEPS: usize = 40;
 /// The number of a name for what has none.
 pub(super) const NO_NAME: i64 = -1;
 
-impl Source for TypeMap<'_> {
+impl LargeTree for TypeMap<'_> {
     type Row = u32;
     fn tops(&self) -> Vec<u32> {
         TypeMap::tops(self).to_vec()
@@ -66,7 +66,7 @@ impl ObjectOrRun {
     }
 }
 
-impl Source for Biggest<'_> {
+impl LargeTree for Biggest<'_> {
     type Row = ObjectOrRun;
     fn tops(&self) -> Vec<ObjectOrRun> {
         Biggest::tops(self).iter().map(|&top| ObjectOrRun::Object(top)).collect()
@@ -118,8 +118,8 @@ impl MapColumns {
         for at in 0..pruned.len() {
             let row = self.name.len();
             match pruned.content[at] {
-                Content::Row(place) => self.name.push(name(place)),
-                Content::Other(rows) => {
+                PrunedContent::Row(place) => self.name.push(name(place)),
+                PrunedContent::Other(rows) => {
                     self.name.push(NO_NAME);
                     self.hidden.insert(row, rows);
                 }
@@ -141,7 +141,7 @@ impl ObjectPage<'_> {
         columns.add(&pruned, |place| i64::from(names.number(map.type_name(place))), true);
         let mut row_of: BTreeMap<u32, usize> = BTreeMap::new();
         for (at, content) in pruned.content.iter().enumerate() {
-            let Content::Row(place) = *content else { continue };
+            let PrunedContent::Row(place) = *content else { continue };
             row_of.insert(place, at + 1);
             columns.ids.extend(map.object_id(place).map(|id| (at + 1, shown(&id))));
             if map.levels(place) > 1 {
@@ -164,7 +164,7 @@ impl ObjectPage<'_> {
     /// The biggest objects, and the paths to the largest of them.
     pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut Data) {
         let pruned = prune(&self.biggest, budgets.objects);
-        let mut columns = ObjectColumns { minimum: pruned.minimum_bytes, ..ObjectColumns::default() };
+        let mut columns = BiggestColumns { minimum: pruned.minimum_bytes, ..BiggestColumns::default() };
         let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
         let biggest = &self.biggest;
         for at in 0..pruned.len() {
@@ -172,7 +172,7 @@ impl ObjectPage<'_> {
             columns.retained.push(pruned.bytes[at]);
             columns.objects.push(pruned.objects[at]);
             match pruned.content[at] {
-                Content::Row(object) => {
+                PrunedContent::Row(object) => {
                     let row = biggest.row(object.first());
                     columns.id.push(shown(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
@@ -183,7 +183,7 @@ impl ObjectPage<'_> {
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
                     by_size.push((pruned.bytes[at], at, object.first()));
                 }
-                Content::Other(rows) => {
+                PrunedContent::Other(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));
                     columns.name.push(NO_NAME);
                     columns.shallow.push(None);
@@ -278,7 +278,7 @@ impl<'t, 'd> HeapSource<'t, 'd> {
     }
 }
 
-impl Source for HeapSource<'_, '_> {
+impl LargeTree for HeapSource<'_, '_> {
     type Row = u32;
     fn tops(&self) -> Vec<u32> {
         self.children.first().cloned().unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The whole page: its sections, its data, its script.
 
-use super::ask::Page;
+use super::ask::PageAnswers;
 use super::columns::Budgets;
 use super::html::Html;
 use super::sections::{SCRIPT, Sections};
@@ -9,7 +9,7 @@ use super::{PageError, PageOptions};
 use crate::escape::json_text;
 
 /// The whole page.
-pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions) -> Result<String, PageError> {
+pub(super) fn page(page: &mut PageAnswers<'_>, budgets: &Budgets, options: &PageOptions) -> Result<String, PageError> {
     let mut data = page.data(budgets, options);
     data.tickets = tickets(page, options);
     let mut html = Html::default();

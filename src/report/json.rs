@@ -17,19 +17,19 @@ pub(super) fn write_value<T: Serialize + ?Sized>(out: &mut dyn Write, value: &T)
 /// One object a line.
 pub(super) fn write_lines(table: &Table<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..table.row_count {
-        write_value(out, &Row { columns: &table.columns, cells: &(table.row)(row) })?;
+        write_value(out, &JsonRow { columns: &table.columns, cells: &(table.row)(row) })?;
         writeln!(out)?;
     }
     Ok(())
 }
 
 /// A row as an object: the columns' keys and the values.
-struct Row<'r> {
+struct JsonRow<'r> {
     columns: &'r [Column],
     cells: &'r [Cell<'r>],
 }
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_map(None)?;
         for (Column { key, .. }, cell) in self.columns.iter().zip(self.cells) {

@@ -57,27 +57,27 @@ mod tests {
 
     /// An answer of two rows.
     #[derive(Serialize)]
-    struct Answer {
-        types: [Figure; 2],
+    struct TestAnswer {
+        types: [TestFigure; 2],
     }
 
     #[derive(Serialize)]
     #[serde(untagged)]
-    enum Figure {
+    enum TestFigure {
         Objects { objects: u64, name: &'static str },
         Bytes { total_bytes: u64, name: &'static str },
     }
 
-    impl Present for Answer {
+    impl Present for TestAnswer {
         const COMMAND: &'static str = "stats";
 
         fn table(&self, _: &Style) -> Table<'_> {
             let column = match self.types[0] {
-                Figure::Objects { .. } => Column::new("objects", "Objects", Unit::Count),
-                Figure::Bytes { .. } => Column::new("total_bytes", "Bytes", Unit::Bytes),
+                TestFigure::Objects { .. } => Column::new("objects", "Objects", Unit::Count),
+                TestFigure::Bytes { .. } => Column::new("total_bytes", "Bytes", Unit::Bytes),
             };
             let row = |row: usize| match self.types[row] {
-                Figure::Objects { objects: figure, name } | Figure::Bytes { total_bytes: figure, name } => {
+                TestFigure::Objects { objects: figure, name } | TestFigure::Bytes { total_bytes: figure, name } => {
                     vec![Cell::Number(figure), Cell::text(name)]
                 }
             };
@@ -92,9 +92,10 @@ mod tests {
 
     fn text(format: Format, terminal: bool) -> String {
         let style = Style { format, terminal, ..Style::PLAIN };
-        let objects = [0, 1].map(|objects| Figure::Objects { objects, name: "A B" });
-        let bytes = [70, 71].map(|total_bytes| Figure::Bytes { total_bytes, name: "C" });
-        let answers = [("a b".to_string(), Answer { types: objects }), ("c".to_string(), Answer { types: bytes })];
+        let objects = [0, 1].map(|objects| TestFigure::Objects { objects, name: "A B" });
+        let bytes = [70, 71].map(|total_bytes| TestFigure::Bytes { total_bytes, name: "C" });
+        let answers =
+            [("a b".to_string(), TestAnswer { types: objects }), ("c".to_string(), TestAnswer { types: bytes })];
         let mut out = Vec::new();
         write_each(&answers, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

@@ -58,7 +58,7 @@ pub fn width_of_sizes(largest_bytes: u64, style: &Style) -> usize {
 }
 
 /// Parts of a row that a terminal has room for.
-struct Layout {
+struct OutlineLayout {
     /// Figures that are shown: the first ones.
     figures: usize,
     /// Columns that they take.
@@ -85,7 +85,7 @@ impl Outline<'_> {
 
     /// On a narrow terminal figures are left out, the last ones first but never the first one, then what stands before
     /// names, then indentation.
-    fn layout(&self, style: &Style) -> Layout {
+    fn layout(&self, style: &Style) -> OutlineLayout {
         let start = if self.row_count > 0 { columns_of(&(self.row)(0).start) } else { 0 };
         let wanted = 2 * self.deepest.min(LEVELS_WANTED);
         let (mut figures, mut with_start) = (self.figures.len(), start > 0);
@@ -99,15 +99,15 @@ impl Outline<'_> {
             all if all >= self.deepest => self.deepest,
             most => levels(READABLE).max(most.min(LEVELS_WANTED)),
         };
-        Layout { figures, width: self.width_of(figures), with_start, max_level }
+        OutlineLayout { figures, width: self.width_of(figures), with_start, max_level }
     }
 
     /// Ends the levels below `depth`, with a line for each that was cut.
     fn close(
         &self,
-        hidden: &mut Vec<Hidden>,
+        hidden: &mut Vec<HiddenRows>,
         depth: usize,
-        layout: &Layout,
+        layout: &OutlineLayout,
         out: &mut dyn Write,
         style: &Style,
     ) -> io::Result<()> {
@@ -132,7 +132,7 @@ impl Outline<'_> {
 }
 
 /// Rows that were left out at the end of a level: how many, and their figures together.
-type Hidden = (u64, Vec<String>);
+type HiddenRows = (u64, Vec<String>);
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let layout = tree.layout(style);
@@ -141,7 +141,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
         writeln!(out, "{}  {}", tree.figures(titles), tree.title)?;
     }
     // By depth: what was left out at the end of the levels that are open.
-    let mut hidden: Vec<Hidden> = Vec::new();
+    let mut hidden: Vec<HiddenRows> = Vec::new();
     for row in (0..tree.row_count).map(&tree.row) {
         tree.close(&mut hidden, row.depth + 1, &layout, out, style)?;
         let start = format!(
@@ -159,7 +159,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
             width => style.fit(width, &row.name) + &row.end,
         };
         writeln!(out, "{start}{name}")?;
-        hidden.resize(row.depth + 1, Hidden::default());
+        hidden.resize(row.depth + 1, HiddenRows::default());
         hidden[row.depth] = (row.hidden_after, row.hidden_figures);
     }
     tree.close(&mut hidden, 0, &layout, out, style)?;

@@ -6,7 +6,7 @@ use super::options::{LenientArgs, NamedProblems, words};
 use crate::analysis::threshold::{Percent, Threshold, parse_share};
 use crate::answers::DiffBy;
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 
 /// The rows of a diff.
 #[derive(Debug, clap::Args)]
@@ -54,16 +54,16 @@ impl GrowthArgs {
         over: &[OverLimit],
         is_strict: bool,
         dumps: [NamedProblems<'_>; 2],
-    ) -> Result<Outcome> {
+    ) -> Result<CommandOutcome> {
         if is_strict && over.iter().any(|over| !over.is_over) {
-            return Ok(Outcome::Failed);
+            return Ok(CommandOutcome::Failed);
         }
         if over.iter().any(|over| over.is_over) {
             self.lenient.check_growth([dumps[0]])?;
-            return Ok(Outcome::No);
+            return Ok(CommandOutcome::No);
         }
         self.lenient.check(self.has_limits(), dumps)?;
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     }
 
     pub(crate) fn has_limits(&self) -> bool {

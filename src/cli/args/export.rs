@@ -12,7 +12,7 @@ use crate::export::{DotOptions, FoldedOptions};
 
 /// The forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum ExportForm {
     /// A line per path of types: `A;B;C bytes`
     Folded,
     /// An SVG flame graph of the same
@@ -71,7 +71,7 @@ pub(crate) struct DatasetArgs {
 /// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
 const MAX_DEPTH_OF_PATHS: u32 = 500;
 
-impl Form {
+impl ExportForm {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
     }
@@ -79,9 +79,16 @@ impl Form {
 
 impl FormArgs {
     /// Fails on options that act in other forms only.
-    pub(crate) fn check(&self, to: Form, heaps: &HeapArgs, section: &SectionArgs, rows: &DatasetArgs) -> Result<()> {
-        let (paths, dot, trace) = (&[Form::Folded, Form::Flamegraph][..], &[Form::Dot][..], &[Form::MemoryInfra][..]);
-        let tables = vec![Form::Parquet];
+    pub(crate) fn check(
+        &self,
+        to: ExportForm,
+        heaps: &HeapArgs,
+        section: &SectionArgs,
+        rows: &DatasetArgs,
+    ) -> Result<()> {
+        let (paths, dot, trace) =
+            (&[ExportForm::Folded, ExportForm::Flamegraph][..], &[ExportForm::Dot][..], &[ExportForm::MemoryInfra][..]);
+        let tables = vec![ExportForm::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
             ("--where", self.filter.words().is_some(), [paths, &tables].concat()),
@@ -105,7 +112,9 @@ impl FormArgs {
                 bail!("{option} acts with {} only, not with --to {}", names.join(" and "), to.name());
             }
         }
-        if matches!(to, Form::Folded | Form::Flamegraph) && self.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS) {
+        if matches!(to, ExportForm::Folded | ExportForm::Flamegraph)
+            && self.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS)
+        {
             bail!("--depth: paths of types have 1 to {MAX_DEPTH_OF_PATHS} levels");
         }
         Ok(())

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::answers::breakdown::{BreakdownBy, small_share};
 use crate::answers::{BreakdownOptions, breakdown};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_smallest, words};
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = breakdown(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
         let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
+        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
     })
 }
 

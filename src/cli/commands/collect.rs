@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, words};
 use crate::cli::terminal::session::Session;
 use crate::collect::{CollectOptions, Observer, Plan, Runtime, collect, list_processes, list_targets};
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     form: OutputArgs,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
         return list(args, session);
     }
@@ -98,14 +98,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let is_quiet = args.quiet && collected.refusal.is_none();
     collected.lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
-    Ok(if collected.refusal.is_some() { Outcome::Failed } else { Outcome::Done })
+    Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Done })
 }
 
-fn list(args: &Args, session: &Session) -> Result<Outcome> {
+fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
     listed.note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;
-    Ok(if listed.is_empty() { Outcome::No } else { Outcome::Done })
+    Ok(if listed.is_empty() { CommandOutcome::No } else { CommandOutcome::Done })
 }
 
 struct Teller<'a> {

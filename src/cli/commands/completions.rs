@@ -9,7 +9,7 @@ use crate::answers::{
     BreakdownOptions, DiffBy, DominatorTreeOptions, HistogramOptions, InfoOfFiles, ObjectsOptions, ReferrersOptions,
     RetainedBy, StringsOptions, ThreadsOptions, WasteOptions,
 };
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::terminal::target::{find_target, write};
 
 /// Completions for a shell
@@ -23,11 +23,11 @@ pub(crate) struct Args {
 }
 
 /// `program`: the whole command line.
-pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut with_columns(program), "heapdump", &mut script);
     write(&find_target(&[], None)?, &script)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The command line with the columns that each `--sort` takes.

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::diff::GrowthLimit;
 use crate::answers::{DiffOptions, diff};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::diff::{DiffRowArgs, GrowthArgs};
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     args.scope.options()?;
     anyhow::ensure!(args.files.len() <= 2, "diff compares two dumps; of more, `heapdump trend` says what grew");
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let [old_name, new_name] = [old, new].map(|asked| asked.file.unwrap_or_default());
         let problems = [(old_name, &answer.problems.old[..]), (new_name, &answer.problems.new)];
         let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
-        if answer.rows.is_empty() && options.scope.is_choice() && outcome == Outcome::Done {
+        if answer.rows.is_empty() && options.scope.is_choice() && outcome == CommandOutcome::Done {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
                 }
             }
             args.scope.outcome(new, is_empty);
-            return Ok(Outcome::No);
+            return Ok(CommandOutcome::No);
         }
         Ok(outcome)
     })

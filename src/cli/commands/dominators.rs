@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = dominator_tree(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
         let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
+        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
     })
 }
 

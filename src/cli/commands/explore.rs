@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::{Error, Result, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, words};
-use crate::cli::terminal::load::{Input, Memory, dump_options};
+use crate::cli::terminal::load::{DumpInput, Memory, dump_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::index_writer;
 use crate::dump::{NoObserver, OpenOptions};
-use crate::explore::{Context, Dumps, Ended, Loaded, Look, Setup, Tab, Watching, explore};
+use crate::explore::{BrowsedDumps, Context, Ended, LoadedDumps, ScreenLook, Setup, Tab, Watching, explore};
 use crate::report::locale_has_unicode;
 
 /// Browse a dump in the terminal
@@ -43,10 +43,10 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let inputs: Vec<Input> = match &args.files[..] {
-        [] => vec![Input::find(None)?],
-        files => files.iter().map(|file| Input::of(file)).collect(),
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let inputs: Vec<DumpInput> = match &args.files[..] {
+        [] => vec![DumpInput::find(None)?],
+        files => files.iter().map(|file| DumpInput::of(file)).collect(),
     };
     let is_piped = inputs.iter().filter(|input| input.path().is_none()).count();
     if is_piped > 1 {
@@ -60,28 +60,28 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let unwatched = |(options, memory)| (OpenOptions { observer: Arc::new(NoObserver), ..options }, memory);
     let options = inputs.iter().map(|_| dump_options(session, None, &args.input).map(unwatched));
     let options = options.collect::<Result<Vec<_>>>()?;
-    let named = |input: &Input| input.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf);
+    let named = |input: &DumpInput| input.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf);
     let paths: Vec<PathBuf> = inputs.iter().map(named).collect();
     let write_index = match (&inputs[..], args.input.no_index) {
         ([input], false) => index_writer(input, &options[0].0),
         _ => None,
     };
-    let load = move |watching: &Watching| -> Result<Loaded, String> {
-        let open = |(at, (input, (options, memory))): (usize, (&Input, &(OpenOptions, Memory)))| {
+    let load = move |watching: &Watching| -> Result<LoadedDumps, String> {
+        let open = |(at, (input, (options, memory))): (usize, (&DumpInput, &(OpenOptions, Memory)))| {
             let options = OpenOptions { observer: watching.of_file(at), ..options.clone() };
             input.open(&options, memory).map_err(|error| format!("{error:#}"))
         };
         let mut dumps = inputs.iter().zip(&options).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
         let new = dumps.pop().ok_or("no dump")?;
-        Ok(Loaded { new, old: dumps.pop() })
+        Ok(LoadedDumps { new, old: dumps.pop() })
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let opened = |dumps: Dumps| {
+    let opened = |dumps: BrowsedDumps| {
         dumps.old.into_iter().chain([dumps.new]).for_each(|dump| session.indexes.remember(dump, args.input.read.quiet));
     };
     let ended = explore(Setup {
         context: Context::new(paths, args.input.words()),
-        look: Look { color: !no_color, ascii: !locale_has_unicode() },
+        look: ScreenLook { color: !no_color, ascii: !locale_has_unicode() },
         start: (args.view, args.object.clone()),
         mouse: !args.no_mouse,
         load: Box::new(load),
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         opened: &opened,
     });
     match ended.map_err(Error::msg)? {
-        Ended::Quit | Ended::Damaged => Ok(Outcome::Done),
-        Ended::Gone => Ok(Outcome::Failed),
+        Ended::Quit | Ended::Damaged => Ok(CommandOutcome::Done),
+        Ended::Gone => Ok(CommandOutcome::Failed),
     }
 }

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::answers::AnswerError;
-use crate::cli::Outcome;
-use crate::cli::args::export::{DatasetArgs, Form, FormArgs};
+use crate::cli::CommandOutcome;
+use crate::cli::args::export::{DatasetArgs, ExportForm, FormArgs};
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::{InputArgs, SectionArgs};
 use crate::cli::terminal::asking::ask;
 #[cfg(feature = "parquet")]
 use crate::cli::terminal::dataset::export_each;
-use crate::cli::terminal::load::Input;
+use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write_export};
 use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     /// The form
     #[arg(long, value_enum, value_name = "NAME")]
-    to: Form,
+    to: ExportForm,
     /// Where to write; - for standard output, which is the default. parquet: a folder
     #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
@@ -55,10 +55,10 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Args { files, to, form, rows, heaps, section, input, .. } = args;
     form.check(*to, heaps, section, rows)?;
-    if *to == Form::Parquet {
+    if *to == ExportForm::Parquet {
         #[cfg(feature = "parquet")]
         return export_each(session, files, args.output_file.as_deref(), rows, &form.filter, input);
         #[cfg(not(feature = "parquet"))]
@@ -68,27 +68,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         bail!("--to {} takes one dump", to.name());
     }
     let file = files.first().map(PathBuf::as_path);
-    let target = find_target(&[Input::find(file)?], args.output_file.as_deref())?;
+    let target = find_target(&[DumpInput::find(file)?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
-    let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
+    let rule = if *to == ExportForm::MemoryInfra { form.cutoff()? } else { None };
     let paths = form.paths(object.clone(), section)?;
     ask(session, file, input, |asked| {
         let dump = asked.dump;
-        if *to == Form::MemoryInfra {
+        if *to == ExportForm::MemoryInfra {
             let heaps = heaps.choice(section, &input.read);
             let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
             let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
             fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
-            return Ok(Outcome::Done);
+            return Ok(CommandOutcome::Done);
         }
         dump.graph().ok_or_else(|| asked.explain(AnswerError::NotObjects))?;
-        if *to == Form::Dot {
+        if *to == ExportForm::Dot {
             let options = form.drawing(object.clone(), section)?;
             write_export(asked, &target, |out| write_dot(dump, &options, out))?;
-            return Ok(Outcome::Done);
+            return Ok(CommandOutcome::Done);
         }
         let has_any = write_export(asked, &target, |out| match to {
-            Form::Folded => write_folded(dump, &paths, out),
+            ExportForm::Folded => write_folded(dump, &paths, out),
             _ => write_flamegraph(dump, &paths, out),
         })?;
         Ok(form.filter.outcome(session, "", !has_any, input.read.quiet))

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::load::{Input, open_options};
+use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::notes::warn;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
@@ -41,11 +41,11 @@ pub(crate) struct Args {
     read: ReadArgs,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let input = Input::find(args.file.as_deref())?;
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let input = DumpInput::find(args.file.as_deref())?;
     // A pipe with a name is read as standard input is; what is not there is no pipe.
     let file = match &input {
-        Input::Path(path) if path.is_file() || !path.exists() => Some(path.as_path()),
+        DumpInput::Path(path) if path.is_file() || !path.exists() => Some(path.as_path()),
         _ => None,
     };
     if args.check {
@@ -84,10 +84,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     if !args.read.quiet {
         session.print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<Outcome> {
+fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(file) = file else { bail!("--check: of a dump that comes through a pipe there is no index") };
     let dump = dump_named(file);
     if is_index(&dump) {
@@ -100,12 +100,12 @@ fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<Outcome>
     }
     let same = || format!("is of {}: all bytes of both are as they were", dump.display());
     let (words, outcome) = match compare_index(&index, &dump).with_context(unread)? {
-        IndexMatch::Same => (same(), Outcome::Done),
+        IndexMatch::Same => (same(), CommandOutcome::Done),
         IndexMatch::OtherTime => {
             let unused = "the time of the dump is another, though, so commands do not use the index";
-            (format!("{}; {unused} (heapdump index makes it anew)", same()), Outcome::Done)
+            (format!("{}; {unused} (heapdump index makes it anew)", same()), CommandOutcome::Done)
         }
-        IndexMatch::Mismatch(why) => (why, Outcome::No),
+        IndexMatch::Mismatch(why) => (why, CommandOutcome::No),
     };
     session.progress.end();
     if !args.read.quiet {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::answers::{Info, InfoOfFiles, InfoOptions, info};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, RowArgs};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::{each_file::ask_each, session::Session};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.files.len() > 1 {
         return run_several(args, session);
     }
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let file = args.files.first().map(PathBuf::as_path);
     ask_with(session, file, &args.common.input, args.properties, |asked| {
         session.print_answer(&args.ask(asked)?, &args.common.output)?;
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     })
 }
 
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
+fn run_several(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let order = args.rows.order(&InfoOfFiles::ORDERS)?;
     let (answers, failed) = ask_each(session, &args.files, false, &args.common.input, |input, file| {
         Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
@@ -71,5 +71,5 @@ fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
         let answer = InfoOfFiles::new(answers, order, args.rows.limits(&args.common.output));
         session.print_answer(&answer, &args.common.output)?;
     }
-    Ok(failed.unwrap_or(Outcome::Done))
+    Ok(failed.unwrap_or(CommandOutcome::Done))
 }

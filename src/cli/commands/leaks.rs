@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Error, Result, bail};
 
 use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
 use crate::cli::terminal::asking::{Asked, ask, ask_together};
 use crate::cli::terminal::session::Session;
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     if let (Some(since), Some(until)) = (&args.since, &args.until) {
         let [file] = &args.files[..] else { bail!("--since A --until B: name one more snapshot, the last") };
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 }
 
 impl Args {
-    fn print(&self, asked: &Asked<'_>, answer: &Leaks<'_>) -> Result<Outcome> {
+    fn print(&self, asked: &Asked<'_>, answer: &Leaks<'_>) -> Result<CommandOutcome> {
         asked.session.print_answer(answer, &self.common.output)?;
         Ok(self.types.outcome(asked, answer.suspects.is_empty()))
     }

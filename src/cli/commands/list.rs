@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::answers::{ObjectsOptions, objects};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
 use crate::filter::FieldSelection;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if args.detached && answer.found == 0 && asked.has_type(&args.scope.types) {
             let of_what = if args.scope.is_choice() { "of what is asked for " } else { "" };
             asked.note(&format!("no node {of_what}is detached"));
-            return Ok(Outcome::No);
+            return Ok(CommandOutcome::No);
         }
         Ok(args.scope.outcome(asked, answer.found == 0))
     })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Command;
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::render::manual::page;
 use crate::cli::terminal::target::{find_target, write};
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 /// `program`: the whole command line.
-pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let commands: Vec<Command> = program.get_subcommands().cloned().collect();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
             let path = folder.join(format!("{name}.1"));
             write(&find_target(&[], Some(&path))?, &text)?;
         }
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let command = match &args.command {
         None => program,
@@ -50,5 +50,5 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
         },
     };
     write(&find_target(&[], None)?, &page(command)?.1)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::referrers;
 use crate::answers::referrers::{ReferredTo, ReferrersOptions};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = referrers(asked.dump, &options).map_err(|error| asked.explain(error))?;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns};
 use crate::cli::terminal::asking::{Asked, ask, ask_together};
-use crate::cli::terminal::load::Input;
+use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write};
 use crate::page::{PageError, PageOptions, write_page};
@@ -45,11 +45,11 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     let options = args.options()?;
     // The page is made before anything is written.
-    let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[Input]| {
+    let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[DumpInput]| {
         let target = find_target(inputs, Some(output))?;
         let mut names = inputs.iter().rev().map(file_name);
         let (file, old_file) = (names.next().flatten(), names.next().flatten());
@@ -66,19 +66,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             bail!("the index is damaged: {why}");
         }
         write(&target, &page)?;
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     };
     if let [old, new] = &args.files[..] {
-        let inputs = [Input::find(Some(old))?, Input::find(Some(new))?];
+        let inputs = [DumpInput::find(Some(old))?, DumpInput::find(Some(new))?];
         return ask_together(session, &args.files, &args.input, |asked| write_to(Some(&asked[0]), &asked[1], &inputs));
     }
     let file = args.files.first().map(PathBuf::as_path);
-    let input = Input::find(file)?;
+    let input = DumpInput::find(file)?;
     ask(session, file, &args.input, |asked| write_to(None, asked, std::slice::from_ref(&input)))
 }
 
 /// The name on the page: without its folder, which is nobody else's matter.
-fn file_name(input: &Input) -> Option<String> {
+fn file_name(input: &DumpInput) -> Option<String> {
     let path = input.path()?;
     Some(path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned())
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::terminal::asking::ask;
@@ -75,7 +75,7 @@ pub(crate) enum PathsQuestion {
     ToAll(MergedPathsOptions),
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (question, file) = args.options()?;
     let output = &args.common.output;
     ask(session, file.as_deref(), &args.common.input, |asked| {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             PathsQuestion::Merged(options, kept_rows) => {
                 let answer = merged_paths_to(asked.dump, options, *kept_rows).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
-                return Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No });
+                return Ok(if answer.reachable_objects > 0 { CommandOutcome::Done } else { CommandOutcome::No });
             }
             PathsQuestion::ToAll(options) => {
                 let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         };
         let Some(why) = why else { return Ok(args.scope.outcome(asked, is_empty)) };
         asked.note(&why);
-        Ok(Outcome::No)
+        Ok(CommandOutcome::No)
     })
 }
 

@@ -8,11 +8,11 @@ use anyhow::{Result, bail};
 
 use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::object::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
 use crate::cli::terminal::target::{find_target, write_export};
-use crate::cli::terminal::{asking::ask, load::Input, session::Session};
+use crate::cli::terminal::{asking::ask, load::DumpInput, session::Session};
 use crate::dump::NoValues;
 use crate::export::write_whole;
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     if args.raw {
         return save(args, &options.objects, file, session);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_) | NoValues::Pipe)) {
             asked.note(&why.to_string());
         }
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     })
 }
 
@@ -72,7 +72,7 @@ impl Args {
     pub(crate) fn options(&self) -> Result<(ShowOptions, Option<PathBuf>)> {
         let (mut ids, file) = split_objects_and_file(&self.words);
         if let Some(from) = &self.ids_from {
-            if from.as_os_str() == "-" && Input::find(file.as_deref())?.path().is_none() {
+            if from.as_os_str() == "-" && DumpInput::find(file.as_deref())?.path().is_none() {
                 bail!("--ids-from -: standard input has the ids; name the dump");
             }
             ids.extend(read_object_ids(from)?);
@@ -87,9 +87,9 @@ impl Args {
 }
 
 /// `--raw`: the contents of one object as a file.
-fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<Outcome> {
+fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<CommandOutcome> {
     let [object] = objects else { bail!("--raw: one object at a time") };
-    let target = find_target(&[Input::find(file.as_deref())?], args.output.as_deref())?;
+    let target = find_target(&[DumpInput::find(file.as_deref())?], args.output.as_deref())?;
     if target.is_standard_output() && std::io::stdout().is_terminal() {
         bail!("-o -: what an object holds may steer a terminal; name a file, or pipe it");
     }
@@ -98,6 +98,6 @@ fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Sess
         if !write_export(asked, &target, |out| write_whole(asked.dump, object, &scope, out))? {
             asked.note(&format!("the dump does not have all of {object}: what it has is saved"));
         }
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     })
 }

@@ -7,11 +7,11 @@ use anyhow::{Context, Error, Result, bail};
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::options::{Common, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
-use crate::cli::terminal::load::{Input, count_types};
+use crate::cli::terminal::load::{DumpInput, count_types};
 use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
 use crate::units::parse_size;
 
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (files, options) = (&args.files, args.options()?);
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         outcome(args, session, &[(String::new(), answer)], asked)
     };
     match args.shallow {
-        true => print(count(args, session, &options, &Input::find(file)?, None)?, None),
+        true => print(count(args, session, &options, &DumpInput::find(file)?, None)?, None),
         false => {
             let with_values = args.scope.filter.words().is_some();
             ask_with(session, file, input, with_values, |asked| print(answer(args, &options, asked)?, Some(asked)))
@@ -110,7 +110,7 @@ fn count(
     args: &Args,
     session: &Session,
     options: &HistogramOptions,
-    input: &Input,
+    input: &DumpInput,
     file: Option<&str>,
 ) -> Result<Histogram> {
     let options = args.ordered(options, false, false)?;
@@ -127,7 +127,7 @@ fn outcome(
     session: &Session,
     answers: &[(String, Histogram)],
     asked: Option<&Asked<'_>>,
-) -> Result<Outcome> {
+) -> Result<CommandOutcome> {
     let ReadArgs { quiet, strict, .. } = args.common.input.read;
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
     let outcome = match asked {
@@ -138,10 +138,10 @@ fn outcome(
     sentences.for_each(|text| session.print_sentence(&text));
     let mut checks = answers.iter().flat_map(|(_, answer)| &answer.over_limits);
     if strict && checks.clone().any(|check| !check.is_over) {
-        return Ok(Outcome::Failed);
+        return Ok(CommandOutcome::Failed);
     }
     if checks.any(|check| check.is_over) {
-        return Ok(Outcome::No);
+        return Ok(CommandOutcome::No);
     }
     let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));
     args.lenient.check(!args.fail_over.is_empty(), dumps)?;

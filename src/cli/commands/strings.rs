@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::strings::no_such_file;
 use crate::answers::{StringsOptions, strings};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, RowArgs, WhereArgs, parse_patterns};
 use crate::cli::terminal::{asking::ask, session::Session};
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {
         bail!(no_such_file(&text.to_string_lossy()));
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             return Ok(args.filter.outcome(session, "", answer.found == 0, args.common.input.read.quiet));
         };
         asked.note(&format!("no text matches --grep {pattern}"));
-        Ok(Outcome::No)
+        Ok(CommandOutcome::No)
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::answers::{AnswerError, ThreadsOptions, threads};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::object::split_object_and_file;
 use crate::cli::args::options::{Common, RowArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
@@ -37,24 +37,24 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         if answer.thread_count == 0 {
             asked.note("this dump does not say which threads there were");
-            return Ok(Outcome::No);
+            return Ok(CommandOutcome::No);
         }
         if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
         {
             asked.note(&why.to_string());
         }
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
-            return Ok(Outcome::Done);
+            return Ok(CommandOutcome::Done);
         };
         asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
-        Ok(Outcome::No)
+        Ok(CommandOutcome::No)
     })
 }
 

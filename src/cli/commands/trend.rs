@@ -8,7 +8,7 @@ use anyhow::{Error, Result, bail};
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
 use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, LenientArgs, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.grows && args.files.len() < MIN_JUDGED {
         bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED).advice());
     }
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         return Ok(failed);
     }
     if input.read.strict && answer.over.iter().any(|over| !over.is_over) {
-        return Ok(Outcome::Failed);
+        return Ok(CommandOutcome::Failed);
     }
     // Growth is that from the first dump to the last, but where it is asked for from dump to dump; in the order of time
     // these may be any.
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         // What the last dump lacks is no growth.
         let since = problems.filter(|(at, _)| args.sort_by_time || *at != last);
         args.lenient.check_growth(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
-        return Ok(Outcome::No);
+        return Ok(CommandOutcome::No);
     }
     let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
     args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use crate::answers::holders::KnownCollections;
 use crate::answers::problems::problems_of;
 use crate::answers::{Limits, WasteKind, WasteOptions, waste};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, LenientArgs, RowArgs, WhereArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 /// Rows of each kind on a terminal, where all kinds are shown.
 const ROWS_OF_A_KIND: usize = 5;
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = waste(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             return Ok(args.filter.outcome(session, "", answer.is_of_nothing, args.common.input.read.quiet));
         };
         session.print_sentence(&over);
-        Ok(Outcome::No)
+        Ok(CommandOutcome::No)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, Unit
 /// Characters of a dump's name above its column on a terminal.
 const LONGEST_TITLE: usize = 20;
 
-type Row<'r> = &'r TrendRow;
+type TrendCells<'r> = &'r TrendRow;
 
 impl Present for DumpsTrend {
     const COMMAND: &'static str = "trend";
@@ -39,7 +39,7 @@ impl DumpsTrend {
         let has_ends = !is_text || !self.is_wide;
         let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
         let columns = Columns::new()
-            .add_if(is_text, trend(), |row: &mut Row<'_>| row.trend.name())
+            .add_if(is_text, trend(), |row: &mut TrendCells<'_>| row.trend.name())
             .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
             .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
@@ -55,7 +55,7 @@ impl DumpsTrend {
         let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);
         let columns = dumps.fold(columns, |columns, (at, dump)| {
             let column = of_dump(at, Column::named(&dump.file, Unit::Bytes));
-            columns.add(column, move |row: &mut Row<'_>| row.bytes[at])
+            columns.add(column, move |row: &mut TrendCells<'_>| row.bytes[at])
         });
         columns.add(name, |row| row.name.as_str()).table(rows.len(), self.rows.hidden, |at| &rows[at])
     }

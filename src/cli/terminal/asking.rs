@@ -6,9 +6,9 @@ use anyhow::{Error, Result};
 
 use crate::analysis::selection::{TypePattern, hint};
 use crate::answers::{AnswerError, OwnTypes};
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
-use crate::cli::terminal::load::{Input, Memory, read_dump};
+use crate::cli::terminal::load::{DumpInput, Memory, read_dump};
 use crate::cli::terminal::notes;
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
@@ -29,8 +29,8 @@ pub(crate) fn ask(
     session: &Session,
     file: Option<&Path>,
     args: &InputArgs,
-    question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
-) -> Result<Outcome> {
+    question: impl FnOnce(&Asked<'_>) -> Result<CommandOutcome>,
+) -> Result<CommandOutcome> {
     ask_with(session, file, args, true, |asked| {
         asked.warn();
         question(asked)
@@ -43,9 +43,9 @@ pub(crate) fn ask_with(
     file: Option<&Path>,
     args: &InputArgs,
     with_values: bool,
-    question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
-) -> Result<Outcome> {
-    let (dump, memory) = read_dump(session, &Input::find(file)?, None, args, with_values)?;
+    question: impl FnOnce(&Asked<'_>) -> Result<CommandOutcome>,
+) -> Result<CommandOutcome> {
+    let (dump, memory) = read_dump(session, &DumpInput::find(file)?, None, args, with_values)?;
     let asked = Asked { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
     let outcome = question(&asked)?;
     asked.note_missing_fields();
@@ -65,8 +65,8 @@ pub(crate) fn ask_together(
     session: &Session,
     files: &[PathBuf],
     args: &InputArgs,
-    question: impl FnOnce(&[Asked<'_>]) -> Result<Outcome>,
-) -> Result<Outcome> {
+    question: impl FnOnce(&[Asked<'_>]) -> Result<CommandOutcome>,
+) -> Result<CommandOutcome> {
     let has_several = files.len() > 1;
     fn asked<'d>(session: &'d Session, opened: &'d Opened, has_several: bool, is_quiet: bool) -> Asked<'d> {
         let (name, (dump, memory)) = opened;
@@ -74,7 +74,7 @@ pub(crate) fn ask_together(
     }
     let mut opened: Vec<Opened> = Vec::new();
     for file in files {
-        let input = Input::find(Some(file))?;
+        let input = DumpInput::find(Some(file))?;
         let new = (input.name(), read_dump(session, &input, None, args, true)?);
         asked(session, &new, has_several, args.read.quiet).warn();
         opened.push(new);
@@ -92,7 +92,7 @@ pub(crate) fn ask_together(
 /// Asks a dump. One of several, with its name, is to be freed after the answer, so that there is memory for the next.
 pub(crate) fn ask_input<T>(
     session: &Session,
-    input: &Input,
+    input: &DumpInput,
     file: Option<&str>,
     args: &InputArgs,
     question: impl FnOnce(&Asked<'_>) -> Result<T>,

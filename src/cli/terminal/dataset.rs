@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, anyhow, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::export::DatasetArgs;
 use crate::cli::args::options::{InputArgs, WhereArgs};
 use crate::cli::terminal::asking::ask_input;
 use crate::cli::terminal::each_file::ask_each;
-use crate::cli::terminal::load::Input;
+use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
@@ -23,21 +23,21 @@ pub(crate) fn export_each(
     args: &DatasetArgs,
     filter: &WhereArgs,
     input: &InputArgs,
-) -> Result<Outcome> {
+) -> Result<CommandOutcome> {
     let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
         bail!("--to parquet writes a folder of tables: say which with -o DIR");
     };
     let options = DatasetOptions { filter: filter.filter()?, ..args.options(input)? };
     let found = match files {
-        [] => Input::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
+        [] => DumpInput::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
         _ => PathBuf::new(),
     };
     let files = if files.is_empty() { std::slice::from_ref(&found) } else { files };
     if files.len() > 1 && options.id.is_some() {
         bail!("--id names one dump, and there are {}", files.len());
     }
-    let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
-    let inputs = inputs_of(named.iter().map(Input::path), None);
+    let named = files.iter().map(|file| DumpInput::find(Some(file))).collect::<Result<Vec<_>>>()?;
+    let inputs = inputs_of(named.iter().map(DumpInput::path), None);
     let (written, failed) = ask_each(session, files, true, input, |place, name| {
         loop {
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs)

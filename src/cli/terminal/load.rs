@@ -13,7 +13,7 @@ use sysinfo::System;
 use crate::cli::args::object::{URL_ADVICE, is_url};
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::memory_watch;
-use crate::cli::terminal::progress::Watch;
+use crate::cli::terminal::progress::ProgressWatch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{
     Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
@@ -111,12 +111,12 @@ fn free_bytes() -> Option<u64> {
 }
 
 /// The input of a command.
-pub(crate) enum Input {
+pub(crate) enum DumpInput {
     Path(PathBuf),
     Stdin,
 }
 
-impl Input {
+impl DumpInput {
     /// FILE, else HEAPDUMP_FILE, else standard input when it is no terminal.
     pub(crate) fn find(file: Option<&Path>) -> Result<Self> {
         let named = match file {
@@ -124,20 +124,20 @@ impl Input {
             None => std::env::var_os("HEAPDUMP_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
         };
         match named {
-            Some(path) => Ok(Input::of(&path)),
-            None if !std::io::stdin().is_terminal() => Ok(Input::Stdin),
+            Some(path) => Ok(DumpInput::of(&path)),
+            None if !std::io::stdin().is_terminal() => Ok(DumpInput::Stdin),
             None => bail!("no dump: name a FILE, set HEAPDUMP_FILE, or pipe the dump to standard input"),
         }
     }
 
     /// The input that a name on the command line stands for.
     pub(crate) fn of(file: &Path) -> Self {
-        if file.as_os_str() == "-" { Input::Stdin } else { Input::Path(file.to_path_buf()) }
+        if file.as_os_str() == "-" { DumpInput::Stdin } else { DumpInput::Path(file.to_path_buf()) }
     }
 
     /// `None` for standard input.
     pub(crate) fn path(&self) -> Option<&Path> {
-        if let Input::Path(path) = self { Some(path) } else { None }
+        if let DumpInput::Path(path) = self { Some(path) } else { None }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -147,8 +147,8 @@ impl Input {
     /// Opens the dump.
     pub(crate) fn open(&self, options: &OpenOptions, memory: &Memory) -> Result<OpenDump> {
         let opened = match self {
-            Input::Path(path) => options.open(path),
-            Input::Stdin => match standard_input_again() {
+            DumpInput::Path(path) => options.open(path),
+            DumpInput::Stdin => match standard_input_again() {
                 Some(again) => options.open_file(std::io::stdin(), again),
                 None => options.open_reader(std::io::stdin()),
             },
@@ -198,7 +198,7 @@ pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputAr
 /// standard input what is read again.
 pub(crate) fn read_dump(
     session: &Session,
-    input: &Input,
+    input: &DumpInput,
     file: Option<&str>,
     args: &InputArgs,
     with_values: bool,
@@ -213,11 +213,16 @@ pub(crate) fn read_dump(
 }
 
 /// Counts a dump's types.
-pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, args: &ReadArgs) -> Result<Counted> {
+pub(crate) fn count_types(
+    session: &Session,
+    input: &DumpInput,
+    file: Option<&str>,
+    args: &ReadArgs,
+) -> Result<Counted> {
     let (options, memory) = open_options(session, file, args)?;
     let counted = match input {
-        Input::Path(path) => options.count_types(path),
-        Input::Stdin => options.count_types_of_reader(std::io::stdin()),
+        DumpInput::Path(path) => options.count_types(path),
+        DumpInput::Stdin => options.count_types_of_reader(std::io::stdin()),
     };
     counted
         .map_err(|error| match error {
@@ -235,7 +240,7 @@ pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, 
 
 /// Options to open a dump, from those of reading. Progress is shown as long as they are there.
 pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Memory)> {
-    let observer = Arc::new(Watch::start(&session.progress, args.quiet, file));
+    let observer = Arc::new(ProgressWatch::start(&session.progress, args.quiet, file));
     let memory = Memory::find(session, args)?;
     let read = args.read_options()?;
     session.set_threads(read.threads)?;

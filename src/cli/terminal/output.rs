@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::session::Session;
@@ -61,33 +61,45 @@ impl LimitArgs {
 
 impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches in a dump.
-    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> Outcome {
+    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> CommandOutcome {
         self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(self))
     }
 
-    fn outcome_with(&self, session: &Session, is_empty: bool, is_quiet: bool, hint: impl Fn() -> String) -> Outcome {
+    fn outcome_with(
+        &self,
+        session: &Session,
+        is_empty: bool,
+        is_quiet: bool,
+        hint: impl Fn() -> String,
+    ) -> CommandOutcome {
         if !is_empty || !self.is_choice() {
-            return Outcome::Done;
+            return CommandOutcome::Done;
         }
         if !is_quiet {
             session.print_sentence(&format!("no type matches {}{}", self.words(), hint()));
         }
-        Outcome::No
+        CommandOutcome::No
     }
 }
 
 impl ScopeArgs {
     /// The outcome of a command that shows what `--type` and `--where` match in a dump.
-    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> Outcome {
+    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> CommandOutcome {
         self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(&self.types))
     }
 
     /// The same of several dumps, or of one that is not at hand.
-    pub(crate) fn outcome_of_several(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+    pub(crate) fn outcome_of_several(&self, session: &Session, is_empty: bool, is_quiet: bool) -> CommandOutcome {
         self.outcome_with(session, is_empty, is_quiet, String::new)
     }
 
-    fn outcome_with(&self, session: &Session, is_empty: bool, is_quiet: bool, hint: impl Fn() -> String) -> Outcome {
+    fn outcome_with(
+        &self,
+        session: &Session,
+        is_empty: bool,
+        is_quiet: bool,
+        hint: impl Fn() -> String,
+    ) -> CommandOutcome {
         if self.filter.words().is_none() {
             return self.types.outcome_with(session, is_empty, is_quiet, hint);
         }
@@ -102,12 +114,12 @@ impl ScopeArgs {
 
 impl WhereArgs {
     /// The outcome of a command that shows what `--where` matches, of objects that words describe.
-    pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> Outcome {
-        let Some(texts) = self.words().filter(|_| is_empty) else { return Outcome::Done };
+    pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> CommandOutcome {
+        let Some(texts) = self.words().filter(|_| is_empty) else { return CommandOutcome::Done };
         if !is_quiet {
             session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
         }
-        Outcome::No
+        CommandOutcome::No
     }
 }
 

@@ -17,8 +17,8 @@ const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
 
 /// The one line of standard error that shows progress, however many dumps are open.
-pub(crate) struct Progress {
-    line: Mutex<Line>,
+pub(crate) struct ProgressDisplay {
+    line: Mutex<ProgressLine>,
     /// Bytes taken from the file or pipe (packed, if it is packed), and bytes there are; 0 when unknown. Of later phases
     /// steps.
     bytes: [AtomicU64; 2],
@@ -28,7 +28,7 @@ pub(crate) struct Progress {
 }
 
 #[derive(Default)]
-struct Line {
+struct ProgressLine {
     work: Option<Work>,
     /// Number and count of the files, where there are several.
     file: (usize, usize),
@@ -43,14 +43,19 @@ struct Work {
     since: Instant,
 }
 
-impl Default for Progress {
+impl Default for ProgressDisplay {
     fn default() -> Self {
-        Progress { line: Mutex::default(), bytes: Default::default(), begun: Instant::now(), has_drawer: Once::new() }
+        ProgressDisplay {
+            line: Mutex::default(),
+            bytes: Default::default(),
+            begun: Instant::now(),
+            has_drawer: Once::new(),
+        }
     }
 }
 
-impl Progress {
-    fn line(&self) -> MutexGuard<'_, Line> {
+impl ProgressDisplay {
+    fn line(&self) -> MutexGuard<'_, ProgressLine> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,7 +117,7 @@ impl Progress {
 
     fn draw(&self) {
         let mut line = self.line();
-        let Line { work: Some(Work { prefix, phase, since }), bar, .. } = &mut *line else { return };
+        let ProgressLine { work: Some(Work { prefix, phase, since }), bar, .. } = &mut *line else { return };
         if self.begun.elapsed() < DELAY {
             return;
         }
@@ -136,29 +141,29 @@ impl Progress {
 }
 
 /// Shows the phases of one dump while it is open, and prints its notes.
-pub(crate) struct Watch {
-    progress: Arc<Progress>,
+pub(crate) struct ProgressWatch {
+    progress: Arc<ProgressDisplay>,
     prefix: String,
     quiet: bool,
     is_shown: bool,
 }
 
-impl Watch {
+impl ProgressWatch {
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
-    pub(crate) fn start(progress: &Arc<Progress>, quiet: bool, file: Option<&str>) -> Self {
+    pub(crate) fn start(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
         let count = match progress.line().file {
             (number, count) if count > 1 => format!("{number}/{count} "),
             _ => String::new(),
         };
         let prefix = file.map_or(String::new(), |file| count + &progress_prefix(file));
-        let watch = Watch { progress: Arc::clone(progress), prefix, quiet, is_shown };
+        let watch = ProgressWatch { progress: Arc::clone(progress), prefix, quiet, is_shown };
         watch.phase(Phase::Reading);
         watch
     }
 }
 
-impl Observer for Watch {
+impl Observer for ProgressWatch {
     fn phase(&self, phase: Phase) {
         if !self.is_shown {
             return;
@@ -185,7 +190,7 @@ impl Observer for Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ProgressWatch {
     fn drop(&mut self) {
         self.progress.end();
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
 
-use crate::cli::terminal::progress::Progress;
+use crate::cli::terminal::progress::ProgressDisplay;
 use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 
 /// One run of the program: its progress line, the indexes and the memory in use, and what was said. It holds the dumps
@@ -12,7 +12,7 @@ use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 /// take all of it, so a program that ends with the run forgets its session.
 #[derive(Default)]
 pub struct Session {
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) progress: Arc<ProgressDisplay>,
     pub(crate) indexes: IndexesInUse,
     /// All dumps of a command share one account.
     pub(crate) memory: OnceLock<MemoryLimit>,

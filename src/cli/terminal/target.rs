@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::terminal::asking::Asked;
-use crate::cli::terminal::load::Input;
+use crate::cli::terminal::load::DumpInput;
 use crate::dump::inputs_of;
 use crate::dump::path_of_index;
 #[cfg(feature = "explore")]
@@ -21,19 +21,19 @@ use crate::units::format_bytes;
 
 /// The target for what is made of dumps, if of any: `None` and `-` are standard output. A dump, an index that may answer for it, and
 /// the dump behind an index are no targets.
-pub(crate) fn find_target(dumps: &[Input], output: Option<&Path>) -> Result<Target> {
-    checked(output, &inputs_of(dumps.iter().map(Input::path), output))
+pub(crate) fn find_target(dumps: &[DumpInput], output: Option<&Path>) -> Result<Target> {
+    checked(output, &inputs_of(dumps.iter().map(DumpInput::path), output))
 }
 
 /// The target for the index of a dump, which may replace the one that is there.
-pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target> {
+pub(crate) fn find_target_of_index(dump: &DumpInput, output: &Path) -> Result<Target> {
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     checked(Some(output), &inputs)
 }
 
 /// The same beside the dump's file, under a name that nobody typed.
-pub(crate) fn find_target_beside(dump: &Input, file: &Path) -> Result<Target> {
+pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target> {
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     let index = path_of_index(file);
@@ -43,7 +43,7 @@ pub(crate) fn find_target_beside(dump: &Input, file: &Path) -> Result<Target> {
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
 /// now: what is written to it from now on makes the index stale.
 #[cfg(feature = "explore")]
-pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
+pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
     let path = dump.path().filter(|path| path.is_file() && !is_index(path))?;
     let key = SourceKey::of(path).ok()?;
     let target = match find_target_beside(dump, path) {

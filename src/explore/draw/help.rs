@@ -6,34 +6,34 @@ use ratatui_core::style::Style;
 
 use super::text::{Pen, cut, wrapped};
 use crate::answers::diff::DiffBy;
-use crate::explore::state::State;
-use crate::explore::view::View;
+use crate::explore::state::BrowserState;
+use crate::explore::view::BrowserView;
 use crate::units::format_count;
 
 /// The keys of a view's own, in words.
-fn own_keys(view: &View, is_objects: bool) -> &'static [(&'static str, &'static str)] {
+fn own_keys(view: &BrowserView, is_objects: bool) -> &'static [(&'static str, &'static str)] {
     match view {
-        View::Suspects => &[("Enter", "what it keeps alive"), ("o", "object"), ("p", "paths")],
-        View::Types(_) if is_objects => &[("Enter", "objects"), ("p", "paths"), ("r", "exact retained")],
-        View::Types(_) => &[],
-        View::Dominators { by_type: true, .. } => {
+        BrowserView::Suspects => &[("Enter", "what it keeps alive"), ("o", "object"), ("p", "paths")],
+        BrowserView::Types(_) if is_objects => &[("Enter", "objects"), ("p", "paths"), ("r", "exact retained")],
+        BrowserView::Types(_) => &[],
+        BrowserView::Dominators { by_type: true, .. } => {
             &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "object by object")]
         }
-        View::Dominators { .. } => &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "by type")],
-        View::Groups(_) => &[("Enter", "types"), ("g", "other groups")],
-        View::Growth(DiffBy::Groups(_)) if is_objects => &[("Enter", "objects"), ("t", "types, paths, roots")],
-        View::Growth(_) if is_objects => &[("t", "types, paths, roots")],
-        View::Growth(_) => &[("t", "types, stacks")],
-        View::Objects { .. } => &[("Enter", "object"), ("p", "paths")],
-        View::Object(_) => &[("Enter", "object of the row"), ("p", "paths to this one")],
-        View::Paths(..) => &[("Enter", "object"), ("+", "more paths")],
-        View::MergedPaths { .. } => &[("Enter", "objects")],
-        View::Heaps | View::Frames { .. } => &[("Enter", "in")],
+        BrowserView::Dominators { .. } => &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "by type")],
+        BrowserView::Groups(_) => &[("Enter", "types"), ("g", "other groups")],
+        BrowserView::Growth(DiffBy::Groups(_)) if is_objects => &[("Enter", "objects"), ("t", "types, paths, roots")],
+        BrowserView::Growth(_) if is_objects => &[("t", "types, paths, roots")],
+        BrowserView::Growth(_) => &[("t", "types, stacks")],
+        BrowserView::Objects { .. } => &[("Enter", "object"), ("p", "paths")],
+        BrowserView::Object(_) => &[("Enter", "object of the row"), ("p", "paths to this one")],
+        BrowserView::Paths(..) => &[("Enter", "object"), ("+", "more paths")],
+        BrowserView::MergedPaths { .. } => &[("Enter", "objects")],
+        BrowserView::Heaps | BrowserView::Frames { .. } => &[("Enter", "in")],
     }
 }
 
 /// The keys that work now, in a line.
-pub(super) fn keys_of(state: &State) -> String {
+pub(super) fn keys_of(state: &BrowserState) -> String {
     let Some(frame) = state.frame() else { return String::new() };
     let pen = Pen { look: state.look };
     let mut keys: Vec<String> =
@@ -80,7 +80,7 @@ const COMMON: [(&str, &str); 16] = [
 
 /// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it
 /// begins with: there is no end below the last one.
-pub(super) fn draw(state: &State, first: usize, area: Rect, buffer: &mut Buffer, pen: Pen) -> usize {
+pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut Buffer, pen: Pen) -> usize {
     let Some(frame) = state.frame() else { return 0 };
     let own = own_keys(&frame.view, state.is_objects()).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
     let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));

@@ -8,11 +8,11 @@ use ratatui_core::style::Style;
 
 use super::text::{Pen, cut};
 use crate::dump::Phase;
-use crate::explore::state::State;
+use crate::explore::state::BrowserState;
 use crate::report::{progress_line, progress_prefix};
 use crate::units::count_of;
 
-pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let progress = state.progress;
     let file = state.context.paths.get(progress.file).or(state.context.paths.last());
     let prefix = file.map_or(String::new(), |file| progress_prefix(&file.to_string_lossy()));

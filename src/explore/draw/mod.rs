@@ -10,16 +10,16 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 
-use super::frame::Frame;
-use super::state::{Prompt, Spot, State, WIDE};
-use super::view::View;
+use super::frame::ViewFrame;
+use super::state::{BrowserState, Prompt, Spot, WIDE};
+use super::view::BrowserView;
 use text::{Pen, cut, cut_end};
 
 /// The smallest screen that a list fits.
 const MIN_SIZE: (u16, u16) = (40, 8);
 
 /// Draws everything, and remembers what can be clicked.
-pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
     let pen = Pen { look: state.look };
     state.spots.clear();
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
@@ -49,7 +49,7 @@ pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
     state.spots = spots;
 }
 
-fn tabs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
     let is_narrow = full > area.width.into();
@@ -82,17 +82,17 @@ fn tabs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, s
     spots
 }
 
-fn crumbs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
     let longest = (width / 3).max(12);
-    let short = |(frame, text): (&Frame, &String)| match (&frame.view, text.split_once(' ')) {
+    let short = |(frame, text): (&ViewFrame, &String)| match (&frame.view, text.split_once(' ')) {
         // Ids stay whole.
-        (View::Dominators { of: Some(_), .. }, Some((id, name))) => {
+        (BrowserView::Dominators { of: Some(_), .. }, Some((id, name))) => {
             format!("{id} {}", cut(name, longest.saturating_sub(id.len() + 1).max(4), pen))
         }
-        (View::Object(_) | View::Paths(..), _) => text.clone(),
+        (BrowserView::Object(_) | BrowserView::Paths(..), _) => text.clone(),
         _ => cut(text, longest, pen),
     };
     let texts: Vec<String> = state.way().iter().zip(&texts).map(short).collect();
@@ -126,7 +126,7 @@ fn crumbs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16,
     spots
 }
 
-fn command(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let place = match frame.rows.len {
         0 => String::new(),
@@ -141,7 +141,7 @@ fn command(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     buffer.set_stringn(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
-fn last_line(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let room = usize::from(area.width);
     let (text, style) = match (&state.prompt, &state.note) {
         (Some(prompt), _) => {

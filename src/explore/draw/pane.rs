@@ -5,10 +5,10 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::text::{Pen, cut};
-use crate::explore::list::Look;
-use crate::explore::state::State;
+use crate::explore::list::RowLook;
+use crate::explore::state::BrowserState;
 
-pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let Some((_, Some(listing))) = state.pane.as_ref().map(|pane| (pane.node, &pane.listing)) else { return };
     let room = usize::from(area.width);
     let mut y = area.y;
@@ -23,14 +23,14 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
         }
         let Some(row) = listing.row(at, state.browser.as_ref()) else { continue };
         let text = match row.look {
-            Look::Title => row.name,
+            RowLook::Title => row.name,
             _ => [row.lead.as_str(), row.id.as_str(), row.name.as_str()]
                 .into_iter()
                 .filter(|part| !part.is_empty())
                 .collect::<Vec<_>>()
                 .join(" "),
         };
-        let style = if row.look == Look::Title { pen.bold() } else { Style::new() };
+        let style = if row.look == RowLook::Title { pen.bold() } else { Style::new() };
         buffer.set_stringn(area.x, y, cut(&pen.escaped(&text), room, pen), room, style);
         y += 1;
     }

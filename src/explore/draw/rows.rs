@@ -5,9 +5,9 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 
 use super::text::{Pen, cut, width, wrapped};
-use crate::explore::frame::{Frame, Pending};
-use crate::explore::list::{Listing, Look, Row};
-use crate::explore::state::State;
+use crate::explore::frame::{PendingList, ViewFrame};
+use crate::explore::list::{ListRow, Listing, RowLook};
+use crate::explore::state::BrowserState;
 use crate::report::progress_line;
 
 /// Cells of a figure with the blank before it.
@@ -15,7 +15,7 @@ const FIGURE: u16 = 11;
 const SHARE: u16 = 7;
 
 /// The places of the columns.
-struct Columns {
+struct ColumnPlaces {
     /// By figure: its first cell, and how many it has; `None` where there is no room for it.
     figures: Vec<Option<(u16, u16)>>,
     share: Option<u16>,
@@ -25,10 +25,10 @@ struct Columns {
     name: u16,
 }
 
-impl Columns {
+impl ColumnPlaces {
     fn new(listing: &Listing, id_width: usize, screen: u16) -> Self {
         let mut next = 0;
-        let mut columns = Columns { figures: Vec::new(), share: None, bar: None, id: 0, name: 0 };
+        let mut columns = ColumnPlaces { figures: Vec::new(), share: None, bar: None, id: 0, name: 0 };
         for (at, figure) in listing.figures.iter().enumerate() {
             if screen < figure.from_width {
                 columns.figures.push(None);
@@ -59,7 +59,7 @@ impl Columns {
     }
 }
 
-pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let Some(listing) = &frame.listing else {
         waiting(state, frame, area, buffer, pen);
@@ -78,12 +78,12 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     }
     let titles = area.y + above as u16;
     let page = state.rows_on_page();
-    let rows: Vec<(usize, Option<Row>)> = (frame.top..(frame.top + page).min(frame.rows.len))
+    let rows: Vec<(usize, Option<ListRow>)> = (frame.top..(frame.top + page).min(frame.rows.len))
         .map(|at| (at, frame.row(at, state.browser.as_ref()).map(|row| with_said(state, frame, at, row))))
         .collect();
     let id_width = rows.iter().filter_map(|(_, row)| Some(width(&row.as_ref()?.id))).max().unwrap_or(0);
     let id_width = if listing.height > 1 { 0 } else { id_width.min(usize::from(area.width) / 2) };
-    let columns = Columns::new(listing, id_width, area.width);
+    let columns = ColumnPlaces::new(listing, id_width, area.width);
     draw_titles(frame, listing, &columns, Rect { y: titles, height: 1, ..area }, buffer, pen);
     let first = titles + 1;
     if rows.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
 }
 
 /// A row of an object with what that says of itself, once that is read.
-fn with_said(state: &State, frame: &Frame, at: usize, mut row: Row) -> Row {
+fn with_said(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
     let node = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row));
     if let Some(Some(said)) = node.and_then(|node| state.said.get(&node))
         && !row.name.ends_with(said.as_str())
@@ -119,7 +119,14 @@ fn with_said(state: &State, frame: &Frame, at: usize, mut row: Row) -> Row {
     row
 }
 
-fn draw_titles(frame: &Frame, listing: &Listing, columns: &Columns, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn draw_titles(
+    frame: &ViewFrame,
+    listing: &Listing,
+    columns: &ColumnPlaces,
+    area: Rect,
+    buffer: &mut Buffer,
+    pen: Pen,
+) {
     let style = pen.bold();
     for (at, (figure, column)) in listing.figures.iter().zip(&columns.figures).enumerate() {
         let Some(column) = column else { continue };
@@ -150,21 +157,21 @@ fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text:
 
 #[allow(clippy::too_many_arguments, reason = "where, what and how of one row")]
 fn draw_row(
-    state: &State,
-    frame: &Frame,
+    state: &BrowserState,
+    frame: &ViewFrame,
     listing: &Listing,
-    row: &Row,
-    columns: &Columns,
+    row: &ListRow,
+    columns: &ColumnPlaces,
     area: Rect,
     buffer: &mut Buffer,
     pen: Pen,
 ) {
     let base = match row.look {
-        Look::Plain => Style::new(),
-        Look::Title | Look::Strong => pen.bold(),
-        Look::Faint => pen.dim(),
+        RowLook::Plain => Style::new(),
+        RowLook::Title | RowLook::Strong => pen.bold(),
+        RowLook::Faint => pen.dim(),
     };
-    if row.look == Look::Title {
+    if row.look == RowLook::Title {
         let text = cut(&pen.escaped(&row.name), area.width.into(), pen);
         buffer.set_stringn(area.x, area.y, text, area.width.into(), base);
         return;
@@ -209,7 +216,7 @@ fn draw_row(
 }
 
 /// In place of a list that is not there yet, or cannot be.
-fn waiting(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let room = usize::from(area.width).saturating_sub(2);
     let text = match &frame.error {
         Some(why) => why.clone(),
@@ -217,7 +224,7 @@ fn waiting(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer, pen: P
             let line = progress_line("", "computing dominators", state.progress.elapsed, None, room);
             format!("{line}; 2 shows the types meanwhile")
         }
-        None if frame.pending == Pending::List => format!("{} going through the objects", pen.ellipsis()),
+        None if frame.pending == PendingList::List => format!("{} going through the objects", pen.ellipsis()),
         None => String::new(),
     };
     let lines = wrapped(&pen.escaped(&text), room);

@@ -3,12 +3,12 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::escape_controls;
-use crate::explore::state::Look;
+use crate::explore::state::ScreenLook;
 
 /// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pen {
-    pub(super) look: Look,
+    pub(super) look: ScreenLook,
 }
 
 impl Pen {
@@ -105,7 +105,7 @@ pub(super) fn cut_end(text: &str, cells: usize) -> String {
 mod tests {
     use super::*;
 
-    const PEN: Pen = Pen { look: Look { color: true, ascii: false } };
+    const PEN: Pen = Pen { look: ScreenLook { color: true, ascii: false } };
 
     #[test]
     fn texts_fit_their_cells() {
@@ -126,13 +126,13 @@ mod tests {
         assert_eq!(PEN.bar(1.0, 3), "███");
         assert_eq!(PEN.bar(0.5, 3), "█▌");
         assert_eq!(PEN.bar(0.0, 3), "");
-        assert_eq!(Pen { look: Look { ascii: true, ..PEN.look } }.bar(0.5, 3), "##");
+        assert_eq!(Pen { look: ScreenLook { ascii: true, ..PEN.look } }.bar(0.5, 3), "##");
     }
 
     #[test]
     fn names_are_harmless() {
         assert_eq!(PEN.escaped("a\u{202E}b\x1b[2J"), "a\\u{202e}b\\u{1b}[2J");
-        let ascii = Pen { look: Look { ascii: true, ..PEN.look } };
+        let ascii = Pen { look: ScreenLook { ascii: true, ..PEN.look } };
         assert_eq!(ascii.escaped("日 › x…"), "\\u{65e5} > x~");
     }
 }

@@ -7,10 +7,10 @@ use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, c
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::{Column, Listing, Look, Part, Row, Target, signed};
-use crate::explore::view::View;
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget, signed};
+use crate::explore::view::BrowserView;
 
-const FIGURES: [Column; 2] = [Column::new(BYTES, 0).unsorted(), Column::new(ALLOCATIONS, 72).unsorted()];
+const FIGURES: [ListColumn; 2] = [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
 
 /// The trees that were asked for, which are kept: every level is a part of the one tree.
 #[derive(Default)]
@@ -39,10 +39,11 @@ impl Heaps {
             let count = heap.tree.rows().first().and_then(|row| row.row.allocations);
             let figures = vec![Some(signed(heap.total_bytes())), count.map(signed)];
             let name = heap.heap.title();
-            let view = View::Frames { heap: at, choice: choice_of(&heaps, at), at: 0, path: None, name: name.clone() };
-            Row { figures, ..Row::new(name, Target::View(Box::new(view))) }
+            let view =
+                BrowserView::Frames { heap: at, choice: choice_of(&heaps, at), at: 0, path: None, name: name.clone() };
+            ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }
         });
-        let parts = vec![Part::Made(rows.collect())];
+        let parts = vec![ListPart::Made(rows.collect())];
         Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
     }
 
@@ -66,20 +67,20 @@ impl Heaps {
             let is_leaf = rows.get(place + 1).is_none_or(|next| next.depth <= row.depth);
             let (choice, name) = (choice.clone(), row.row.name.to_string());
             let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{BETWEEN_NAMES}{name}")));
-            let view = View::Frames { heap, choice, at: place as u32, path, name };
-            let target = if is_leaf { Target::Nowhere } else { Target::View(Box::new(view)) };
+            let view = BrowserView::Frames { heap, choice, at: place as u32, path, name };
+            let target = if is_leaf { RowTarget::Nowhere } else { RowTarget::View(Box::new(view)) };
             let is_rest = matches!(row.row.kind, Kind::SelfCost | Kind::Other);
-            Row {
+            ListRow {
                 figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
                 lead: if is_leaf || is_rest { String::new() } else { "+".into() },
-                look: if is_rest { Look::Faint } else { Look::Plain },
-                ..Row::new(if row.row.name.is_empty() { "\"\"" } else { row.row.name }, target)
+                look: if is_rest { RowLook::Faint } else { RowLook::Plain },
+                ..ListRow::new(if row.row.name.is_empty() { "\"\"" } else { row.row.name }, target)
             }
         });
         Ok(Listing {
             whole: Some(signed(parent.row.bytes)),
             empty: "nothing below".into(),
-            ..Listing::new(&FIGURES, "Function or type", vec![Part::Made(children.collect())])
+            ..Listing::new(&FIGURES, "Function or type", vec![ListPart::Made(children.collect())])
         })
     }
 }

@@ -11,29 +11,34 @@ pub(super) use heaps::Heaps;
 pub(super) use objects::beside;
 pub(super) use types::exact_retained;
 
-use super::dumps::Dumps;
+use super::dumps::BrowsedDumps;
 use super::list::Listing;
-use super::view::{Context, View};
+use super::view::{BrowserView, Context};
 use crate::answers::AnswerError;
 
 /// Makes the list of a view.
 ///
 /// # Errors
 /// Why there is none, in words.
-pub(super) fn make(dumps: Dumps, view: &View, context: &Context, heaps: &Heaps) -> Result<Listing, String> {
+pub(super) fn make(
+    dumps: BrowsedDumps,
+    view: &BrowserView,
+    context: &Context,
+    heaps: &Heaps,
+) -> Result<Listing, String> {
     let dump = dumps.new;
     let made = match view {
-        View::Suspects => suspects::suspects(dumps),
-        View::Types(group) => types::types(dump, group.as_ref(), context),
-        View::Groups(by) => types::groups(dump, *by, context),
-        View::Dominators { of, by_type } => objects::dominators(dump, of.as_ref(), *by_type),
-        View::Objects { type_name, scope } => objects::of_type(dump, type_name, scope),
-        View::Object(place) => objects::object(dump, place, usize::MAX),
-        View::Paths(place, count) => paths::paths(dump, place, *count),
-        View::MergedPaths { scope, .. } => paths::merged(dump, scope),
-        View::Growth(by) => growth::growth(dumps, *by, context),
-        View::Heaps => heaps.list(dump),
-        View::Frames { heap, choice, at, path, .. } => heaps.below(dump, *heap, choice, *at, path.as_deref()),
+        BrowserView::Suspects => suspects::suspects(dumps),
+        BrowserView::Types(group) => types::types(dump, group.as_ref(), context),
+        BrowserView::Groups(by) => types::groups(dump, *by, context),
+        BrowserView::Dominators { of, by_type } => objects::dominators(dump, of.as_ref(), *by_type),
+        BrowserView::Objects { type_name, scope } => objects::of_type(dump, type_name, scope),
+        BrowserView::Object(place) => objects::object(dump, place, usize::MAX),
+        BrowserView::Paths(place, count) => paths::paths(dump, place, *count),
+        BrowserView::MergedPaths { scope, .. } => paths::merged(dump, scope),
+        BrowserView::Growth(by) => growth::growth(dumps, *by, context),
+        BrowserView::Heaps => heaps.list(dump),
+        BrowserView::Frames { heap, choice, at, path, .. } => heaps.below(dump, *heap, choice, *at, path.as_deref()),
     };
     made.map_err(|error: AnswerError| error.to_string())
 }

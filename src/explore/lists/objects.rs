@@ -5,8 +5,8 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{Column, Listing, OF_OBJECTS, Part, Row, Target, signed};
-use crate::explore::view::Place;
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, signed};
+use crate::explore::view::BrowsedObject;
 use crate::graph::Reference;
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
@@ -15,7 +15,11 @@ use crate::units::{count_of, format_bytes, format_count};
 const NAMED: usize = 200;
 
 /// Objects that one directly dominates, or that nothing single does.
-pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: bool) -> Result<Listing, AnswerError> {
+pub(super) fn dominators(
+    dump: &'static OpenDump,
+    of: Option<&BrowsedObject>,
+    by_type: bool,
+) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let nodes = browser.below(of.map(|place| place.node))?;
     let sizes = of.map(|place| browser.sizes(place.node));
@@ -28,7 +32,7 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
         None => "no strong root holds anything",
     };
     let parts = match by_type {
-        false => vec![Part::of_objects(nodes)],
+        false => vec![ListPart::of_objects(nodes)],
         true => {
             let merged = browser.merged_by_type(&nodes);
             let mut by_name: Vec<usize> = (0..merged.len()).collect();
@@ -41,10 +45,10 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
                     Some(only) => (browser.row(only).id, String::new()),
                     None => (String::new(), format!("{} ×", format_count(row.members))),
                 };
-                let target = row.only.map_or_else(|| Target::Merged(row.type_name.clone()), Target::Object);
-                Row { figures: figures.into(), id, lead, tie, ..Row::new(row.type_name, target) }
+                let target = row.only.map_or_else(|| RowTarget::Merged(row.type_name.clone()), RowTarget::Object);
+                ListRow { figures: figures.into(), id, lead, tie, ..ListRow::new(row.type_name, target) }
             });
-            vec![Part::Made(rows.collect())]
+            vec![ListPart::Made(rows.collect())]
         }
     };
     let has_other_tree = of.is_none() && has_stacks(dump);
@@ -69,10 +73,10 @@ fn has_stacks(dump: &OpenDump) -> bool {
 }
 
 /// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
-const MERGED: [Column; 3] = [
-    Column { order: Some(BYTES), ..OF_OBJECTS[0] },
+const MERGED: [ListColumn; 3] = [
+    ListColumn { order: Some(BYTES), ..OF_OBJECTS[0] },
     OF_OBJECTS[1].unsorted(),
-    Column { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
+    ListColumn { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
 ];
 
 /// Objects of a type.
@@ -85,7 +89,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
         whole: Some(signed(browser.reachable_bytes())),
         sorted_by: Some(0),
         empty: format!("no objects of {type_name}"),
-        ..Listing::new(&figures, "Object", vec![Part::of_objects(browser.objects_of(scope)?)])
+        ..Listing::new(&figures, "Object", vec![ListPart::of_objects(browser.objects_of(scope)?)])
     })
 }
 
@@ -96,12 +100,12 @@ const BESIDE: usize = 100;
 ///
 /// # Errors
 /// Why there is nothing, in words.
-pub(crate) fn beside(dump: &'static OpenDump, place: &Place) -> Result<Listing, String> {
+pub(crate) fn beside(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
     object(dump, place, BESIDE).map_err(|error| error.to_string())
 }
 
 /// All that is said of an object: who holds it, what it refers to, what it dominates, its fields; so many rows of each.
-pub(super) fn object(dump: &'static OpenDump, place: &Place, rows: usize) -> Result<Listing, AnswerError> {
+pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
@@ -116,34 +120,34 @@ pub(super) fn object(dump: &'static OpenDump, place: &Place, rows: usize) -> Res
         0 => "No object holds it".into(),
         count => format!("Who holds it: {}", count_of(count as u64, "references")),
     };
-    parts.push(Part::Made(vec![Row::title(held)]));
-    parts.push(Part::Made(
+    parts.push(ListPart::Made(vec![ListRow::title(held)]));
+    parts.push(ListPart::Made(
         answer
             .roots
             .iter()
-            .map(|root| Row { lead: "root".into(), ..Row::new(root.words(), Target::Nowhere) })
+            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.words(), RowTarget::Nowhere) })
             .collect(),
     ));
     parts.push(of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
     if !references.is_empty() {
         let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
-        parts.push(Part::Made(vec![Row::title(title)]));
+        parts.push(ListPart::Made(vec![ListRow::title(title)]));
         parts.push(of_references(&references[..rows.min(references.len())], names, "→"));
     }
     if !below.is_empty() {
         let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
-        parts.push(Part::Made(vec![Row::title(title)]));
+        parts.push(ListPart::Made(vec![ListRow::title(title)]));
         let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), RETAINED, false, rows);
-        parts.push(Part::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
+        parts.push(ListPart::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
     parts.extend(values(&answer));
     Ok(Listing { above: head(&answer), empty: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })
 }
 
-fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> Part {
+fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
     let lead = |name: Option<String>| name.map_or_else(|| arrow.to_string(), |name| format!("{arrow} {name}"));
     let weak = references.iter().zip(0u32..).filter(|(reference, _)| reference.is_weak).map(|(_, at)| at);
-    Part::Objects {
+    ListPart::Objects {
         nodes: references.iter().map(|reference| reference.node).collect(),
         leads: names.into_iter().map(lead).collect(),
         lead: arrow,
@@ -152,19 +156,19 @@ fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'
 }
 
 /// The fields, or the first elements, with their values.
-fn values(answer: &ObjectAnswer<'_>) -> Vec<Part> {
-    let mut rows: Vec<Row> = Vec::new();
+fn values(answer: &ObjectAnswer<'_>) -> Vec<ListPart> {
+    let mut rows: Vec<ListRow> = Vec::new();
     for field in answer.fields.iter().flatten() {
         let lead = if field.is_static { format!("static {}", field.label()) } else { field.label() };
-        rows.push(Row { lead: format!("{lead} ="), ..Row::new(field.words(), Target::Nowhere) });
+        rows.push(ListRow { lead: format!("{lead} ="), ..ListRow::new(field.words(), RowTarget::Nowhere) });
     }
     for (at, element) in answer.object.elements.iter().flatten().enumerate() {
-        rows.push(Row { lead: format!("[{at}] ="), ..Row::new(element.words(), Target::Nowhere) });
+        rows.push(ListRow { lead: format!("[{at}] ="), ..ListRow::new(element.words(), RowTarget::Nowhere) });
     }
     if rows.is_empty() {
         return Vec::new();
     }
-    vec![Part::Made(vec![Row::title("Fields and values")]), Part::Made(rows)]
+    vec![ListPart::Made(vec![ListRow::title("Fields and values")]), ListPart::Made(rows)]
 }
 
 fn head(answer: &ObjectAnswer<'_>) -> Vec<String> {

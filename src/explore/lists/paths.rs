@@ -7,8 +7,10 @@ use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::{Column, Listing, Look, OF_OBJECTS, Part, Row, Target, figures_of_object, signed};
-use crate::explore::view::Place;
+use crate::explore::list::{
+    ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object, signed,
+};
+use crate::explore::view::BrowsedObject;
 use crate::units::count_of;
 
 /// Objects shown at each end of a long path.
@@ -17,7 +19,7 @@ const END: usize = 200;
 const MERGED: usize = 5000;
 
 /// Paths to an object.
-pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Result<Listing, AnswerError> {
+pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
@@ -28,9 +30,9 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
     let mut rows = Vec::new();
     for at in 0..lines.len() {
         rows.push(match lines.get(at).part {
-            PathPart::Root(root) => Row { lead: "root".into(), ..Row::title(root.words()) },
+            PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
             PathPart::LeftOut { objects } => {
-                Row::new(format!("… {} …", count_of(objects as u64, "more objects")), Target::Nowhere)
+                ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
             }
             PathPart::Object { number, step } => {
                 let node = step.object.id.parse::<ObjectId>().ok();
@@ -39,13 +41,13 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
                 let retained = node.and_then(|node| browser.sizes(node).retained);
                 let mark = if is_on_all { "* " } else { "  " };
                 let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
-                Row {
+                ListRow {
                     figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
                     id: step.object.id.clone(),
                     lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
-                    look: if is_on_all { Look::Strong } else { Look::Plain },
+                    look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
                     level: Some(number as u32),
-                    ..Row::new(step.object.type_text(), node.map_or(Target::Nowhere, Target::Object))
+                    ..ListRow::new(step.object.type_text(), node.map_or(RowTarget::Nowhere, RowTarget::Object))
                 }
             }
         });
@@ -56,38 +58,38 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
         above.push("* on every path: without it the object would be freed".into());
     }
     let why = answer.why_not(false).unwrap_or_else(|| "no path".into());
-    Ok(Listing { above, empty: why, ..Listing::new(&OF_OBJECTS, "Path", vec![Part::Made(rows)]) })
+    Ok(Listing { above, empty: why, ..Listing::new(&OF_OBJECTS, "Path", vec![ListPart::Made(rows)]) })
 }
 
 /// Paths to all objects of a type, merged.
 pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let answer = merged_paths(dump, &MergedPathsOptions::of(scope.clone()))?;
     let (count, rest) = answer.sentence();
-    let figures = [Column::new(RETAINED, 0).unsorted(), Column::new(OBJECTS, 60).unsorted()];
+    let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
     for row in answer.tree.iter().take(MERGED) {
         let depth = row.depth as usize;
         let row = row.row;
         let lead = format!("{}{}", "  ".repeat(depth.min(20)), row.reference.as_deref().unwrap_or_default());
         if let Some(root) = &row.root {
-            rows.push(Row { lead: "root".into(), ..Row::title(root.words()) });
+            rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.words()) });
         }
-        rows.push(Row {
+        rows.push(ListRow {
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
             level: Some(depth as u32),
-            ..Row::new(format!("{}{}", row.type_name, row.chain_text()), Target::Type(row.type_name.to_string()))
+            ..ListRow::new(format!("{}{}", row.type_name, row.chain_text()), RowTarget::Type(row.type_name.to_string()))
         });
     }
     let all = answer.tree.iter().count();
     if all > MERGED {
         let left = count_of((all - MERGED) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");
-        rows.push(Row { look: Look::Faint, ..Row::new(text, Target::Nowhere) });
+        rows.push(ListRow { look: RowLook::Faint, ..ListRow::new(text, RowTarget::Nowhere) });
     }
     Ok(Listing {
         above: vec![format!("{count}{rest}")],
         empty: "no strong root reaches any of them".into(),
-        ..Listing::new(&figures, "Paths merged by type", vec![Part::Made(rows)])
+        ..Listing::new(&figures, "Paths merged by type", vec![ListPart::Made(rows)])
     })
 }

@@ -5,24 +5,24 @@ use crate::answers::figure::RETAINED;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::dumps::Dumps;
-use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
+use crate::explore::dumps::BrowsedDumps;
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
 use crate::units::{count_of, format_bytes, format_count};
 
 /// Suspects that are listed; below a threshold of a tenth there are seldom more.
 const LISTED: usize = 100;
 
-pub(super) fn suspects(dumps: Dumps) -> Result<Listing, AnswerError> {
+pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     let options = LeaksOptions { rows: Some(LISTED), ..LeaksOptions::default() };
     let answer = match dumps.old {
         Some(old) => leaks_since(old, dumps.new, &options)?,
         None => leaks(dumps.new, &options)?,
     };
-    let rows = answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| Row { tie, ..row(dumps.new, &suspect) });
-    let rows: Vec<Row> = rows.collect();
-    let mut figures = vec![Column::new(RETAINED, 0).unsorted()];
-    figures.extend(dumps.old.map(|_| Column::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
-    let parts = vec![Part::Made(rows)];
+    let rows = answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| ListRow { tie, ..row(dumps.new, &suspect) });
+    let rows: Vec<ListRow> = rows.collect();
+    let mut figures = vec![ListColumn::new(RETAINED, 0).unsorted()];
+    figures.extend(dumps.old.map(|_| ListColumn::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
+    let parts = vec![ListPart::Made(rows)];
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
         height: 5,
@@ -34,7 +34,7 @@ pub(super) fn suspects(dumps: Dumps) -> Result<Listing, AnswerError> {
     })
 }
 
-fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
+fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
     let point = &suspect.accumulation_point;
     let node = |id: &str| id.parse::<ObjectId>().ok()?.find(dump.graph()?, &ScopeOptions::default()).ok();
     let piling = node(&point.object.id);
@@ -56,7 +56,7 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
     };
     let mut figures = vec![Some(signed(suspect.row.retained_bytes))];
     figures.extend(suspect.growth.map(|growth| Some(growth.retained_bytes_delta)));
-    Row {
+    ListRow {
         figures,
         // A group's first object would be any; where it piles up is what is looked at.
         id: suspect.row.id.clone().unwrap_or_else(|| point.object.id.clone()),
@@ -68,6 +68,6 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
             format!("inside       {}", suspect.inside),
             String::new(),
         ],
-        ..Row::new(name, piling.map_or(Target::Nowhere, Target::Object))
+        ..ListRow::new(name, piling.map_or(RowTarget::Nowhere, RowTarget::Object))
     }
 }

@@ -4,15 +4,15 @@ use crate::answers::figure::{ALLOCATIONS, OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::{HistogramRow, HistogramTotals, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
-use crate::explore::view::{Context, Group, View};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::view::{BrowserView, Context, TypeGroup};
 use crate::sort;
 
 /// All types, or those of a group.
-pub(super) fn types(dump: &OpenDump, group: Option<&Group>, context: &Context) -> Result<Listing, AnswerError> {
+pub(super) fn types(dump: &OpenDump, group: Option<&TypeGroup>, context: &Context) -> Result<Listing, AnswerError> {
     let scope = group.map_or_else(ScopeOptions::default, |group| group.scope.clone());
     let options = context.histogram_options(GroupBy::Type, scope, Some(RETAINED), Limits::default());
-    Ok(listing(&histogram(dump, &options)?, &options, |row, _| Target::Type(row.name().to_string())))
+    Ok(listing(&histogram(dump, &options)?, &options, |row, _| RowTarget::Type(row.name().to_string())))
 }
 
 /// Groups of types.
@@ -20,22 +20,27 @@ pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<
     let options = context.histogram_options(by, ScopeOptions::default(), Some(RETAINED), Limits::default());
     let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());
     let group = |row: &HistogramRow, number| {
-        let group = Group::new(by, row.name(), number, have_modules);
-        group.map_or(Target::Nowhere, |group| Target::View(Box::new(View::Types(Some(group)))))
+        let group = TypeGroup::new(by, row.name(), number, have_modules);
+        group.map_or(RowTarget::Nowhere, |group| RowTarget::View(Box::new(BrowserView::Types(Some(group)))))
     };
     Ok(listing(&histogram(dump, &options)?, &options, group))
 }
 
-fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&HistogramRow, u32) -> Target) -> Listing {
-    let by_shallow = || vec![Column::new(SHALLOW, 0), Column::new(OBJECTS, 90)];
+fn listing(
+    answer: &Histogram,
+    options: &HistogramOptions,
+    target: impl Fn(&HistogramRow, u32) -> RowTarget,
+) -> Listing {
+    let by_shallow = || vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 90)];
     let (columns, whole) = match &answer.totals {
-        HistogramTotals::Objects(totals) if options.retained.is_some() => {
-            (vec![Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(OBJECTS, 90)], totals.reachable_bytes)
-        }
+        HistogramTotals::Objects(totals) if options.retained.is_some() => (
+            vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(OBJECTS, 90)],
+            totals.reachable_bytes,
+        ),
         HistogramTotals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
         HistogramTotals::Counted(totals) => (by_shallow(), totals.shallow_bytes),
         HistogramTotals::Allocations(totals) => {
-            (vec![Column::new(TOTAL, 0), Column::new(ALLOCATIONS, 72).unsorted()], totals.total_bytes)
+            (vec![ListColumn::new(TOTAL, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.total_bytes)
         }
     };
     let rows = answer.rows.as_slice();
@@ -52,13 +57,13 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
         name.extend(
             row.module.iter().filter(|_| row.module.as_deref() != Some("")).map(|module| format!(" ({module})")),
         );
-        Row { figures, tie, ..Row::new(name, target(row, row.group())) }
+        ListRow { figures, tie, ..ListRow::new(name, target(row, row.group())) }
     });
     Listing {
         whole: Some(signed(whole)),
         sorted_by: Some(0),
         empty: "no objects".into(),
-        ..Listing::new(&columns, answer.group_by.titles().0, vec![Part::Made(made.collect())])
+        ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Made(made.collect())])
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys and mouse, as a terminal writes them.
 
-use crate::explore::keys::{Key, Mouse};
+use crate::explore::keys::{KeyPress, Mouse};
 use crate::explore::state::Msg;
 
 /// Bytes of the longest sequence that means anything; of a longer one the beginning is dropped.
@@ -18,7 +18,7 @@ pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
                 at += length;
             }
             None if is_all || rest.len() > LONGEST => {
-                msgs.extend((rest[0] == 0x1b).then_some(Msg::Key(Key::Escape)));
+                msgs.extend((rest[0] == 0x1b).then_some(Msg::Key(KeyPress::Escape)));
                 at += 1;
             }
             None => break,
@@ -30,18 +30,18 @@ pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
 
 /// The first key, or what the mouse did, and its bytes; `None` where more bytes are to come.
 fn first(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
-    let key = |key: Key, length: usize| Some((Some(Msg::Key(key)), length));
+    let key = |key: KeyPress, length: usize| Some((Some(Msg::Key(key)), length));
     match bytes[0] {
-        b'\r' | b'\n' => key(Key::Enter, 1),
-        0x08 | 0x7f => key(Key::Backspace, 1),
-        control @ 0x01..=0x1a => key(Key::Ctrl(char::from(control + b'a' - 1)), 1),
+        b'\r' | b'\n' => key(KeyPress::Enter, 1),
+        0x08 | 0x7f => key(KeyPress::Backspace, 1),
+        control @ 0x01..=0x1a => key(KeyPress::Ctrl(char::from(control + b'a' - 1)), 1),
         0x1b => match *bytes.get(1)? {
             b'[' => sequence(bytes),
             b'O' => Some((named(*bytes.get(2)?, 0).map(Msg::Key), 3)),
             // Pressed just before another key.
-            _ => key(Key::Escape, 1),
+            _ => key(KeyPress::Escape, 1),
         },
-        0x20..=0x7e => key(Key::Char(char::from(bytes[0])), 1),
+        0x20..=0x7e => key(KeyPress::Char(char::from(bytes[0])), 1),
         _ => {
             let length = match bytes[0] {
                 0xc2..=0xdf => 2,
@@ -51,7 +51,7 @@ fn first(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
             };
             let text = std::str::from_utf8(bytes.get(..length)?);
             Some(match text.ok().and_then(|text| text.chars().next()) {
-                Some(ch) => (Some(Msg::Key(Key::Char(ch))), length),
+                Some(ch) => (Some(Msg::Key(KeyPress::Char(ch))), length),
                 None => (None, 1),
             })
         }
@@ -72,17 +72,17 @@ fn sequence(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
     Some((msg, end + 1))
 }
 
-fn named(letter: u8, number: u16) -> Option<Key> {
+fn named(letter: u8, number: u16) -> Option<KeyPress> {
     Some(match (letter, number) {
-        (b'A', _) => Key::Up,
-        (b'B', _) => Key::Down,
-        (b'C', _) => Key::Right,
-        (b'D', _) => Key::Left,
-        (b'H', _) | (b'~', 1 | 7) => Key::Home,
-        (b'F', _) | (b'~', 4 | 8) => Key::End,
-        (b'~', 5) => Key::PageUp,
-        (b'~', 6) => Key::PageDown,
-        (b'M', _) => Key::Enter,
+        (b'A', _) => KeyPress::Up,
+        (b'B', _) => KeyPress::Down,
+        (b'C', _) => KeyPress::Right,
+        (b'D', _) => KeyPress::Left,
+        (b'H', _) | (b'~', 1 | 7) => KeyPress::Home,
+        (b'F', _) | (b'~', 4 | 8) => KeyPress::End,
+        (b'~', 5) => KeyPress::PageUp,
+        (b'~', 6) => KeyPress::PageDown,
+        (b'M', _) => KeyPress::Enter,
         _ => return None,
     })
 }
@@ -105,7 +105,7 @@ mod tests {
         let mut left = bytes.to_vec();
         let msgs = take(&mut left, is_all);
         let word = |msg: Msg| match msg {
-            Msg::Key(Key::Char(ch)) => ch.to_string(),
+            Msg::Key(KeyPress::Char(ch)) => ch.to_string(),
             Msg::Key(key) => format!("{key:?}"),
             Msg::Mouse(mouse) => format!("{mouse:?}"),
             other => panic!("{other:?}"),

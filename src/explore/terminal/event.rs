@@ -1,13 +1,13 @@
 //! Events of the loop.
 
-use crate::explore::setup::Loaded;
+use crate::explore::setup::LoadedDumps;
 use crate::explore::state::Msg;
 
 /// An event of the loop.
-pub(super) enum Event {
+pub(super) enum LoopEvent {
     Msg(Msg),
     /// The loader has ended.
-    Loaded(Box<Result<Loaded, String>>),
+    Loaded(Box<Result<LoadedDumps, String>>),
     /// The terminal is gone.
     Gone,
 }

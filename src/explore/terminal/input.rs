@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::event::Event;
+use super::event::LoopEvent;
 use super::guard::Guard;
-use super::system::Reader;
+use super::system::KeyReader;
 
 /// Keys are read until this is dropped.
-pub(super) struct Keys(Arc<AtomicBool>);
+pub(super) struct KeyThread(Arc<AtomicBool>);
 
-impl Drop for Keys {
+impl Drop for KeyThread {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -21,11 +21,11 @@ impl Drop for Keys {
 
 /// Begins to read; `resized` is set when the size of the terminal changes. The thread takes no key any more when the keys are
 /// dropped: they are for another browser then, which has a thread of its own.
-pub(super) fn start(guard: &Guard, events: Sender<Event>, resized: &Arc<AtomicBool>) -> Keys {
+pub(super) fn start(guard: &Guard, events: Sender<LoopEvent>, resized: &Arc<AtomicBool>) -> KeyThread {
     let is_over = Arc::new(AtomicBool::new(false));
-    let keys = Keys(Arc::clone(&is_over));
+    let keys = KeyThread(Arc::clone(&is_over));
     let Some(terminal) = guard.terminal() else { return keys };
-    let mut reader = Reader::new(terminal, resized);
+    let mut reader = KeyReader::new(terminal, resized);
     let read = move || {
         loop {
             match reader.next(&is_over) {
@@ -33,11 +33,11 @@ pub(super) fn start(guard: &Guard, events: Sender<Event>, resized: &Arc<AtomicBo
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(_) => {
                     // Nobody listens when the program is about to end.
-                    _ = events.send(Event::Gone);
+                    _ = events.send(LoopEvent::Gone);
                     return;
                 }
                 Ok(msgs) => {
-                    if msgs.into_iter().any(|msg| events.send(Event::Msg(msg)).is_err()) {
+                    if msgs.into_iter().any(|msg| events.send(LoopEvent::Msg(msg)).is_err()) {
                         return;
                     }
                 }

@@ -23,16 +23,16 @@ use base64::Engine;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 
-use super::ask::{Ask, Workers};
 use super::draw::draw;
-use super::dumps::{Dumps, WriteIndex};
-use super::keys::Key;
+use super::dumps::{BrowsedDumps, WriteIndex};
+use super::keys::KeyPress;
 use super::setup::{Ended, Setup};
-use super::state::{Msg, State};
+use super::state::{BrowserState, Msg};
+use super::tasks::{BrowserWorkers, Task};
 use super::watch::Watching;
 
 use crate::dump::OpenDump;
-use event::Event;
+use event::LoopEvent;
 use guard::{Guard, ToScreen};
 
 /// Time between two looks at the terminal and at the progress of reading.
@@ -63,11 +63,11 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
             let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(&watched)));
             let read = read.unwrap_or_else(|_| Err("reading failed; it is a defect of heapdump".into()));
             // Nobody waits for it when the browser has ended.
-            _ = loaded.send(Event::Loaded(Box::new(read)));
+            _ = loaded.send(LoopEvent::Loaded(Box::new(read)));
         })
         .map_err(|error| error.to_string())?;
     let size = screen.size().map_err(|error| error.to_string())?;
-    let state = State::new(context, look, start, (size.width, size.height));
+    let state = BrowserState::new(context, look, start, (size.width, size.height));
     let mut show = Show { screen, resized, state, guard, workers: None, watching, events, write_index };
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
@@ -88,16 +88,16 @@ struct Show {
     screen: Screen,
     /// Set when the size of the terminal changes, even where it is the same again when it is looked at.
     resized: Arc<AtomicBool>,
-    state: State,
+    state: BrowserState,
     guard: Guard,
-    workers: Option<Workers>,
+    workers: Option<BrowserWorkers>,
     watching: Watching,
-    events: Sender<Event>,
+    events: Sender<LoopEvent>,
     write_index: Option<WriteIndex>,
 }
 
 impl Show {
-    fn until_end(&mut self, queue: &Receiver<Event>, opened: &dyn Fn(Dumps)) -> Result<Ended, String> {
+    fn until_end(&mut self, queue: &Receiver<LoopEvent>, opened: &dyn Fn(BrowsedDumps)) -> Result<Ended, String> {
         let has_panic_key = std::env::var_os(PANIC_KEY).is_some();
         let mut is_changed = true;
         loop {
@@ -122,14 +122,16 @@ impl Show {
             // All that has come is followed before anything is drawn.
             for event in std::iter::once(first).chain(queue.try_iter()) {
                 let msg = match event {
-                    Event::Gone => return Ok(Ended::Gone),
-                    Event::Loaded(loaded) => {
+                    LoopEvent::Gone => return Ok(Ended::Gone),
+                    LoopEvent::Loaded(loaded) => {
                         let dumps = (*loaded)?.keep();
                         opened(dumps);
                         self.opened(dumps)
                     }
-                    Event::Msg(Msg::Key(Key::Char('!'))) if has_panic_key => panic!("asked for by {PANIC_KEY}"),
-                    Event::Msg(msg) => msg,
+                    LoopEvent::Msg(Msg::Key(KeyPress::Char('!'))) if has_panic_key => {
+                        panic!("asked for by {PANIC_KEY}")
+                    }
+                    LoopEvent::Msg(msg) => msg,
                 };
                 if self.update(msg) {
                     return Ok(Ended::Quit);
@@ -181,14 +183,14 @@ impl Show {
         }
     }
 
-    fn opened(&mut self, dumps: Dumps) -> Msg {
+    fn opened(&mut self, dumps: BrowsedDumps) -> Msg {
         if dumps.new.is_indexed() || dumps.old.is_some_and(OpenDump::is_indexed) {
             system::watch_index();
         }
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.
-        let answer = move |answer| _ = events.send(Event::Msg(Msg::Answer(answer)));
-        self.workers = Some(Workers::start(dumps, self.write_index.take(), answer));
+        let answer = move |answer| _ = events.send(LoopEvent::Msg(Msg::Answer(answer)));
+        self.workers = Some(BrowserWorkers::start(dumps, self.write_index.take(), answer));
         self.state.warnings.extend(self.watching.notes());
         Msg::Opened(dumps)
     }
@@ -197,14 +199,14 @@ impl Show {
     fn update(&mut self, msg: Msg) -> bool {
         for ask in self.state.update(msg) {
             match ask {
-                Ask::Quit => return true,
-                Ask::Suspend => {
+                Task::Quit => return true,
+                Task::Suspend => {
                     self.guard.suspend();
                     // What is on the screen was drawn by others.
                     self.draw_anew();
                 }
-                Ask::Redraw => self.draw_anew(),
-                Ask::Copy(text) => copy(&text),
+                Task::Redraw => self.draw_anew(),
+                Task::Copy(text) => copy(&text),
                 ask => self.workers.iter().for_each(|workers| workers.ask(ask.clone())),
             }
         }

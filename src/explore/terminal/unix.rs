@@ -111,18 +111,18 @@ pub(super) fn suspend() {
 }
 
 /// Reads keys.
-pub(super) struct Reader {
+pub(super) struct KeyReader {
     terminal: &'static Terminal,
     /// The beginning of what is not whole.
     bytes: Vec<u8>,
 }
 
-impl Reader {
+impl KeyReader {
     /// Begins; from now on `resized` is set when the size changes.
     pub(super) fn new(terminal: &'static Terminal, resized: &Arc<AtomicBool>) -> Self {
         // Without it the size is looked at now and then all the same.
         _ = signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(resized));
-        Reader { terminal, bytes: Vec::new() }
+        KeyReader { terminal, bytes: Vec::new() }
     }
 
     /// Waits for what is whole, for ever or, in the middle of something, a moment.

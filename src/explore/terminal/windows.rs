@@ -13,7 +13,7 @@ use ratatui_crossterm::crossterm::event::{
 };
 use ratatui_crossterm::crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 
-use crate::explore::keys::{Key, Mouse};
+use crate::explore::keys::{KeyPress, Mouse};
 use crate::explore::state::Msg;
 
 /// Time that a thread waits for keys that may be for another one when they come.
@@ -76,12 +76,12 @@ pub(super) fn suspend() {}
 pub(super) fn watch_index() {}
 
 /// Reads keys.
-pub(super) struct Reader(Arc<AtomicBool>);
+pub(super) struct KeyReader(Arc<AtomicBool>);
 
-impl Reader {
+impl KeyReader {
     /// Begins; from now on `resized` is set when the size changes.
     pub(super) fn new(_: &'static Terminal, resized: &Arc<AtomicBool>) -> Self {
-        Reader(Arc::clone(resized))
+        KeyReader(Arc::clone(resized))
     }
 
     /// Waits for a key, or for the end.
@@ -105,26 +105,26 @@ impl Reader {
     }
 }
 
-fn key(KeyEvent { code, modifiers, kind, .. }: KeyEvent) -> Option<Key> {
+fn key(KeyEvent { code, modifiers, kind, .. }: KeyEvent) -> Option<KeyPress> {
     if kind == KeyEventKind::Release {
         return None;
     }
     // AltGr, which many keyboards have for brackets, comes as both.
     let is_control = modifiers.contains(KeyModifiers::CONTROL) && !modifiers.contains(KeyModifiers::ALT);
     Some(match code {
-        KeyCode::Char(letter) if is_control => Key::Ctrl(letter.to_ascii_lowercase()),
-        KeyCode::Char(letter) => Key::Char(letter),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
+        KeyCode::Char(letter) if is_control => KeyPress::Ctrl(letter.to_ascii_lowercase()),
+        KeyCode::Char(letter) => KeyPress::Char(letter),
+        KeyCode::Enter => KeyPress::Enter,
+        KeyCode::Esc => KeyPress::Escape,
+        KeyCode::Backspace => KeyPress::Backspace,
+        KeyCode::Up => KeyPress::Up,
+        KeyCode::Down => KeyPress::Down,
+        KeyCode::Left => KeyPress::Left,
+        KeyCode::Right => KeyPress::Right,
+        KeyCode::PageUp => KeyPress::PageUp,
+        KeyCode::PageDown => KeyPress::PageDown,
+        KeyCode::Home => KeyPress::Home,
+        KeyCode::End => KeyPress::End,
         _ => return None,
     })
 }
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     fn keys_are_those_of_other_terminals() {
         let pressed = |code, modifiers| key(KeyEvent::new(code, modifiers));
-        assert_eq!(pressed(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(Key::Char('G')));
-        assert_eq!(pressed(KeyCode::Char('C'), KeyModifiers::CONTROL), Some(Key::Ctrl('c')));
-        assert_eq!(pressed(KeyCode::Char('['), KeyModifiers::CONTROL | KeyModifiers::ALT), Some(Key::Char('[')));
+        assert_eq!(pressed(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(KeyPress::Char('G')));
+        assert_eq!(pressed(KeyCode::Char('C'), KeyModifiers::CONTROL), Some(KeyPress::Ctrl('c')));
+        assert_eq!(pressed(KeyCode::Char('['), KeyModifiers::CONTROL | KeyModifiers::ALT), Some(KeyPress::Char('[')));
         assert_eq!(pressed(KeyCode::F(1), KeyModifiers::NONE), None);
         let released = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
         assert_eq!(key(released), None);

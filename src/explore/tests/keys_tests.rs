@@ -1,7 +1,7 @@
 //! Actions of keys and the mouse.
 
 use super::*;
-use crate::explore::list::Look as RowLook;
+use crate::explore::list::RowLook;
 
 #[test]
 fn keys_lead_in_and_back() {
@@ -168,10 +168,10 @@ fn tabs_have_their_numbers() {
 fn every_list_gets_its_order() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     game.keys("2");
-    let mut asks = game.state.update(Msg::Key(Key::Char('s')));
+    let mut asks = game.state.update(Msg::Key(KeyPress::Char('s')));
     game.keys("3");
-    asks.extend(game.state.update(Msg::Key(Key::Char('S'))));
-    asks.extend(game.state.update(Msg::Key(Key::Char('s'))));
+    asks.extend(game.state.update(Msg::Key(KeyPress::Char('S'))));
+    asks.extend(game.state.update(Msg::Key(KeyPress::Char('s'))));
     assert_eq!(asks.len(), 3);
     game.worker.drop_older(&mut asks);
     assert_eq!(asks.len(), 2, "one of each list");
@@ -181,12 +181,12 @@ fn every_list_gets_its_order() {
 #[test]
 fn keys_wait_for_the_dump() {
     let context = Context::new(vec!["a".into()], Vec::new());
-    let mut state = State::new(context, COLORS, (None, None), (110, 30));
+    let mut state = BrowserState::new(context, COLORS, (None, None), (110, 30));
     for key in ['2', ':', 'w', 'x', '?'] {
-        assert!(state.update(Msg::Key(Key::Char(key))).is_empty());
+        assert!(state.update(Msg::Key(KeyPress::Char(key))).is_empty());
         assert!(state.note.is_none() && state.prompt.is_none() && state.help.is_none(), "{key}");
     }
-    assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
+    assert!(matches!(state.update(Msg::Key(KeyPress::Char('q')))[..], [Task::Quit]));
 }
 
 /// Keys for a list that is not there yet wait for it, those behind them too; `Esc` and another view forget them.
@@ -199,7 +199,7 @@ fn keys_wait_for_their_list() {
     let mut asks = Vec::new();
     let script = "j\r\r\r/Screen\rjy";
     for ch in script.chars() {
-        let key = if ch == '\r' { Key::Enter } else { Key::Char(ch) };
+        let key = if ch == '\r' { KeyPress::Enter } else { KeyPress::Char(ch) };
         asks.extend(slow.state.update(Msg::Key(key)));
     }
     assert_eq!((asks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
@@ -210,20 +210,20 @@ fn keys_wait_for_their_list() {
     answers.into_iter().for_each(|answer| slow.msg(Msg::Answer(answer)));
     assert_eq!((slow.way(), slow.cursor(), slow.command()), (quick.way(), quick.cursor(), quick.command()));
     assert!(!slow.copied.is_empty() && slow.copied == quick.copied && slow.state.typed_ahead.is_empty());
-    for (forgets, way) in [(Key::Escape, vec!["everything"]), (Key::Char('2'), vec!["types"])] {
+    for (forgets, way) in [(KeyPress::Escape, vec!["everything"]), (KeyPress::Char('2'), vec!["types"])] {
         let mut slow = Driver::new(&GAME, (110, 30), COLORS);
-        for key in [Key::Enter, Key::Char('j'), Key::Char('o'), forgets] {
+        for key in [KeyPress::Enter, KeyPress::Char('j'), KeyPress::Char('o'), forgets] {
             _ = slow.state.update(Msg::Key(key));
         }
         assert_eq!((slow.way(), slow.state.typed_ahead.len()), (way.iter().map(ToString::to_string).collect(), 0));
     }
     // Nothing holds up the end.
-    for key in [Key::Char('q'), Key::Ctrl('c')] {
+    for key in [KeyPress::Char('q'), KeyPress::Ctrl('c')] {
         let mut slow = Driver::new(&GAME, (110, 30), COLORS);
-        for key in [Key::Enter, Key::Enter] {
+        for key in [KeyPress::Enter, KeyPress::Enter] {
             _ = slow.state.update(Msg::Key(key));
         }
-        assert!(matches!(slow.state.update(Msg::Key(key))[..], [Ask::Quit]));
+        assert!(matches!(slow.state.update(Msg::Key(key))[..], [Task::Quit]));
     }
 }
 
@@ -292,8 +292,8 @@ fn rows_that_are_not_in_the_new_order_yet_are_marked() {
     pair.keys("2");
     let title = |driver: &mut Driver| driver.screen().lines().nth(2).unwrap().to_string();
     assert!(!title(&mut pair).contains('…'));
-    let asks = pair.state.update(Msg::Key(Key::Char('s')));
-    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Ask::Arrange(..))), "{asks:?}");
+    let asks = pair.state.update(Msg::Key(KeyPress::Char('s')));
+    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Task::Arrange(..))), "{asks:?}");
     asks.into_iter().for_each(|ask| pair.worker.answer(ask));
     let answers = std::mem::take(&mut *pair.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| drop(pair.state.update(Msg::Answer(answer))));

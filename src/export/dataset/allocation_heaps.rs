@@ -6,7 +6,7 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{Column, signed, small, text_of, write_table};
+use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::allocations::AllocationDump;
 use crate::analysis::heap_total::HeapTotal;
 use crate::answers::AnswerError;
@@ -24,14 +24,14 @@ pub(super) fn write<W: Write + Send>(dump: &AllocationDump, id: &ByteArray, out:
         totals.push(total.total);
     }
     let columns = [
-        Column::constant("dump", id),
-        Column::new("heap", |row| small(row + 1)),
-        Column::new("moment", |row| small(heaps[row].dump)),
-        Column::new("pid", |row| heaps[row].pid),
-        Column::new("process", |row| text_of(&process_title_of(&heaps[row]))),
-        Column::new("allocator", |row| text_of(&heaps[row].allocator)),
-        Column::new("total_bytes", |row| signed(totals[row].bytes)),
-        Column::new("allocations", |row| totals[row].allocations.map(signed)),
+        ParquetColumn::constant("dump", id),
+        ParquetColumn::new("heap", |row| small(row + 1)),
+        ParquetColumn::new("moment", |row| small(heaps[row].dump)),
+        ParquetColumn::new("pid", |row| heaps[row].pid),
+        ParquetColumn::new("process", |row| text_of(&process_title_of(&heaps[row]))),
+        ParquetColumn::new("allocator", |row| text_of(&heaps[row].allocator)),
+        ParquetColumn::new("total_bytes", |row| signed(totals[row].bytes)),
+        ParquetColumn::new("allocations", |row| totals[row].allocations.map(signed)),
     ];
     Ok(write_table(out, TableName::AllocationHeaps, heaps.len(), &columns)?)
 }

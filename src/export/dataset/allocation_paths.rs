@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{Column, signed, small, text_of, write_table};
+use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
 use crate::analysis::threshold::{Percent, Threshold};
@@ -20,7 +20,7 @@ use crate::sort;
 /// Memory for a node or an entry, in the totals by node.
 const BYTES_PER_ROW: u64 = 720;
 
-struct Row {
+struct AllocationPathRow {
     heap: usize,
     path: String,
     depth: usize,
@@ -44,22 +44,24 @@ pub(super) fn write<W: Write + Send>(
         let first = rows.len();
         add_rows(number + 1, heap, dump, &mut rows, |bytes| open.check_rows(1, needed.saturating_add(bytes)))?;
         let own = &mut rows[first..];
-        sort::by(own, &|a: &Row, b: &Row| (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b))));
+        sort::by(own, &|a: &AllocationPathRow, b: &AllocationPathRow| {
+            (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b)))
+        });
         row_bytes += own.iter().map(|row| row.path.len() as u64).sum::<u64>();
     }
     let columns = [
-        Column::constant("dump", id),
-        Column::new("heap", |row| small(rows[row].heap)),
-        Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        Column::new("depth", |row| small(rows[row].depth)),
-        Column::new("type", |row| name(dump, &rows[row]).map(text_of)),
-        Column::new("bytes", |row| signed(rows[row].amount.bytes)),
-        Column::new("allocations", |row| rows[row].amount.allocations.map(signed)),
+        ParquetColumn::constant("dump", id),
+        ParquetColumn::new("heap", |row| small(rows[row].heap)),
+        ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        ParquetColumn::new("depth", |row| small(rows[row].depth)),
+        ParquetColumn::new("type", |row| name(dump, &rows[row]).map(text_of)),
+        ParquetColumn::new("bytes", |row| signed(rows[row].amount.bytes)),
+        ParquetColumn::new("allocations", |row| rows[row].amount.allocations.map(signed)),
     ];
     Ok(write_table(out, TableName::AllocationPaths, rows.len(), &columns)?)
 }
 
-fn name<'d>(dump: &'d AllocationDump, row: &Row) -> Option<&'d str> {
+fn name<'d>(dump: &'d AllocationDump, row: &AllocationPathRow) -> Option<&'d str> {
     row.type_name.map(|name| dump.names.text(name))
 }
 
@@ -67,7 +69,7 @@ fn add_rows(
     number: usize,
     heap: &AllocationHeap,
     dump: &AllocationDump,
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<AllocationPathRow>,
     check_memory: impl Fn(u64) -> Result<(), MemoryError>,
 ) -> Result<(), TableError> {
     let totals = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
@@ -96,7 +98,13 @@ fn add_rows(
         let types = totals.types(at as u32).iter().filter(|amount| amount.total.bytes >= least);
         path_bytes += (path.0.len() as u64).saturating_mul(2 + types.clone().count() as u64);
         check_memory(path_bytes)?;
-        let row = |type_name, amount| Row { heap: number, path: path.0.clone(), depth: path.1, type_name, amount };
+        let row = |type_name, amount| AllocationPathRow {
+            heap: number,
+            path: path.0.clone(),
+            depth: path.1,
+            type_name,
+            amount,
+        };
         rows.push(row(None, totals.at(at as u32)));
         rows.extend(types.map(|amount| row(Some(amount.type_name), amount.total)));
         paths[at] = Some(path);

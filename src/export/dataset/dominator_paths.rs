@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::Heap;
-use super::table::{Column, signed, small, text_of, write_table};
+use super::heap::ObjectHeap;
+use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::analysis::diff::PATH_DEPTH;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -17,7 +17,7 @@ use crate::graph::TypeId;
 use crate::sort;
 
 /// Places of one path: types of one name are one.
-struct Row {
+struct DominatorPathRow {
     above: Option<usize>,
     type_id: TypeId,
     depth: usize,
@@ -28,26 +28,26 @@ struct Row {
 }
 
 /// Writes the table. O(objects), and a sort of the rows.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let mut rows = paths(heap)?;
     sort::by(&mut rows, &|a, b| a.path.cmp(&b.path));
     let columns = [
-        Column::constant("dump", &heap.id),
-        Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        Column::new("depth", |row| small(rows[row].depth)),
-        Column::new("type", |row| heap.name_of(rows[row].type_id)),
-        Column::new("objects", |row| signed(rows[row].objects)),
-        Column::new("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
-        Column::new("retained_bytes", |row| signed(rows[row].retained_bytes)),
+        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        ParquetColumn::new("depth", |row| small(rows[row].depth)),
+        ParquetColumn::new("type", |row| heap.name_of(rows[row].type_id)),
+        ParquetColumn::new("objects", |row| signed(rows[row].objects)),
+        ParquetColumn::new("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
+        ParquetColumn::new("retained_bytes", |row| signed(rows[row].retained_bytes)),
     ];
     Ok(write_table(out, TableName::DominatorPaths, rows.len(), &columns)?)
 }
 
-fn paths(heap: &Heap<'_>) -> Result<Vec<Row>, TableError> {
+fn paths(heap: &ObjectHeap<'_>) -> Result<Vec<DominatorPathRow>, TableError> {
     let graph = heap.graph;
     let tree = TypeTree::of_all(graph, heap.dominators, PATH_DEPTH);
     let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<DominatorPathRow> = Vec::new();
     // By place: its row.
     let mut row_of: Vec<usize> = Vec::with_capacity(tree.places.len());
     for place in &tree.places {
@@ -56,7 +56,15 @@ fn paths(heap: &Heap<'_>) -> Result<Vec<Row>, TableError> {
         let at = *known.entry((above, type_id)).or_insert_with(|| {
             let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
             let path = String::new();
-            rows.push(Row { above, type_id, depth: place.depth, objects, shallow_bytes, retained_bytes, path });
+            rows.push(DominatorPathRow {
+                above,
+                type_id,
+                depth: place.depth,
+                objects,
+                shallow_bytes,
+                retained_bytes,
+                path,
+            });
             rows.len() - 1
         });
         row_of.push(at);

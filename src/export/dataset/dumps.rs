@@ -9,7 +9,7 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::error::TableError;
 use super::place::CONTENT;
-use super::table::{Column, SCHEMA_VERSION, Table, signed, small, text_of};
+use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, signed, small, text_of};
 use crate::answers::heaps::processes_of;
 use crate::answers::histogram::{HistogramTotals, ObjectTotals};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
@@ -17,7 +17,7 @@ use crate::dump::{Content, OpenDump};
 
 /// Columns of the row that the dump itself does not have.
 #[derive(Debug)]
-pub(super) struct Origin<'o> {
+pub(super) struct DumpOrigin<'o> {
     pub(super) id: &'o ByteArray,
     /// As the user named it; `None` for a pipe.
     pub(super) file: Option<&'o Path>,
@@ -38,7 +38,7 @@ fn totals_of(dump: &OpenDump) -> Result<ObjectTotals, TableError> {
 }
 
 /// Writes the table. O(objects).
-pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, out: W) -> Result<W, TableError> {
     let totals = totals_of(dump)?;
     let info = dump.info();
     let facts = origin.file.and_then(|file| file.metadata().ok());
@@ -51,34 +51,34 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: 
         Content::Allocations(allocations) => (processes_of(allocations).len(), false),
     };
     let columns = [
-        Column::constant("dump", origin.id),
-        Column::new("file", |_| text_of(&file)),
-        Column::new("file_bytes", |_| facts.as_ref().map_or(0, |facts| signed(facts.len()))),
-        Column::new("format", |_| text_of(&info.format)),
-        Column::new("format_version", |_| info.version.as_deref().map(text_of)),
-        Column::new("producer", |_| info.producer.as_deref().map(text_of)),
-        Column::time("taken_at", |_| taken.and_then(|millis| millis.checked_mul(1000))),
-        Column::time("file_modified_at", |_| modified),
-        Column::time("exported_at", |_| exported),
-        Column::new("schema_version", |_| SCHEMA_VERSION),
-        Column::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
-        Column::new("section_count", |_| small(sections)),
-        Column::new("object_count", |_| signed(totals.objects)),
-        Column::new("shallow_bytes", |_| signed(totals.shallow_bytes)),
-        Column::new("reachable_objects", |_| signed(totals.reachable_objects)),
-        Column::new("reachable_bytes", |_| signed(totals.reachable_bytes)),
-        Column::new("reference_count", |_| signed(totals.references)),
-        Column::new("dependent_references", |_| signed(totals.dependent_references.unwrap_or(0))),
-        Column::new("root_count", |_| signed(totals.roots)),
-        Column::new("type_count", |_| signed(totals.types)),
-        Column::new("roots_inferred", |_| inferred),
-        Column::new("complete", |_| is_complete(dump)),
-        Column::new("problem_count", |_| small(dump.diagnostics().sorted().len())),
-        Column::map("labels", origin.labels),
-        Column::new("object_filter", |_| origin.filter.map(text_of)),
+        ParquetColumn::constant("dump", origin.id),
+        ParquetColumn::new("file", |_| text_of(&file)),
+        ParquetColumn::new("file_bytes", |_| facts.as_ref().map_or(0, |facts| signed(facts.len()))),
+        ParquetColumn::new("format", |_| text_of(&info.format)),
+        ParquetColumn::new("format_version", |_| info.version.as_deref().map(text_of)),
+        ParquetColumn::new("producer", |_| info.producer.as_deref().map(text_of)),
+        ParquetColumn::time("taken_at", |_| taken.and_then(|millis| millis.checked_mul(1000))),
+        ParquetColumn::time("file_modified_at", |_| modified),
+        ParquetColumn::time("exported_at", |_| exported),
+        ParquetColumn::new("schema_version", |_| SCHEMA_VERSION),
+        ParquetColumn::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
+        ParquetColumn::new("section_count", |_| small(sections)),
+        ParquetColumn::new("object_count", |_| signed(totals.objects)),
+        ParquetColumn::new("shallow_bytes", |_| signed(totals.shallow_bytes)),
+        ParquetColumn::new("reachable_objects", |_| signed(totals.reachable_objects)),
+        ParquetColumn::new("reachable_bytes", |_| signed(totals.reachable_bytes)),
+        ParquetColumn::new("reference_count", |_| signed(totals.references)),
+        ParquetColumn::new("dependent_references", |_| signed(totals.dependent_references.unwrap_or(0))),
+        ParquetColumn::new("root_count", |_| signed(totals.roots)),
+        ParquetColumn::new("type_count", |_| signed(totals.types)),
+        ParquetColumn::new("roots_inferred", |_| inferred),
+        ParquetColumn::new("complete", |_| is_complete(dump)),
+        ParquetColumn::new("problem_count", |_| small(dump.diagnostics().sorted().len())),
+        ParquetColumn::map("labels", origin.labels),
+        ParquetColumn::new("object_filter", |_| origin.filter.map(text_of)),
     ];
     let notes = [(CONTENT, origin.content.to_string())];
-    let mut table = Table::begin(out, TableName::Dumps.name(), &columns, &notes)?;
+    let mut table = ParquetTable::begin(out, TableName::Dumps.name(), &columns, &notes)?;
     table.write_rows(1, &columns)?;
     Ok(table.finish()?)
 }

@@ -10,7 +10,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// A dump of objects, and what its tables have in common.
-pub(super) struct Heap<'d> {
+pub(super) struct ObjectHeap<'d> {
     pub(super) dump: &'d OpenDump,
     pub(super) graph: &'d HeapGraph,
     pub(super) dominators: &'d Dominators,
@@ -22,11 +22,11 @@ pub(super) struct Heap<'d> {
     type_names: Vec<ByteArray>,
 }
 
-impl<'d> Heap<'d> {
+impl<'d> ObjectHeap<'d> {
     pub(super) fn new(dump: &'d OpenDump, graph: &'d HeapGraph, id: &ByteArray) -> Result<Self, TableError> {
         let (dominators, retained) = dump.dominators()?;
         let type_names = graph.types().ids().map(|type_id| text_of(graph.type_name(type_id))).collect();
-        Ok(Heap { dump, graph, dominators, retained, reachable: dump.reachable(), id: id.clone(), type_names })
+        Ok(ObjectHeap { dump, graph, dominators, retained, reachable: dump.reachable(), id: id.clone(), type_names })
     }
 
     /// The name of a type.

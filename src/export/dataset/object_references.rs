@@ -4,13 +4,13 @@ use std::io::Write;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::Heap;
-use super::table::{Column, GROUP_ROWS, Table};
+use super::heap::ObjectHeap;
+use super::table::{GROUP_ROWS, ParquetColumn, ParquetTable};
 use crate::graph::{NodeId, NodeSet};
 
 /// Writes the table, of the references from all objects or from some. O(objects + references).
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
-    let mut table = Table::begin(out, TableName::ObjectReferences.name(), &columns(&[]), &[])?;
+pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
+    let mut table = ParquetTable::begin(out, TableName::ObjectReferences.name(), &columns(&[]), &[])?;
     let mut rows: Vec<(NodeId, NodeId)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
     for source in heap.graph.nodes().filter(|&source| chosen.is_none_or(|chosen| chosen.contains(source))) {
         for reference in heap.graph.references(source) {
@@ -25,9 +25,9 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, 
     Ok(table.finish()?)
 }
 
-fn columns(rows: &[(NodeId, NodeId)]) -> [Column<'_>; 2] {
+fn columns(rows: &[(NodeId, NodeId)]) -> [ParquetColumn<'_>; 2] {
     [
-        Column::new("source", |row| rows[row].0.index() as i64).by_differences(),
-        Column::new("target", |row| rows[row].1.index() as i64).by_differences(),
+        ParquetColumn::new("source", |row| rows[row].0.index() as i64).by_differences(),
+        ParquetColumn::new("target", |row| rows[row].1.index() as i64).by_differences(),
     ]
 }

@@ -6,8 +6,8 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::Heap;
-use super::table::{Column, signed, small, text_of, write_table};
+use super::heap::ObjectHeap;
+use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
@@ -20,8 +20,8 @@ const ORDER_BYTES: u64 = 12;
 
 /// Writes the table, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
 /// each that is chosen.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
-    let Heap { dump, graph, dominators, retained, .. } = *heap;
+pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
+    let ObjectHeap { dump, graph, dominators, retained, .. } = *heap;
     let count = graph.node_count();
     if chosen.is_some() {
         dump.check_rows(count as u64, 4)?;
@@ -42,24 +42,26 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, 
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        Column::new("object", |row| signed(node_at(row).index())).by_differences(),
+        ParquetColumn::new("object", |row| signed(node_at(row).index())).by_differences(),
         // The same 64 bits: from 2^63 on negative.
-        Column::new("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
-        Column::new("section", |row| small(graph.section_of(node_at(row)).number())),
-        Column::new("type", |row| heap.type_of(node_at(row))),
-        Column::new("class", |row| graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))),
-        Column::new("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
-        Column::new("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
-        Column::new("dominator", |row| match dominators.dominator_of(node_at(row)) {
+        ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
+        ParquetColumn::new("section", |row| small(graph.section_of(node_at(row)).number())),
+        ParquetColumn::new("type", |row| heap.type_of(node_at(row))),
+        ParquetColumn::new("class", |row| {
+            graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
+        }),
+        ParquetColumn::new("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
+        ParquetColumn::new("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
+        ParquetColumn::new("dominator", |row| match dominators.dominator_of(node_at(row)) {
             Dominator::Node(node) => Some(signed(node.index())),
             Dominator::Roots | Dominator::Unreachable => None,
         })
         .by_differences(),
-        Column::new("dominator_depth", move |row| depth(row).map(small)),
-        Column::new("dominator_order", move |row| place(row).map(signed)).by_differences(),
-        Column::new("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
-        Column::new("reference_count", |row| small(graph.stored_references(node_at(row)))),
-        Column::new("generation", |row| {
+        ParquetColumn::new("dominator_depth", move |row| depth(row).map(small)),
+        ParquetColumn::new("dominator_order", move |row| place(row).map(signed)).by_differences(),
+        ParquetColumn::new("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
+        ParquetColumn::new("reference_count", |row| small(graph.stored_references(node_at(row)))),
+        ParquetColumn::new("generation", |row| {
             let run = generations.partition_point(|&(end, _)| end <= node_at(row).index());
             generations.get(run).and_then(|(_, name)| name.clone())
         }),

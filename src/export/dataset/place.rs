@@ -49,7 +49,7 @@ pub(super) struct Writing(PathBuf);
 
 impl Writing {
     /// Waits until nobody else of this process writes the id.
-    pub(super) fn wait_for(place: &Place<'_>) -> Self {
+    pub(super) fn wait_for(place: &DumpPlace<'_>) -> Self {
         let path = place.path_of(TableName::Dumps);
         let writing = WRITING.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writing =
@@ -73,12 +73,12 @@ impl Drop for Writing {
 
 /// The files of one dump.
 #[derive(Debug)]
-pub(super) struct Place<'p> {
+pub(super) struct DumpPlace<'p> {
     pub(super) folder: &'p Path,
     pub(super) id: &'p str,
 }
 
-impl Place<'_> {
+impl DumpPlace<'_> {
     /// The folder of a table's file.
     fn folder_of(&self, table: TableName) -> PathBuf {
         let folder = self.folder.join(table.name());

@@ -29,7 +29,7 @@ pub(super) const SCHEMA_VERSION: i32 = 1;
 
 /// The encoding of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packing {
+enum ColumnPacking {
     /// A dictionary and run lengths.
     Dictionary,
     /// Differences of numbers.
@@ -39,7 +39,7 @@ enum Packing {
 }
 
 /// A value of a column; of columns with nulls an `Option`.
-pub(super) trait Value: Clone + 'static {
+pub(super) trait ParquetValue: Clone + 'static {
     type Plain: DataType;
     const REPETITION: Repetition;
 
@@ -48,7 +48,7 @@ pub(super) trait Value: Clone + 'static {
 
 macro_rules! plain_values {
     ($($value:ty: $plain:ty),*) => { $(
-        impl Value for $value {
+        impl ParquetValue for $value {
             type Plain = $plain;
             const REPETITION: Repetition = Repetition::REQUIRED;
 
@@ -61,7 +61,7 @@ macro_rules! plain_values {
 
 plain_values!(i64: Int64Type, i32: Int32Type, bool: BoolType, f64: DoubleType, ByteArray: ByteArrayType);
 
-impl<T: Value<Plain: DataType<T = T>>> Value for Option<T> {
+impl<T: ParquetValue<Plain: DataType<T = T>>> ParquetValue for Option<T> {
     type Plain = T::Plain;
     const REPETITION: Repetition = Repetition::OPTIONAL;
 
@@ -78,28 +78,28 @@ type Fill<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
 /// Writes the values of some rows.
 type WriteRows<'a> = Box<dyn Fn(&mut ColumnWriter<'_>, Range<usize>) -> Result<(), ParquetError> + Send + Sync + 'a>;
 
-enum Values<'a> {
+enum ParquetValues<'a> {
     Plain(Physical, Repetition, WriteRows<'a>),
     /// The same pairs in every row.
     Map(&'a [(String, String)]),
 }
 
 /// A column: its name, and what its values are by row.
-pub(super) struct Column<'a> {
+pub(super) struct ParquetColumn<'a> {
     name: &'static str,
-    values: Values<'a>,
+    values: ParquetValues<'a>,
     is_time: bool,
-    packing: Packing,
+    packing: ColumnPacking,
 }
 
-impl<'a> Column<'a> {
+impl<'a> ParquetColumn<'a> {
     /// Numbers, truth values or texts that are there already.
-    pub(super) fn new<T: Value>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
+    pub(super) fn new<T: ParquetValue>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
         Self::filled(name, Box::new(move |rows, values| values.extend(rows.map(&value))))
     }
 
     /// Apart from `new`, which is compiled anew for each column.
-    fn filled<T: Value>(name: &'static str, fill: Fill<'a, T>) -> Self {
+    fn filled<T: ParquetValue>(name: &'static str, fill: Fill<'a, T>) -> Self {
         let write: WriteRows<'a> = Box::new(move |writer, rows| {
             let wrong = || ParquetError::General(format!("column {name} is of another kind"));
             let writer = T::Plain::get_column_writer_mut(writer).ok_or_else(wrong)?;
@@ -111,13 +111,13 @@ impl<'a> Column<'a> {
             }
             Ok(())
         });
-        let values = Values::Plain(T::Plain::get_physical_type(), T::REPETITION, write);
-        Column { name, values, is_time: false, packing: Packing::Dictionary }
+        let values = ParquetValues::Plain(T::Plain::get_physical_type(), T::REPETITION, write);
+        ParquetColumn { name, values, is_time: false, packing: ColumnPacking::Dictionary }
     }
 
     /// Microseconds since 1970.
-    pub(super) fn time<T: Value>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
-        Column { is_time: true, ..Self::new(name, value) }
+    pub(super) fn time<T: ParquetValue>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
+        ParquetColumn { is_time: true, ..Self::new(name, value) }
     }
 
     /// One text in all rows.
@@ -127,17 +127,17 @@ impl<'a> Column<'a> {
     }
 
     pub(super) fn map(name: &'static str, pairs: &'a [(String, String)]) -> Self {
-        Column { name, values: Values::Map(pairs), is_time: false, packing: Packing::Dictionary }
+        ParquetColumn { name, values: ParquetValues::Map(pairs), is_time: false, packing: ColumnPacking::Dictionary }
     }
 
     /// The same with differences in place of a dictionary: numbers that seldom repeat and lie near one another.
     pub(super) fn by_differences(self) -> Self {
-        Column { packing: Packing::Differences, ..self }
+        ParquetColumn { packing: ColumnPacking::Differences, ..self }
     }
 
     /// The same with texts by their differences: sorted paths.
     pub(super) fn by_prefixes(self) -> Self {
-        Column { packing: Packing::Prefixes, ..self }
+        ParquetColumn { packing: ColumnPacking::Prefixes, ..self }
     }
 
     fn field(&self) -> Result<Type, ParquetError> {
@@ -151,8 +151,8 @@ impl<'a> Column<'a> {
             builder.with_logical_type(logical).build()
         };
         match self.values {
-            Values::Plain(physical, repetition, _) => of(self.name, physical, repetition),
-            Values::Map(_) => {
+            ParquetValues::Plain(physical, repetition, _) => of(self.name, physical, repetition),
+            ParquetValues::Map(_) => {
                 let [key, value] = ["key", "value"].map(|name| of(name, Physical::BYTE_ARRAY, Repetition::REQUIRED));
                 let pairs = Type::group_type_builder("key_value").with_repetition(Repetition::REPEATED);
                 let pairs = pairs.with_fields(vec![Arc::new(key?), Arc::new(value?)]).build()?;
@@ -165,14 +165,14 @@ impl<'a> Column<'a> {
 
     /// Columns of the file: a map has two.
     fn parts(&self) -> usize {
-        if matches!(self.values, Values::Map(_)) { 2 } else { 1 }
+        if matches!(self.values, ParquetValues::Map(_)) { 2 } else { 1 }
     }
 
     /// Writes the values of some rows; `part` tells keys from values.
     fn write(&self, writer: &mut ColumnWriter<'_>, rows: Range<usize>, part: usize) -> Result<(), ParquetError> {
         let pairs = match &self.values {
-            Values::Plain(.., write) => return write(writer, rows),
-            Values::Map(pairs) => pairs,
+            ParquetValues::Plain(.., write) => return write(writer, rows),
+            ParquetValues::Map(pairs) => pairs,
         };
         let wrong = || ParquetError::General(format!("column {} is of another kind", self.name));
         let writer = ByteArrayType::get_column_writer_mut(writer).ok_or_else(wrong)?;
@@ -223,24 +223,24 @@ pub(super) fn write_table<W: Write + Send>(
     out: W,
     name: TableName,
     rows: usize,
-    columns: &[Column<'_>],
+    columns: &[ParquetColumn<'_>],
 ) -> Result<W, ParquetError> {
-    let mut table = Table::begin(out, name.name(), columns, &[])?;
+    let mut table = ParquetTable::begin(out, name.name(), columns, &[])?;
     table.write_rows(rows, columns)?;
     table.finish()
 }
 
 /// A file being written.
-pub(super) struct Table<W: Write + Send> {
+pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
 }
 
-impl<W: Write + Send> Table<W> {
+impl<W: Write + Send> ParquetTable<W> {
     /// Begins a file. Of the columns only names and kinds matter. `notes` go into the file's own description.
     pub(super) fn begin(
         out: W,
         name: &str,
-        columns: &[Column<'_>],
+        columns: &[ParquetColumn<'_>],
         notes: &[(&str, String)],
     ) -> Result<Self, ParquetError> {
         let fields = columns.iter().map(|column| column.field().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
@@ -258,32 +258,32 @@ impl<W: Write + Send> Table<W> {
             .set_key_value_metadata(Some(described.collect()));
         for column in columns {
             let encoding = match column.packing {
-                Packing::Dictionary => continue,
-                Packing::Differences => Encoding::DELTA_BINARY_PACKED,
-                Packing::Prefixes => Encoding::DELTA_BYTE_ARRAY,
+                ColumnPacking::Dictionary => continue,
+                ColumnPacking::Differences => Encoding::DELTA_BINARY_PACKED,
+                ColumnPacking::Prefixes => Encoding::DELTA_BYTE_ARRAY,
             };
             let path = ColumnPath::from(column.name);
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
             properties = properties.set_column_encoding(path, encoding);
         }
-        Ok(Table { writer: SerializedFileWriter::new(out, schema, Arc::new(properties.build()))? })
+        Ok(ParquetTable { writer: SerializedFileWriter::new(out, schema, Arc::new(properties.build()))? })
     }
 
     /// Writes rows, a group of [`GROUP_ROWS`] after the other.
-    pub(super) fn write_rows(&mut self, rows: usize, columns: &[Column<'_>]) -> Result<(), ParquetError> {
+    pub(super) fn write_rows(&mut self, rows: usize, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
         for start in (0..rows).step_by(GROUP_ROWS) {
             self.write_group(start..rows.min(start + GROUP_ROWS), columns)?;
         }
         Ok(())
     }
 
-    fn write_group(&mut self, rows: Range<usize>, columns: &[Column<'_>]) -> Result<(), ParquetError> {
-        let parts: Vec<(&Column<'_>, usize)> =
+    fn write_group(&mut self, rows: Range<usize>, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
+        let parts: Vec<(&ParquetColumn<'_>, usize)> =
             columns.iter().flat_map(|column| (0..column.parts()).map(move |part| (column, part))).collect();
         let schema = self.writer.schema_descr().columns().to_vec();
         let properties = self.writer.properties().clone();
         let work = parts.into_iter().zip(schema).collect();
-        let packed = parallel::map(work, &|((column, part), described): ((&Column<'_>, _), _)| {
+        let packed = parallel::map(work, &|((column, part), described): ((&ParquetColumn<'_>, _), _)| {
             column.encode(part, described, properties.clone(), rows.clone())
         });
         let mut group = self.writer.next_row_group()?;

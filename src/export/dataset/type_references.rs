@@ -7,21 +7,21 @@ use rustc_hash::FxHashMap;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::Heap;
-use super::table::{Column, signed, write_table};
+use super::heap::ObjectHeap;
+use super::table::{ParquetColumn, signed, write_table};
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
 
 /// References of a pair, and those of them whose source is reachable.
-type Counts = (u64, u64);
+type PairCounts = (u64, u64);
 /// By source and target.
-type Pairs = FxHashMap<(TypeId, TypeId), Counts>;
+type Pairs = FxHashMap<(TypeId, TypeId), PairCounts>;
 
 /// Objects whose references are counted together.
 const NODES_AT_ONCE: usize = 1 << 18;
 
 /// Writes the table. O(objects + references), on all threads.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
     let starts: Vec<usize> = (0..graph.node_count()).step_by(NODES_AT_ONCE).collect();
     let pairs = starts.into_par_iter().map(|start| count(heap, start)).reduce(Pairs::default, |mut all, more| {
@@ -34,15 +34,15 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
         }
         all
     });
-    let mut rows: Vec<((TypeId, TypeId), Counts)> = pairs.into_iter().collect();
+    let mut rows: Vec<((TypeId, TypeId), PairCounts)> = pairs.into_iter().collect();
     let names = |(source, target): (TypeId, TypeId)| (graph.type_name(source), graph.type_name(target));
     sort::by(&mut rows, &|(a, _), (b, _)| names(*a).cmp(&names(*b)));
     let columns = [
-        Column::constant("dump", &heap.id),
-        Column::new("source_type", |row| heap.name_of(rows[row].0.0)),
-        Column::new("target_type", |row| heap.name_of(rows[row].0.1)),
-        Column::new("reference_count", |row| signed(rows[row].1.0)),
-        Column::new("reachable_references", |row| signed(rows[row].1.1)),
+        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::new("source_type", |row| heap.name_of(rows[row].0.0)),
+        ParquetColumn::new("target_type", |row| heap.name_of(rows[row].0.1)),
+        ParquetColumn::new("reference_count", |row| signed(rows[row].1.0)),
+        ParquetColumn::new("reachable_references", |row| signed(rows[row].1.1)),
     ];
     Ok(write_table(out, TableName::TypeReferences, rows.len(), &columns)?)
 }
@@ -52,7 +52,7 @@ const AT_HAND: usize = 1 << 12;
 
 /// Counts of pairs: those that came last lie at hand, each in its own place, and give way to others there.
 struct Counter {
-    at_hand: Vec<((TypeId, TypeId), Counts)>,
+    at_hand: Vec<((TypeId, TypeId), PairCounts)>,
     pairs: Pairs,
 }
 
@@ -67,7 +67,7 @@ impl Counter {
         *counts = (counts.0 + 1, counts.1 + reachable);
     }
 
-    fn put_away(pairs: &mut Pairs, pair: (TypeId, TypeId), counts: Counts) {
+    fn put_away(pairs: &mut Pairs, pair: (TypeId, TypeId), counts: PairCounts) {
         if counts.0 > 0 {
             let all = pairs.entry(pair).or_default();
             *all = (all.0 + counts.0, all.1 + counts.1);
@@ -80,9 +80,9 @@ impl Counter {
     }
 }
 
-fn count(heap: &Heap<'_>, start: usize) -> Pairs {
+fn count(heap: &ObjectHeap<'_>, start: usize) -> Pairs {
     let graph = heap.graph;
-    let nothing = ((TypeId::new(0), TypeId::new(0)), Counts::default());
+    let nothing = ((TypeId::new(0), TypeId::new(0)), PairCounts::default());
     let mut counter = Counter { at_hand: vec![nothing; AT_HAND], pairs: Pairs::default() };
     for node in (start..graph.node_count().min(start + NODES_AT_ONCE)).map(NodeId::new) {
         // Types of one name are one, even where the dump tells them apart.

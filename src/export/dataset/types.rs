@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::Heap;
-use super::table::{Column, signed, small, text_of, write_table};
+use super::heap::ObjectHeap;
+use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
@@ -19,7 +19,7 @@ use crate::graph::{SectionId, TypeId};
 use crate::sort;
 
 /// Writes the table. O(objects), and a walk down the dominator tree.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
     let scope = Scope::of_all(graph);
     let groups = Groups::new(&scope, GroupBy::Type, TypesApart::of_rows(false))?;
@@ -39,19 +39,23 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     let tally = |row| &set(row).tally;
     let loader = |row| loader_key(graph, graph.types().loader(set(row).type_id));
     let columns = [
-        Column::constant("dump", &heap.id),
-        Column::new("section", |row| small(set(row).section.number())),
-        Column::new("type", |row| text_of(name(set(row)))),
-        Column::new("module", |row| graph.types().module(set(row).type_id).map(text_of)),
-        Column::new("objects", |row| signed(tally(row).objects)),
-        Column::new("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
-        Column::new("reachable_objects", |row| signed(tally(row).reachable_objects)),
-        Column::new("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
-        Column::new("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
-        Column::new("topmost_objects", |row| signed(rows[row].1.objects)),
-        Column::new("largest_bytes", |row| signed(set(row).largest_bytes)),
-        Column::new("loader", |row| Some(loader(row)).filter(|text| !text.is_empty()).map(|text| text_of(&text))),
-        Column::new("location", |row| graph.types().place(set(row).type_id).map(|place| text_of(&place.to_string()))),
+        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::new("section", |row| small(set(row).section.number())),
+        ParquetColumn::new("type", |row| text_of(name(set(row)))),
+        ParquetColumn::new("module", |row| graph.types().module(set(row).type_id).map(text_of)),
+        ParquetColumn::new("objects", |row| signed(tally(row).objects)),
+        ParquetColumn::new("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
+        ParquetColumn::new("reachable_objects", |row| signed(tally(row).reachable_objects)),
+        ParquetColumn::new("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
+        ParquetColumn::new("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
+        ParquetColumn::new("topmost_objects", |row| signed(rows[row].1.objects)),
+        ParquetColumn::new("largest_bytes", |row| signed(set(row).largest_bytes)),
+        ParquetColumn::new("loader", |row| {
+            Some(loader(row)).filter(|text| !text.is_empty()).map(|text| text_of(&text))
+        }),
+        ParquetColumn::new("location", |row| {
+            graph.types().place(set(row).type_id).map(|place| text_of(&place.to_string()))
+        }),
     ];
     Ok(write_table(out, TableName::Types, rows.len(), &columns)?)
 }
@@ -67,7 +71,7 @@ struct Set {
 }
 
 /// All sets that have objects.
-struct Sets {
+struct TypeSets {
     list: Vec<Set>,
     /// By group, of a dump with one section.
     of_group: Vec<u32>,
@@ -76,7 +80,7 @@ struct Sets {
     has_sections: bool,
 }
 
-impl Sets {
+impl TypeSets {
     fn of(&self, section: SectionId, group: u32) -> u32 {
         if group == NO_SET {
             NO_SET
@@ -88,10 +92,10 @@ impl Sets {
     }
 }
 
-fn find_sets(heap: &Heap<'_>, groups: &Groups<'_>) -> Sets {
+fn find_sets(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> TypeSets {
     let graph = heap.graph;
     let has_sections = graph.sections().len() > 1;
-    let mut sets = Sets { list: Vec::new(), of_group: Vec::new(), of_pair: FxHashMap::default(), has_sections };
+    let mut sets = TypeSets { list: Vec::new(), of_group: Vec::new(), of_pair: FxHashMap::default(), has_sections };
     sets.of_group = vec![NO_SET; groups.names.len()];
     for section in (0..graph.sections().len()).map(SectionId::new) {
         for (node, type_id, bytes) in graph.objects(graph.section_nodes(section)) {

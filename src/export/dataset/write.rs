@@ -6,8 +6,8 @@ use parquet::data_type::ByteArray;
 
 use super::super::error::check_index;
 use super::error::TableError;
-use super::heap::Heap;
-use super::place::{AlreadyThere, Place, Writing, check_id, content_of, id_of};
+use super::heap::ObjectHeap;
+use super::place::{AlreadyThere, DumpPlace, Writing, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
     DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps,
@@ -84,7 +84,7 @@ pub fn begin_dump<'i>(
         (None, Some(own)) => id_of(own, &content),
         (None, None) => return Err(DatasetError::NoName),
     };
-    let place = Place { folder, id: &id };
+    let place = DumpPlace { folder, id: &id };
     let writing = Writing::wait_for(&place);
     let own_content = own.as_ref().map(|_| content.as_str());
     if let Some(there) = there(&place, own_content, &options)? {
@@ -101,7 +101,7 @@ pub fn begin_dump<'i>(
 
 /// The dump as it is in the dataset, unless it is to be replaced; `content` is `None` for a pipe.
 fn there(
-    place: &Place<'_>,
+    place: &DumpPlace<'_>,
     content: Option<&str>,
     options: &DatasetOptions,
 ) -> Result<Option<AlreadyThere>, DatasetError> {
@@ -145,11 +145,11 @@ impl DumpWriter<'_> {
             Content::Allocations(allocations) => (self.write_allocations(dump, allocations, &id)?, true),
         };
         let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
-        let place = Place { folder: &folder, id: &name };
+        let place = DumpPlace { folder: &folder, id: &name };
         let path = place.path_of(TableName::Dumps);
         let (file, labels) = (file.as_deref(), &options.labels);
         let filter = options.filter.as_ref().map(Filter::text);
-        let origin = dumps::Origin { id: &id, file, content: &content, filter: filter.as_deref(), labels };
+        let origin = dumps::DumpOrigin { id: &id, file, content: &content, filter: filter.as_deref(), labels };
         let row = settle(dumps::write(dump, &origin, row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;
@@ -175,7 +175,7 @@ impl DumpWriter<'_> {
         let all = 0..graph.node_count();
         let select = |filter: &Filter| filter.select(dump, all).map_err(AnswerError::from);
         let chosen = self.options.filter.as_ref().map(select).transpose()?;
-        let heap = Heap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
+        let heap = ObjectHeap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
@@ -216,7 +216,7 @@ impl DumpWriter<'_> {
         write: impl FnOnce(Output) -> Result<Output, TableError>,
     ) -> Result<(), DatasetError> {
         if self.options.tables.has(table) {
-            let place = Place { folder: &self.folder, id: &self.id };
+            let place = DumpPlace { folder: &self.folder, id: &self.id };
             let out = place.begin(table, self.inputs)?;
             written.push((table, settle(write(out), &place.path_of(table))?));
         }

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::dumps::{Dumps, WriteIndex};
+use super::dumps::{BrowsedDumps, WriteIndex};
 use super::export::{Export, IS_THERE};
 use super::list::{Arranged, Listing, Sort, arrange, places_of};
 use super::lists;
-use super::view::{Context, Place, View};
+use super::view::{BrowsedObject, BrowserView, Context};
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::{AnswerError, ScopeOptions};
@@ -23,17 +23,17 @@ const FIRST: usize = 1000;
 
 /// A task for a worker.
 #[derive(Debug, Clone)]
-pub(super) enum Ask {
+pub(super) enum Task {
     /// The dominator tree, once.
     Tree,
     /// A list.
-    List(ListId, View, Context),
+    List(ListId, BrowserView, Context),
     /// Other rows of a list, or another order.
     Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
     /// The rows of a list that match, by their places as it is shown.
     Find(ListId, Arc<Listing>, Arranged, Sort, TypePattern),
     /// An object, to stand beside a list.
-    Pane(Place),
+    Pane(BrowsedObject),
     /// Texts of objects.
     Said(Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
@@ -52,7 +52,7 @@ pub(super) enum Ask {
 
 /// The result of a task.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum TaskResult {
     Tree(Result<(), AnswerError>),
     List(ListId, Result<(Arc<Listing>, Arranged), String>),
     Arranged(ListId, Sort, Option<String>, Arranged),
@@ -70,22 +70,22 @@ pub(super) enum Answer {
 }
 
 /// The workers.
-pub(super) struct Workers {
-    quick: Sender<Ask>,
-    pane: Sender<Ask>,
-    lists: Sender<Ask>,
-    slow: Sender<Ask>,
-    jobs: Sender<Ask>,
+pub(super) struct BrowserWorkers {
+    quick: Sender<Task>,
+    pane: Sender<Task>,
+    lists: Sender<Task>,
+    slow: Sender<Task>,
+    jobs: Sender<Task>,
 }
 
-impl Workers {
+impl BrowserWorkers {
     /// Starts them. `answer` is called from any of them.
     pub(super) fn start(
-        dumps: Dumps,
+        dumps: BrowsedDumps,
         write_index: Option<WriteIndex>,
-        answer: impl Fn(Answer) + Send + Sync + 'static,
+        answer: impl Fn(TaskResult) + Send + Sync + 'static,
     ) -> Self {
-        let answer: Arc<dyn Fn(Answer) + Send + Sync> = Arc::new(answer);
+        let answer: Arc<dyn Fn(TaskResult) + Send + Sync> = Arc::new(answer);
         let heaps = Arc::new(lists::Heaps::default());
         let start = |name: &str| {
             let (asks, queue) = channel();
@@ -96,16 +96,16 @@ impl Workers {
             asks
         };
         let pane = start("pane");
-        Workers { quick: start("quick"), pane, lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
+        BrowserWorkers { quick: start("quick"), pane, lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
     }
 
     /// Hands a question to the worker for it.
-    pub(super) fn ask(&self, ask: Ask) {
+    pub(super) fn ask(&self, ask: Task) {
         let worker = match &ask {
-            Ask::List(_, view, _) if view.is_slow() => &self.slow,
-            Ask::List(..) => &self.lists,
-            Ask::Arrange(..) | Ask::Find(..) | Ask::Said(_) => &self.quick,
-            Ask::Pane(_) => &self.pane,
+            Task::List(_, view, _) if view.is_slow() => &self.slow,
+            Task::List(..) => &self.lists,
+            Task::Arrange(..) | Task::Find(..) | Task::Said(_) => &self.quick,
+            Task::Pane(_) => &self.pane,
             _ => &self.jobs,
         };
         // A worker that is gone has said why.
@@ -115,9 +115,9 @@ impl Workers {
 
 /// The state of one worker.
 pub(super) struct Worker {
-    dumps: Dumps,
+    dumps: BrowsedDumps,
     write_index: Option<WriteIndex>,
-    answer: Arc<dyn Fn(Answer) + Send + Sync>,
+    answer: Arc<dyn Fn(TaskResult) + Send + Sync>,
     heaps: Arc<lists::Heaps>,
 }
 
@@ -125,28 +125,28 @@ impl Worker {
     /// One that is asked directly.
     #[cfg(test)]
     pub(super) fn new(
-        dumps: Dumps,
+        dumps: BrowsedDumps,
         write_index: Option<WriteIndex>,
-        answer: impl Fn(Answer) + Send + Sync + 'static,
+        answer: impl Fn(TaskResult) + Send + Sync + 'static,
     ) -> Self {
         Worker { dumps, write_index, answer: Arc::new(answer), heaps: Arc::default() }
     }
 
-    fn run(&self, queue: &Receiver<Ask>) {
+    fn run(&self, queue: &Receiver<Task>) {
         while let Ok(first) = queue.recv() {
-            let mut asks: Vec<Ask> = std::iter::once(first).chain(queue.try_iter()).collect();
+            let mut asks: Vec<Task> = std::iter::once(first).chain(queue.try_iter()).collect();
             self.drop_older(&mut asks);
             for ask in asks {
                 let id = match &ask {
-                    Ask::List(id, ..) => Some(*id),
+                    Task::List(id, ..) => Some(*id),
                     _ => None,
                 };
                 // What goes wrong in a worker is said, and the next question may be answered.
                 if catch_unwind(AssertUnwindSafe(|| self.answer(ask))).is_err() {
                     let why = "this failed; it is a defect of heapdump".to_string();
                     (self.answer)(match id {
-                        Some(id) => Answer::List(id, Err(why)),
-                        None => Answer::Done(Err(why)),
+                        Some(id) => TaskResult::List(id, Err(why)),
+                        None => TaskResult::Done(Err(why)),
                     });
                 }
             }
@@ -155,80 +155,80 @@ impl Worker {
     }
 
     /// Of several lists the last is wanted, of several orders of one list too, and what the last page says.
-    pub(super) fn drop_older(&self, asks: &mut Vec<Ask>) {
-        let last_list = asks.iter().rposition(|ask| matches!(ask, Ask::List(..)));
+    pub(super) fn drop_older(&self, asks: &mut Vec<Task>) {
+        let last_list = asks.iter().rposition(|ask| matches!(ask, Task::List(..)));
         let mut orders: Vec<(ListId, usize)> = Vec::new();
         for (at, ask) in asks.iter().enumerate() {
-            if let Ask::Arrange(id, ..) = ask {
+            if let Task::Arrange(id, ..) = ask {
                 orders.retain(|(other, _)| other != id);
                 orders.push((*id, at));
             }
         }
-        let last_find = asks.iter().rposition(|ask| matches!(ask, Ask::Find(..)));
-        let last_said = asks.iter().rposition(|ask| matches!(ask, Ask::Said(_)));
-        let last_pane = asks.iter().rposition(|ask| matches!(ask, Ask::Pane(_)));
+        let last_find = asks.iter().rposition(|ask| matches!(ask, Task::Find(..)));
+        let last_said = asks.iter().rposition(|ask| matches!(ask, Task::Said(_)));
+        let last_pane = asks.iter().rposition(|ask| matches!(ask, Task::Pane(_)));
         let mut at = 0;
         asks.retain_mut(|ask| {
             at += 1;
             match ask {
-                Ask::List(id, ..) if last_list != Some(at - 1) => {
-                    (self.answer)(Answer::Dropped(*id));
+                Task::List(id, ..) if last_list != Some(at - 1) => {
+                    (self.answer)(TaskResult::Dropped(*id));
                     false
                 }
-                Ask::Arrange(id, ..) => orders.contains(&(*id, at - 1)),
+                Task::Arrange(id, ..) => orders.contains(&(*id, at - 1)),
                 // What went by is asked again when it is seen again.
-                Ask::Said(nodes) if last_said != Some(at - 1) => {
-                    (self.answer)(Answer::NotSaid(std::mem::take(nodes)));
+                Task::Said(nodes) if last_said != Some(at - 1) => {
+                    (self.answer)(TaskResult::NotSaid(std::mem::take(nodes)));
                     false
                 }
-                Ask::Pane(_) => last_pane == Some(at - 1),
-                Ask::Find(..) => last_find == Some(at - 1),
+                Task::Pane(_) => last_pane == Some(at - 1),
+                Task::Find(..) => last_find == Some(at - 1),
                 _ => true,
             }
         });
     }
 
     /// Answers a question, once or more.
-    pub(super) fn answer(&self, ask: Ask) {
-        let Dumps { new, .. } = self.dumps;
+    pub(super) fn answer(&self, ask: Task) {
+        let BrowsedDumps { new, .. } = self.dumps;
         let answer = match ask {
-            Ask::Tree => Answer::Tree(new.dominators_if_known().map(drop).map_err(AnswerError::Memory)),
-            Ask::List(id, view, context) => {
+            Task::Tree => TaskResult::Tree(new.dominators_if_known().map(drop).map_err(AnswerError::Memory)),
+            Task::List(id, view, context) => {
                 return self.list(id, &view, &context);
             }
-            Ask::Arrange(id, listing, sort, find) => {
+            Task::Arrange(id, listing, sort, find) => {
                 let browser = self.browser_of(&listing);
                 return self.arrange(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
             }
-            Ask::Find(id, listing, rows, sort, pattern) => {
+            Task::Find(id, listing, rows, sort, pattern) => {
                 let browser = self.browser_of(&listing);
                 let places = places_of(&listing, browser.as_ref(), &rows, &pattern);
-                Answer::Found(id, sort, pattern.text().to_string(), places)
+                TaskResult::Found(id, sort, pattern.text().to_string(), places)
             }
-            Ask::Said(nodes) => {
+            Task::Said(nodes) => {
                 let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
-                Answer::Said(nodes.into_iter().zip(said).collect())
+                TaskResult::Said(nodes.into_iter().zip(said).collect())
             }
-            Ask::Exact(name, scope) => {
+            Task::Exact(name, scope) => {
                 let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());
-                Answer::Exact(name, exact)
+                TaskResult::Exact(name, exact)
             }
-            Ask::WriteIndex => Answer::Done(match &self.write_index {
+            Task::WriteIndex => TaskResult::Done(match &self.write_index {
                 Some(write) => write(new),
                 None => Err("there is nothing to write an index beside".into()),
             }),
-            Ask::Export(export) => match export.write(self.dumps) {
-                Err(why) if why == IS_THERE => Answer::Exists(export.file),
-                done => Answer::Done(done),
+            Task::Export(export) => match export.write(self.dumps) {
+                Err(why) if why == IS_THERE => TaskResult::Exists(export.file),
+                done => TaskResult::Done(done),
             },
-            Ask::Pane(place) => {
+            Task::Pane(place) => {
                 let node = place.node;
                 match lists::beside(new, &place) {
-                    Ok(listing) => Answer::Pane(node, Arc::new(listing)),
-                    Err(why) => Answer::Done(Err(why)),
+                    Ok(listing) => TaskResult::Pane(node, Arc::new(listing)),
+                    Err(why) => TaskResult::Done(Err(why)),
                 }
             }
-            Ask::Copy(_) | Ask::Suspend | Ask::Redraw | Ask::Quit => return,
+            Task::Copy(_) | Task::Suspend | Task::Redraw | Task::Quit => return,
         };
         (self.answer)(answer);
     }
@@ -238,9 +238,9 @@ impl Worker {
         listing.has_objects().then(|| Browser::of(self.dumps.new).ok()).flatten()
     }
 
-    fn list(&self, id: ListId, view: &View, context: &Context) {
+    fn list(&self, id: ListId, view: &BrowserView, context: &Context) {
         match lists::make(self.dumps, view, context, &self.heaps) {
-            Err(error) => (self.answer)(Answer::List(id, Err(error))),
+            Err(error) => (self.answer)(TaskResult::List(id, Err(error))),
             Ok(listing) => {
                 let listing = Arc::new(listing);
                 let browser = self.browser_of(&listing);
@@ -264,12 +264,12 @@ impl Worker {
         let is_part = arranged.rows.as_ref().is_some_and(|rows| rows.len() < arranged.len);
         let text = find.map(|find| find.text().to_string());
         (self.answer)(match is_new {
-            Some(listing) => Answer::List(id, Ok((Arc::clone(listing), arranged))),
-            None => Answer::Arranged(id, sort, text.clone(), arranged),
+            Some(listing) => TaskResult::List(id, Ok((Arc::clone(listing), arranged))),
+            None => TaskResult::Arranged(id, sort, text.clone(), arranged),
         });
         if is_part {
             let all = arrange(listing, browser, sort, find, usize::MAX);
-            (self.answer)(Answer::Arranged(id, sort, text, all));
+            (self.answer)(TaskResult::Arranged(id, sort, text, all));
         }
     }
 }
