@@ -225,12 +225,6 @@ pub struct CollectProblem {
 }
 
 impl Collected {
-    /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
-    fn note(&mut self, watch: &watch::Watch<'_>, pause: Option<Duration>) {
-        (self.target_rss_before, self.target_rss_peak) = (watch.rss_before, watch.rss_peak);
-        self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
-    }
-
     /// The result, for people: a line, and what to do where there is no dump. They may hold what the process said.
     pub fn lines(&self) -> Vec<String> {
         let problems = self.problems.iter().map(CollectProblem::sentence);

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Observer;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode, seconds};
+use super::{Collected, Observer};
 
-/// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU. may come from a process that uses no CPU.
+/// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
@@ -123,6 +123,14 @@ pub(super) fn wait_for(stream: &impl AsFd) {
 /// Returns true if nothing has come yet.
 pub(super) fn is_not_yet(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+impl Collected {
+    /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
+    pub(super) fn note(&mut self, watch: &Watch<'_>, pause: Option<Duration>) {
+        (self.target_rss_before, self.target_rss_peak) = (watch.rss_before, watch.rss_peak);
+        self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
+    }
 }
 
 fn no_answer(waited: Duration) -> Refusal {

@@ -12,12 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
-use super::{OpenDump, Phase};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::files::{Inputs, Target, is_trusted_owner};
+use crate::files::{Inputs, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
@@ -379,35 +378,6 @@ pub enum WriteIndexError {
     /// The file could not be written.
     #[error(transparent)]
     Io(io::Error),
-}
-
-/// Writes the graph of a dump that was opened with `options` and without an index, and what follows from it, as an index
-/// to `target`; returns the bytes written. `source` identifies the dump's file as it was before it was read; `None` for a
-/// dump from a pipe. O(references x log objects).
-///
-/// # Errors
-/// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
-pub fn write_index(
-    dump: &OpenDump,
-    target: &Target,
-    source: Option<SourceKey>,
-    options: &OpenOptions,
-) -> Result<u64, WriteIndexError> {
-    let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
-    dump.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
-    options.observer.phase(Phase::ComputingDominators);
-    let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
-    options.observer.phase(Phase::WritingIndex);
-    index::write(target, source, |sink| {
-        let stored = graph.store(sink)?;
-        let dominators = derived.store(sink)?;
-        if let Some(details) = dump.details() {
-            details.store(sink)?;
-        }
-        let (info, diagnostics) = (dump.info.clone(), dump.diagnostics.clone());
-        Ok(IndexMeta { options: ReadKey::of(&options.read), graph: stored, dominators, info, diagnostics })
-    })
-    .map_err(WriteIndexError::Io)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod memory;
 mod open;
 mod options;
 mod roots;
+mod write_index;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,12 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError, TreeError};
-pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index, write_index};
+pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};
 pub use roots::{RootPolicy, excluded_kind};
+pub use write_index::write_index;
 
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;

@@ -200,7 +200,7 @@ fn screens_of_every_size_and_kind() {
 
 #[test]
 fn names_steer_no_terminal_and_columns_stay_straight() {
-    for dump in ["tests/inputs/escape_xna.txt", "tests/findings/escape_memory_infra.json"] {
+    for dump in ["tests/inputs/escape_xna.txt", "tests/inputs/escape_memory_infra.json"] {
         let mut hostile = Driver::new(&[dump], (400, 30), COLORS);
         let mut shown = String::new();
         for script in ["", "Enter", "o", "p", "1", "2", "Enter", "p", "3 t", "4", "Enter", "?", "? e", "Y"] {
