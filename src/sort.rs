@@ -1,4 +1,4 @@
-//! Stable sorts of some thousand rows, compiled once: the library's sort is compiled anew for each type and each closure,
+//! Stable sorts of some ten thousand rows, compiled once: the library's sort is compiled anew for each type and each closure,
 //! some 2,000 lines of LLVM's language a time. What is sorted by the million uses the library's.
 
 use std::cmp::Ordering;

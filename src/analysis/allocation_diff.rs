@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 use super::allocation_totals::{Amount, Totals, TypeAmount};
 use super::diff::{Change, delta};
 use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
-use crate::sort;
 
 impl Change<Amount> {
     /// By how many bytes it grew.
@@ -106,7 +105,7 @@ impl AllocationDiff {
     pub fn types(&self, all: bool) -> Vec<NameId> {
         let chosen = self.types.iter().filter(|(_, change)| all || change.has_changed());
         let mut rows: Vec<(NameId, i64)> = chosen.map(|(&name, change)| (name, change.bytes_delta())).collect();
-        sort::by(&mut rows, &|(a, left), (b, right)| right.cmp(left).then_with(|| self.name(*a).cmp(self.name(*b))));
+        rows.sort_by(|(a, left), (b, right)| right.cmp(left).then_with(|| self.name(*a).cmp(self.name(*b))));
         rows.into_iter().map(|(name, _)| name).collect()
     }
 
@@ -114,7 +113,7 @@ impl AllocationDiff {
     pub fn paths(&self, all: bool) -> Vec<u32> {
         let mut rows: Vec<u32> =
             (1..self.nodes.len() as u32).filter(|&at| all || self.change_of_path(at).has_changed()).collect();
-        sort::by_key(&mut rows, |&at| (std::cmp::Reverse(self.change_of_path(at).bytes_delta()), at));
+        rows.sort_by_key(|&at| (std::cmp::Reverse(self.change_of_path(at).bytes_delta()), at));
         rows
     }
 

@@ -63,7 +63,7 @@ pub enum Axis {
 /// A row of the tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// Its meaning.
+    /// Frame, type, or another part of the heap.
     pub kind: Kind,
     /// The axis it is on.
     pub axis: Axis,

@@ -46,7 +46,7 @@ struct Term {
 pub struct BadLine {
     /// From 1.
     pub line: usize,
-    /// The reason.
+    /// The reason why it is refused.
     pub why: String,
 }
 

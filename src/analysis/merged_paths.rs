@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 use super::root_paths::RootPath;
 use super::roots_by_node::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
-use crate::sort;
 
 /// Greatest depth of a row: objects that are deeper count for the row at this depth.
 pub const MAX_DEPTH: usize = 200;
@@ -271,7 +270,7 @@ impl MergedPaths {
 /// The most telling root of each rooted object, by node.
 fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
     let mut roots: Vec<&Root> = graph.roots().iter().filter(|root| root.starts_paths(all_kinds)).collect();
-    sort::by_key(&mut roots, |root| (root.node, display_rank(root)));
+    roots.sort_by_key(|root| (root.node, display_rank(root)));
     roots.dedup_by_key(|root| root.node);
     roots
 }

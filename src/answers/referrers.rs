@@ -14,7 +14,7 @@ use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
-/// Objects whose referrers are asked for.
+/// The object or the scope to ask for the referrers of.
 #[derive(Debug, Clone)]
 pub enum ReferredTo {
     /// An object.
@@ -66,13 +66,13 @@ impl ReferrersOptions {
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Referrers<'d> {
-    /// Objects whose referrers are asked for.
+    /// The objects that are referred to, and how many they are.
     pub of: ReferredToRow,
     /// The rows.
     pub referrers: ReferrerRows<'d>,
 }
 
-/// Objects whose referrers are asked for.
+/// The object or the scope that is referred to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReferredToRow {

@@ -46,9 +46,13 @@ impl Export {
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
         let rows = ExportedRows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
-        write(&rows, &mut out, &Style { format, ..Style::PLAIN })
-            .and_then(|()| out.finish())
-            .map_err(|error| failed(error.to_string()))?;
+        write(&rows, &mut out, &Style { format, ..Style::PLAIN }).map_err(|error| failed(error.to_string()))?;
+        // Rows were read for it that no screen has shown.
+        let mut checks = dumps.old.into_iter().chain([dumps.new]).filter_map(|dump| dump.index_check());
+        if let Some(why) = checks.find_map(|check| check.damage()) {
+            return Err(failed(format!("the index is damaged: {why}")));
+        }
+        out.finish().map_err(|error| failed(error.to_string()))?;
         Ok(format!("wrote {} to {}", count_of(rows.len() as u64, "rows"), path.display()))
     }
 }

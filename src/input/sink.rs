@@ -1,4 +1,4 @@
-//! Destinations of a text reader's objects: columns for the graph, or totals by type alone.
+//! Destinations of a reader's objects: columns for the graph, or totals by type alone.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// A destination of parsed objects; generic, so that counting costs nothing of building.
 pub(super) trait ObjectSink: Default + Send {
-    /// Does a graph come of it? Else roots and references need not be kept.
+    /// True where a graph comes of it; else roots and references need not be kept.
     const BUILDS_GRAPH: bool;
     /// Begins an object. `type_number` is the block's number for its type; `size` its bytes, or the elements of an array
     /// whose bytes are not known yet.

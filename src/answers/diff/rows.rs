@@ -441,10 +441,10 @@ impl AllocationDiffRows {
         match self.options.order {
             Some(PERCENT) => {
                 let sides = |key: &AllocationKey| (self.change(*key).old.bytes, self.change(*key).new.bytes);
-                sort::by(&mut rows, &|a, b| by_percent(sides(b), sides(a)));
+                rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
             }
-            Some(TOTAL_OLD) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).old.bytes)),
-            Some(TOTAL_NEW) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).new.bytes)),
+            Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
+            Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
             Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
                 AllocationKey::Type(name) => self.diff.name(name).to_string(),
                 AllocationKey::Path(path) => self.diff.names_of(path).join("\0"),

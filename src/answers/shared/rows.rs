@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 
-/// Up to this many rows are made when the question is asked; more are made one by one when they are written.
+/// Objects whose values and names are read together.
 pub(in crate::answers) const FEW_ROWS: usize = 4096;
 
 /// An object wherever one is named.

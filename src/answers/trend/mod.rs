@@ -218,7 +218,7 @@ impl TrendOfDumps {
         };
         let mut all: Vec<(TrendRow, usize)> =
             rows.into_par_iter().map(|(name, row)| (trend.course(name, &figures(row)), row)).collect();
-        sort::by(&mut all, &|(a, _), (b, _)| {
+        all.par_sort_by(|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
             a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))
         });

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 }
 
 impl Args {
-    /// The question.
+    /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> InfoOptions {
         InfoOptions { properties: self.properties, secrets: self.secrets }
     }

@@ -81,7 +81,7 @@ impl Args {
         Ok(self.types.outcome(asked, answer.suspects.is_empty()))
     }
 
-    /// The question.
+    /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
             threshold: self.threshold.parse().map_err(Error::msg)?,

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 }
 
 impl Args {
-    /// The question.
+    /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
         self.scope.check_limits(self.fail_over.iter().any(TrendLimit::is_of_types))?;
         Ok(TrendOptions {

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 }
 
 impl Args {
-    /// The question.
+    /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<WasteOptions> {
         let read = |path: &PathBuf| -> Result<(String, String)> {
             let name = path.display().to_string();

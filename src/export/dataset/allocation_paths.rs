@@ -15,7 +15,6 @@ use crate::answers::AnswerError;
 use crate::answers::heaps::title_of;
 use crate::answers::tree::MAX_DEPTH;
 use crate::dump::{MemoryError, OpenDump};
-use crate::sort;
 
 /// Memory for a node or an entry, in the totals by node.
 const BYTES_PER_ROW: u64 = 720;
@@ -44,7 +43,7 @@ pub(super) fn write<W: Write + Send>(
         let first = rows.len();
         add_rows(number + 1, heap, dump, &mut rows, |bytes| open.check_rows(1, needed.saturating_add(bytes)))?;
         let own = &mut rows[first..];
-        sort::by(own, &|a: &AllocationPathRow, b: &AllocationPathRow| {
+        own.sort_by(|a: &AllocationPathRow, b: &AllocationPathRow| {
             (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b)))
         });
         row_bytes += own.iter().map(|row| row.path.len() as u64).sum::<u64>();

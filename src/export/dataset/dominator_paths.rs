@@ -14,7 +14,6 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::AnswerNeed;
 use crate::graph::TypeId;
-use crate::sort;
 
 /// Places of one path: types of one name are one.
 struct DominatorPathRow {
@@ -30,7 +29,7 @@ struct DominatorPathRow {
 /// Writes the table. O(objects), and a sort of the rows.
 pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let mut rows = paths(heap)?;
-    sort::by(&mut rows, &|a, b| a.path.cmp(&b.path));
+    rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
         ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! "heaps_v2":{"version":1,
-//!  
-//! "maps":{"strings":[{"id":1,"string":"main"}],"nodes":[{"id":8,"name_sid":7,"parent":6}],"types":[{"id":0,"name_sid":4}]},
+//!   "maps":{"strings":[{"id":1,"string":"main"}],"nodes":[{"id":8,"name_sid":7,"parent":6}],"types":[{"id":0,"name_sid":4}]},
 //!   "allocators":{"malloc":{"counts":[..],"sizes":[..],"types":[..],"nodes":[..]}}}
 //! ```
 

@@ -1,4 +1,4 @@
-//! Events sorted into snapshots: a walk over the heap_events in the order of time. A collection of all generations
+//! Events sorted into snapshots: a walk over the events in the order of time. A collection of all generations
 //! that stops the program holds a snapshot when objects, references or roots come before its end.
 
 use rustc_hash::FxHashMap;
@@ -7,7 +7,7 @@ use super::heap_event::{BulkEvent, HeapEvent, HeapEventKind};
 use crate::graph::GenerationRange;
 use crate::sort;
 
-/// The events of one snapshot, as indices of heap_events.
+/// The events of one snapshot, as indices of `heap_events`.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
@@ -120,7 +120,7 @@ impl Stream {
     }
 }
 
-/// All snapshots, in the order of time. The heap_events must be in that order.
+/// All snapshots, in the order of time. The events must be in that order.
 pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     let mut found: Vec<Snapshot> = Vec::new();
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();

@@ -52,6 +52,9 @@ fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
 /// Milliseconds since 1970 of a Windows SYSTEMTIME in UTC: year, month, day of the week, day, hour, minute, second, ms.
 fn unix_ms(time: [u16; 8]) -> Option<i64> {
     let [year, month, _, day, hour, minute, second, ms] = time;
+    if year > 9999 || ms > 999 {
+        return None;
+    }
     let date = NaiveDate::from_ymd_opt(year.into(), month.into(), day.into())?;
     let time = date.and_hms_milli_opt(hour.into(), minute.into(), second.into(), ms.into())?;
     Some(time.and_utc().timestamp_millis())
