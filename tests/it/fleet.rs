@@ -932,8 +932,12 @@ fn dumps_written_together_are_as_one_by_one() {
     assert_eq!(ran.stderr.matches("absent.txt").count(), 1, "{}", ran.stderr);
     let warnings = ran.stderr.matches("heapdump: warning: ").count();
     assert_eq!(ran.stderr.lines().count(), warnings + 2, "{}", ran.stderr);
-    for file in files.iter().filter(|file| !file.contains("other")) {
-        export(&alone, &[file]).expect_code(0);
+    // Of the two with one content the first that is begun is written; suspects name its file.
+    let with_other = folder.path().join("with_other");
+    for (alone, left_out) in [(&alone, text(&other.join("3.txt"))), (&with_other, text(&one.join("3.txt")))] {
+        for file in files.iter().filter(|file| **file != left_out && !file.contains("absent")) {
+            export(alone, &[file]).expect_code(0);
+        }
     }
     let without_dumps = |folder: &Path| {
         let mut files = files_below(folder);
@@ -943,5 +947,6 @@ fn dumps_written_together_are_as_one_by_one() {
     };
     assert_eq!(ids(&together), ids(&alone));
     assert_eq!(ids(&together).len(), 12);
-    assert!(without_dumps(&together) == without_dumps(&alone), "the same bytes");
+    let written = without_dumps(&together);
+    assert!(written == without_dumps(&alone) || written == without_dumps(&with_other), "the same bytes");
 }
