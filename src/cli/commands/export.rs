@@ -263,7 +263,6 @@ impl DatasetArgs {
             replace: self.replace,
             id: self.id.clone(),
             reading: input.words(),
-            ..DatasetOptions::default()
         })
     }
 }
