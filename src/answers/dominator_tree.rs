@@ -375,15 +375,18 @@ impl DominatorNodes<'_> {
         ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
     }
 
-    /// The same behind the name of the reference from the row above; `…` where the object above does not refer to it
-    /// itself, but several that it dominates do.
-    pub fn name_text(&self, row: usize) -> String {
+    /// Returns true where no reference of the object above leads to a row, but several objects that it dominates do; in
+    /// dumps that name references.
+    pub fn is_held_apart(&self, row: usize) -> bool {
         let place = self.tree.rows()[row].row;
-        let reference = self.maker.reference(place).or_else(|| {
-            let is_apart = place.reference == DominatorPlace::APART && self.maker.above(place).is_some();
-            (is_apart && self.maker.names.is_some()).then(|| "…".to_string())
-        });
-        reference.map_or(String::new(), |reference| reference + "  ") + &self.type_text(row)
+        let is_apart = place.reference == DominatorPlace::APART && self.maker.above(place).is_some();
+        is_apart && self.maker.names.is_some()
+    }
+
+    /// Returns true if a row has the name of a reference.
+    pub fn have_names(&self) -> bool {
+        let has_place = |row: &TreeRow<DominatorPlace>| row.row.reference != DominatorPlace::APART;
+        self.maker.names.is_some() && self.tree.rows().iter().any(has_place)
     }
 }
 
@@ -398,6 +401,8 @@ pub struct DominatorPlace {
 impl DominatorPlace {
     /// The object above does not refer to it itself.
     const APART: u32 = u32::MAX;
+    /// References behind the first ones have no names: those of an array are read from its start.
+    const MOST_NAMED: u32 = 1 << 18;
 }
 
 impl MakeDominators<'_> {
@@ -408,8 +413,8 @@ impl MakeDominators<'_> {
     }
 
     fn reference(&self, place: DominatorPlace) -> Option<String> {
-        let is_direct = place.reference != DominatorPlace::APART;
-        self.names.filter(|_| is_direct)?.nth(self.above(place)?, place.reference as usize)
+        let is_named = place.reference < DominatorPlace::MOST_NAMED;
+        self.names.filter(|_| is_named)?.nth(self.above(place)?, place.reference as usize)
     }
 }
 

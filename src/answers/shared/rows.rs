@@ -1,5 +1,6 @@
 //! Objects and roots as every answer names them.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
@@ -46,8 +47,8 @@ impl ObjectRow {
     pub fn type_text(&self) -> String {
         match (&self.class, &self.said) {
             (Some(class), _) => class_text(class),
-            (None, Some(said)) => format!("{} {said}", self.type_name),
-            (None, None) => self.type_name.clone(),
+            (None, Some(said)) => format!("{} {said}", type_words(&self.type_name)),
+            (None, None) => type_words(&self.type_name).into_owned(),
         }
     }
 }
@@ -55,6 +56,16 @@ impl ObjectRow {
 /// A class object, by the class that it stands for.
 pub(in crate::answers) fn class_text(class: &str) -> String {
     format!("class {class}")
+}
+
+/// A type with words for what is of a runtime's inside.
+fn type_words(name: &str) -> Cow<'_, str> {
+    match name {
+        "system / Context" => "closure variables (system / Context)".into(),
+        _ if name.contains("<>c__DisplayClass") => format!("closure variables ({name})").into(),
+        _ if name.contains("/0x") => format!("hidden class {name}").into(),
+        _ => name.into(),
+    }
 }
 
 /// A root record.

@@ -52,6 +52,7 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .add(DOMINATED, |place| place.row.dominated_objects)
         .add(ID, |place| std::mem::take(&mut place.row.id))
         .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
+        .add_if(nodes.have_names(), REFERENCE, |place| place.row.reference.take())
         .add(TYPE, |place| place.row.type_name)
         .table(nodes.len(), 0, |at| nodes.get(at))
 }
@@ -65,6 +66,7 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline
         options_for_all: "-n 0",
         row: Box::new(move |at| {
             let row = nodes.get(at).row;
+            let reference = row.reference.or_else(|| nodes.is_held_apart(at).then(|| "…".to_string()));
             OutlineRow {
                 figures: vec![
                     style.size(row.retained_bytes),
@@ -73,7 +75,7 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
-                name: nodes.name_text(at),
+                name: reference.map_or(String::new(), |name| name + "  ") + &nodes.type_text(at),
                 ..OutlineRow::default()
             }
         }),
