@@ -25,7 +25,7 @@ pub fn columns_of(text: &str) -> usize {
 }
 
 /// As much of the start of a text as there is room for.
-pub fn start_of(text: &str, room: usize) -> &str {
+fn start_of(text: &str, room: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, c)| {
         width += c.width().unwrap_or(1);
@@ -132,7 +132,7 @@ pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
 }
 
 /// A word in pieces of `room` columns at most, best behind a segment.
-fn broken(mut word: &str, room: usize) -> Vec<String> {
+pub fn broken(mut word: &str, room: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     while columns_of(word) > room {
         // A letter of two columns has no room in one.

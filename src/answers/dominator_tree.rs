@@ -101,6 +101,9 @@ pub struct DominatorTree<'d> {
     /// Some roots were given on request.
     #[serde(skip)]
     pub has_requested_roots: bool,
+    /// The figure that rows are ordered by.
+    #[serde(skip)]
+    pub order: Figure,
     /// The object asked for, if no strong root reaches it: then there are no rows.
     #[serde(skip)]
     pub unreachable: Option<String>,
@@ -219,6 +222,7 @@ pub fn dominator_tree<'d>(
         roots_inferred: graph.roots_inferred(),
         rows,
         problems: problems_of(dump.diagnostics()),
+        order: options.order.unwrap_or(RETAINED),
         has_requested_roots: graph.roots().iter().any(Root::is_requested),
         unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
     })

@@ -218,6 +218,13 @@ pub struct ObjectRows<'d> {
     fields: Option<Vec<(Rc<str>, FieldValues)>>,
 }
 
+impl ObjectRows<'_> {
+    /// The figure that the rows are ordered by.
+    pub fn order(&self) -> Figure {
+        self.order.unwrap_or(SHALLOW)
+    }
+}
+
 /// Rows that are sorted first; each further chunk is as large as all before it, four times over.
 const FIRST_SORTED: usize = 4096;
 /// Rows whose values are read together, each part of the dump once: 10 MB, and their texts.

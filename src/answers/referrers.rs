@@ -70,6 +70,9 @@ pub struct Referrers<'d> {
     pub of: ReferredToRow,
     /// The rows.
     pub referrers: ReferrerRows<'d>,
+    /// The figure that they are ordered by.
+    #[serde(skip)]
+    pub order: Figure,
 }
 
 /// The object or the scope that is referred to.
@@ -169,7 +172,8 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         })
     });
     let (tree, maker) = (tree.collect(), MakeReferrers { graph, names: ReferenceNames::of(dump) });
-    Ok(Referrers { of, referrers: MadeRows { tree, maker } })
+    let order = options.order.unwrap_or(REFERRERS);
+    Ok(Referrers { of, referrers: MadeRows { tree, maker }, order })
 }
 
 /// A walk from referrers to their referrers.

@@ -1,30 +1,22 @@
 //! Fits rows and sentences to a terminal.
 
 use super::{Style, escape_controls};
-use crate::names::{FigureWidth, columns_of, figures_shown, row_lines, start_of};
+use crate::names::{FigureWidth, broken, columns_of, figures_shown, row_lines};
 
 impl Style {
-    /// A row: its start as it is, figures, each with the word for it, and a name; in lines where one has no room for the
-    /// name. On a terminal whose half is not enough for start and figures the words go, then figures, the first ones
-    /// first; what `start` is long decides that alone, so that rows below each other have the same ones.
-    pub fn row(&self, start: &str, figures: &[(String, &str)], name: &str) -> String {
+    /// A row: its start as it is, figures, and a name; in lines where one has no room for the name. On a terminal whose
+    /// half is not enough for start and figures these go, the first ones first; what `start` is long decides that alone,
+    /// so that rows below each other have the same ones.
+    pub fn row(&self, start: &str, figures: &[String], name: &str) -> String {
         let name = escape_controls(name);
-        let text = |(figure, word): &(String, &str), with_words: bool| match with_words && !word.is_empty() {
-            true => format!("{figure} {word}  "),
-            false => format!("{figure}  "),
-        };
-        let widths = |with_words: bool| -> Vec<FigureWidth> {
-            let columns = figures.iter().map(|figure| columns_of(&text(figure, with_words)));
-            let orders = (1..=figures.len() as u8).rev();
-            columns.zip(orders).map(|(columns, hide_order)| FigureWidth { columns, hide_order }).collect()
-        };
-        let others = columns_of(start) + self.width / 2;
-        let with_words = !self.terminal || figures_shown(&widths(true), others, self.width).len() == figures.len();
+        let orders = (1..=figures.len() as u8).rev();
+        let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(orders);
+        let widths: Vec<_> = widths.map(|(columns, hide_order)| FigureWidth { columns, hide_order }).collect();
         let shown = match self.terminal {
-            true => figures_shown(&widths(with_words), others, self.width),
+            true => figures_shown(&widths, columns_of(start) + self.width / 2, self.width),
             false => (0..figures.len()).collect(),
         };
-        let figures: String = shown.into_iter().map(|at| text(&figures[at], with_words)).collect();
+        let figures: String = shown.into_iter().map(|at| format!("{}  ", figures[at])).collect();
         match self.terminal {
             true => row_lines(&format!("{start}{figures}"), &name, self.width).join("\n"),
             false => format!("{start}{figures}{name}"),
@@ -49,17 +41,7 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let is_whole = |word: &str| {
         columns_of(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
     };
-    let broken = |word: &str| {
-        let (mut shown, mut rest) = (String::new(), word);
-        while columns_of(rest) > room.max(3) {
-            let end = start_of(rest, room.max(3)).len();
-            let at = rest[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\']).map_or(end, |at| at + 1);
-            shown += &rest[..at];
-            shown.push(' ');
-            rest = &rest[at..];
-        }
-        shown + rest
-    };
+    let broken = |word: &str| broken(word, room.max(3)).join(" ");
     let words: Vec<String> =
         text.split(' ').map(|word| if is_whole(word) { word.to_string() } else { broken(word) }).collect();
     words.join(" ")
@@ -88,15 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn words_go_then_figures_and_then_the_name_takes_another_line() {
-        let figures = [("      24 B".to_string(), ""), ("   100 KiB".to_string(), "retained")];
+    fn figures_go_and_then_the_name_takes_another_line() {
+        let figures = ["      24 B".to_string(), "   100 KiB".to_string()];
         let row = |terminal, width| style(terminal, width).row("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
-        assert_eq!(row(true, 90), "  0x1f        24 B     100 KiB retained  .cache  org.app.Cache$Entry");
         assert_eq!(row(true, 70), "  0x1f        24 B     100 KiB  .cache  org.app.Cache$Entry");
         assert_eq!(row(true, 50), "  0x1f     100 KiB  .cache  org.app.Cache$Entry");
         assert_eq!(row(true, 40), "  0x1f     100 KiB  .cache  Cache$Entry");
         assert_eq!(row(true, 25), "  0x1f  .cache\n        Cache$Entry");
-        assert_eq!(row(false, 26), row(true, 90), "a pipe has all");
+        assert_eq!(row(false, 26), row(true, 70), "a pipe has all");
     }
 
     #[test]

@@ -238,18 +238,18 @@ mod tests {
         let text = drawn(&tree(&[0, 1, 2, 3, 4, 4, 0]), 120);
         let starts: Vec<usize> = text.lines().skip(1).map(|line| line.find("0x").unwrap()).collect();
         let arrows: Vec<bool> = text.lines().skip(1).map(|line| line.contains(ARROW)).collect();
-        assert_eq!(starts, [25, 29, 29, 29, 29, 29, 25].map(|at| at), "{text}");
+        assert_eq!(starts, [25, 29, 29, 29, 29, 29, 25], "{text}");
         assert_eq!(arrows, [false, true, true, true, false, false, false], "{text}");
     }
 
     #[test]
     fn on_narrow_terminals_figures_go_then_packages_and_names_stay() {
         let branching: Vec<u32> = (0..40).flat_map(|depth| [depth, depth]).collect();
-        for (width, gone) in [(120, ""), (70, "1 more column (share)"), (50, "2 more columns (share, objects)")] {
+        for (width, gone) in [(120, ""), (60, "1 more column (share)"), (40, "2 more columns (share, objects)")] {
             let text = drawn(&tree(&[0, 1, 1]), width);
             assert!(text.contains(gone) && text.contains("more column") != gone.is_empty(), "{width}\n{text}");
         }
-        for width in 40..130 {
+        for width in (40..130).step_by(9) {
             let text = drawn(&tree(&branching), width);
             assert!(text.lines().all(|line| columns_of(line) <= width), "{width}\n{text}");
             assert!(text.contains("(39) ") && text.contains("(N): a row N"), "{width}\n{text}");

@@ -1,6 +1,8 @@
 //! `heapdump list` and `heapdump show`.
 
-use super::rows::{CLASS, REFERENCE, TRUNCATED, VALUE, heading, note_inferred_roots, root_words, shown};
+use super::rows::{
+    CLASS, REFERENCE, TRUNCATED, VALUE, heading, hidden, hide_order, note_inferred_roots, root_words, shown,
+};
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
@@ -18,11 +20,12 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
+        let in_order = |figure, place| hidden(figure, hide_order(figure, rows.order(), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
-            .add(SHALLOW, |row| row.shallow_bytes)
-            .add(RETAINED, |row| row.retained_bytes)
-            .add(REFERENCES, |row| row.references)
+            .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
+            .add(in_order(RETAINED, 1), |row| row.retained_bytes)
+            .add(in_order(REFERENCES, 2), |row| row.references)
             .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
                 row.distance.flatten().map(u64::from)
             })
@@ -179,6 +182,6 @@ fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
 }
 
 fn object_line(start: &str, row: &ObjectRow, width: usize, name: &str, style: &Style) -> String {
-    let figures = [(format!("{:>10}", style.size(row.shallow_bytes)), "")];
+    let figures = [format!("{:>10}", style.size(row.shallow_bytes))];
     style.row(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
 }

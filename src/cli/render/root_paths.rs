@@ -61,6 +61,8 @@ impl Present for RootPathsAnswer<'_> {
             let mut lines: Vec<PathLine> = lines.of_path(number).collect();
             let width =
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
+            let titles = ["shallow", "retained"].map(|title| format!("{title:>10}"));
+            page.line(style.row(&format!("    {:<width$}  ", "object"), &titles, "type"));
             for line in lines {
                 let (place, PathStep { object, retained_bytes, reference, .. }) = match line.part {
                     PathPart::Root(_) => continue,
@@ -74,7 +76,7 @@ impl Present for RootPathsAnswer<'_> {
                 };
                 let start = format!("  {}{:<width$}  ", if place == first { "  " } else { "→ " }, object.id);
                 let [shallow, retained] = [style.size(object.shallow_bytes), retained_text(retained_bytes)];
-                let figures = [(format!("{shallow:>10}"), ""), (format!("{retained:>10}"), "retained")];
+                let figures = [format!("{shallow:>10}"), format!("{retained:>10}")];
                 let name = match reference {
                     _ if place == first && first > 0 => format!("{} (loaded by {loader})", object.type_text()),
                     Some(reference) => format!("{reference}  {}", object.type_text()),

@@ -103,6 +103,7 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
         thread.fields.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
         thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
         Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
+        Some("each with what it retains".to_string()).filter(|_| thread.local_count() > 0),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     page.paragraph(escape_controls(&words.join(", ")));
@@ -111,5 +112,5 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
     let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
     let start = format!("      {}  ", local.object.id);
-    page.line(page.style().row(&start, &[(format!("{retained:>10}"), "retained")], &local.object.type_text()));
+    page.line(page.style().row(&start, &[format!("{retained:>10}")], &local.object.type_text()));
 }

@@ -1,6 +1,6 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
-use super::rows::{CLASS, REFERENCE, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, hide_order, note_inferred_roots, root_text};
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
@@ -11,7 +11,7 @@ use crate::answers::histogram::HistogramRow;
 use crate::answers::referrers::ReferrerRow;
 use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
-use crate::answers::{DominatorTree, MergedRootPaths, Referrers};
+use crate::answers::{DominatorTree, Figure, MergedRootPaths, Referrers};
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
     format_count,
@@ -37,7 +37,7 @@ impl Present for DominatorTree<'_> {
             if self.has_requested_roots { " or given roots on request" } else { "" },
         ));
         match &self.rows {
-            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, style)),
+            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.order, style)),
             DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
         }
     }
@@ -57,9 +57,14 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .table(nodes.len(), 0, |at| nodes.get(at))
 }
 
-fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
+fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: Style) -> Outline<'t> {
     Outline {
-        figures: vec![("retained", 0), ("share", 2), ("shallow", 3), ("objects", 1)],
+        figures: vec![
+            ("retained", 0),
+            ("share", 2),
+            ("shallow", hide_order(SHALLOW, order, 3)),
+            ("objects", hide_order(DOMINATED, order, 1)),
+        ],
         title: "object",
         header: style.header,
         places: nodes.places(),
@@ -208,7 +213,11 @@ impl Present for Referrers<'_> {
         };
         page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
-            figures: vec![("referrers", 0), ("references", 1), ("shallow", 2)],
+            figures: vec![
+                ("referrers", 0),
+                ("references", hide_order(REFERENCES, self.order, 1)),
+                ("shallow", hide_order(SHALLOW, self.order, 2)),
+            ],
             title: "referred to by",
             header: style.header,
             places: self.referrers.places(),
