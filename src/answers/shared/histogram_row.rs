@@ -81,6 +81,12 @@ impl Totals {
         Totals(vec![(TOTAL, Some(total_bytes)), (ALLOCATIONS, allocations)])
     }
 
+    /// The same with figures more, those that are known.
+    pub(in crate::answers) fn with(mut self, figures: impl IntoIterator<Item = (Figure, Option<u64>)>) -> Self {
+        self.0.extend(figures.into_iter().filter(|(_, value)| value.is_some()));
+        self
+    }
+
     /// A figure, where it is among them.
     pub fn figure(&self, figure: Figure) -> Option<u64> {
         self.0.iter().find(|(own, _)| *own == figure)?.1
