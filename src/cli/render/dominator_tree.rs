@@ -5,7 +5,7 @@ use crate::answers::DominatorTree;
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{DOMINATED, ID, LEVEL, OBJECTS, RETAINED, SHALLOW, SHARE, TOPMOST, TYPE};
 use crate::answers::histogram::HistogramRow;
-use crate::answers::tree::TreeRow;
+use crate::answers::tree::{LazyTree, TreeRow};
 use crate::report::{
     Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count, width_of_sizes,
 };

@@ -4,7 +4,7 @@ use super::rows::{REFERENCE, note_inferred_roots, root_text, root_words};
 use crate::answers::MergedRootPaths;
 use crate::answers::figure::{LEVEL, OBJECTS, RETAINED, TYPE};
 use crate::answers::roots::merged_paths::MergedPathRow;
-use crate::answers::tree::TreeRow;
+use crate::answers::tree::{LazyTree, TreeRow};
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
     width_of_sizes,

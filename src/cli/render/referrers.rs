@@ -4,7 +4,7 @@ use super::rows::REFERENCE;
 use crate::answers::Referrers;
 use crate::answers::figure::{LEVEL, REFERENCES, REFERRERS, SHALLOW, TYPE};
 use crate::answers::referrers::ReferrerRow;
-use crate::answers::tree::TreeRow;
+use crate::answers::tree::{LazyTree, TreeRow};
 use crate::report::{
     Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls, format_count,
     width_of_sizes,
