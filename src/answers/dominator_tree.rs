@@ -12,7 +12,7 @@ use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
 use super::rows::{FEW_ROWS, is_false};
-use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
+use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::{ShownValue, ValueReader};
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
@@ -116,6 +116,7 @@ pub enum DominatorRows<'d> {
     /// A tree of objects.
     Objects {
         /// The tree.
+        #[serde(serialize_with = "serialize_lazy")]
         nodes: DominatorNodes<'d>,
     },
     /// Groups of objects.
@@ -133,10 +134,8 @@ impl DominatorRows<'_> {
 }
 
 /// Objects of the dominator tree, each followed by those that it dominates.
-pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
-
-/// Maker of rows of the dominator tree.
-pub struct MakeDominators<'d> {
+pub struct DominatorNodes<'d> {
+    tree: Tree<DominatorPlace>,
     names: Option<ReferenceNames<'d>>,
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
@@ -212,8 +211,8 @@ pub fn dominator_tree<'d>(
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
             let (values, said, names) = (ValueReader::of(dump), OnceCell::new(), ReferenceNames::of(dump));
-            let maker = MakeDominators { names, graph, dominators, retained, reachable_bytes, values, said };
-            DominatorRows::Objects { nodes: MadeRows { tree, maker } }
+            let nodes = DominatorNodes { tree, names, graph, dominators, retained, reachable_bytes, values, said };
+            DominatorRows::Objects { nodes }
         }
     };
     Ok(DominatorTree {
@@ -363,34 +362,34 @@ impl DominatorPart<'_, '_> {
 impl DominatorNodes<'_> {
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.maker.graph.types().class_objects().is_empty()
+        !self.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DominatorPlace>| self.maker.dominators.node_at(row.row.number);
+        let node = |row: &TreeRow<DominatorPlace>| self.dominators.node_at(row.row.number);
         let rows = self.tree.rows();
-        let said = self.maker.said.get_or_init(|| {
+        let said = self.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.maker.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 
     /// Returns true where no reference of the object above leads to a row, but several objects that it dominates do; in
     /// dumps that name references.
     pub fn is_held_apart(&self, row: usize) -> bool {
         let place = self.tree.rows()[row].row;
-        let is_apart = place.reference == DominatorPlace::APART && self.maker.above(place).is_some();
-        is_apart && self.maker.names.is_some()
+        let is_apart = place.reference == DominatorPlace::APART && self.above(place).is_some();
+        is_apart && self.names.is_some()
     }
 
     /// Returns true if a row has the name of a reference.
     pub fn have_names(&self) -> bool {
         let has_place = |row: &TreeRow<DominatorPlace>| row.row.reference != DominatorPlace::APART;
-        self.maker.names.is_some() && self.tree.rows().iter().any(has_place)
+        self.names.is_some() && self.tree.rows().iter().any(has_place)
     }
 }
 
@@ -409,7 +408,7 @@ impl DominatorPlace {
     const MOST_NAMED: u32 = 1 << 18;
 }
 
-impl MakeDominators<'_> {
+impl DominatorNodes<'_> {
     /// The object above; `None` at the top.
     fn above(&self, place: DominatorPlace) -> Option<NodeId> {
         let above = self.dominators.immediate_of(place.number);
@@ -422,9 +421,13 @@ impl MakeDominators<'_> {
     }
 }
 
-impl<'d> MakeRow for MakeDominators<'d> {
+impl<'d> LazyTree for DominatorNodes<'d> {
     type Kept = DominatorPlace;
     type Row = DominatorRow<'d>;
+
+    fn tree(&self) -> &Tree<DominatorPlace> {
+        &self.tree
+    }
 
     fn make(&self, &place: &DominatorPlace) -> DominatorRow<'d> {
         let (graph, number) = (self.graph, place.number);

@@ -63,6 +63,7 @@ impl RootPathsOptions {
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
         line.switch("--all-steps", self.all_steps);
+        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
         line
