@@ -15,8 +15,8 @@ const ROWS_AT_ONCE: usize = 2000;
 /// Columns that one takes beside its own width, with borders and without.
 const BORDERED: usize = 3;
 const PLAIN: usize = 2;
-/// Words beside the name are broken to as much where nothing else helps.
-const SHORTEST_WORD: usize = 16;
+/// Words beside the name are broken to as much where nothing else helps, the second where the first is not enough.
+const SHORTEST_WORDS: [usize; 2] = [16, 8];
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
@@ -88,9 +88,18 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
         let Some(goes) = goes.filter(|_| shown.iter().filter(|place| is_figure(place)).count() > 1) else { break };
         shown.remove(goes);
     }
-    if left(&widths, &shown, gap).is_none() {
-        let words = shown.iter().filter(|place| table.columns[**place].unit == Unit::Word);
-        words.for_each(|place| widths[*place] = widths[*place].min(SHORTEST_WORD));
+    for most in SHORTEST_WORDS {
+        if left(&widths, &shown, gap).is_none() {
+            let words = shown.iter().filter(|place| table.columns[**place].unit == Unit::Word);
+            words.for_each(|place| widths[*place] = widths[*place].min(most));
+        }
+    }
+    // The last figures go where columns of names alone leave no room for them.
+    while left(&widths, &shown, gap).is_none()
+        && let Some(figure) =
+            shown.iter().position(|place| !is_name(&table.columns[*place])).filter(|_| shown.len() > 2)
+    {
+        shown.remove(figure);
     }
     // What is left over goes to names, the last first.
     let own: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + gap).sum();

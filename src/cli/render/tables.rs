@@ -108,7 +108,7 @@ impl Present for InfoOfFiles {
 }
 
 /// Holders in a line for people.
-const MOST_HOLDERS: usize = 1;
+const MOST_HOLDERS: usize = 3;
 
 impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
@@ -123,7 +123,7 @@ impl Present for StringsAnswer<'_> {
             .add(WASTED, |row| row.wasted_bytes)
             .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
             .add_if(rows.have_holders(), holders, move |row| {
-                row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX })
+                if is_drawn { row.shortly_held_by(MOST_HOLDERS) } else { row.held_by() }
             })
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
@@ -205,7 +205,7 @@ impl Present for Waste {
                     .add(OBJECTS, |row| row.objects)
                     .add(hidden(EXAMPLE, 1), |row| row.example.as_str())
                     .add(TYPE_WORD, |row| row.shown_type())
-                    .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())
+                    .add(Column::text("held_by", "Held by"), |row| row.shortly_held_by())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
             );
         }
