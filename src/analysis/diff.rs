@@ -76,9 +76,12 @@ pub fn delta(old: u64, new: u64) -> i64 {
     i64::try_from(i128::from(new) - i128::from(old)).unwrap_or(if new > old { i64::MAX } else { i64::MIN })
 }
 
+/// Rows of two heaps by name.
+pub type JoinedRows = Vec<(String, Change<Amounts>)>;
+
 /// Joins two heaps by name: largest growth in bytes first, then in objects, then by name.
-pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> Vec<(String, Change<Amounts>)> {
-    let mut changes: Vec<(String, Change<Amounts>)> = old
+pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> JoinedRows {
+    let mut changes: JoinedRows = old
         .into_iter()
         .map(|(name, old)| {
             let new = new.remove(&name).unwrap_or_default();

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::allocations::add_counts;
 use crate::analysis::diff::AllocationDiff;
-use crate::analysis::diff::{Amounts, Change, Measure};
+use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::TypeSizes;
 use crate::answers::figure::{OBJECTS, Unit};
@@ -165,7 +165,7 @@ pub struct DiffRows {
 /// Data that rows are made of, by number.
 pub(super) enum RowSource {
     /// Names of objects, in the order of growth.
-    Joined(Vec<(String, Change<Amounts>)>),
+    Joined(JoinedRows),
     /// Types and backtraces of allocation totals.
     Allocations(Box<AllocationDiff>),
 }
@@ -420,7 +420,7 @@ pub(super) fn object_diff(
     old: &OpenDump,
     new: &OpenDump,
     options: &DiffOptions,
-) -> Result<(ChangedTotals, Vec<(String, Change<Amounts>)>), AnswerError> {
+) -> Result<(ChangedTotals, JoinedRows), AnswerError> {
     let changes = changes_of(old, new)?;
     let Some(new_graph) = new.graph() else { return Err(AnswerError::NotObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
@@ -439,8 +439,7 @@ pub(super) fn object_diff(
         wanted.insert(node);
     });
     totals.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
-    let mut rows: Vec<(String, Change<Amounts>)> =
-        rows.into_iter().map(|(name, change)| (name.to_string(), change)).collect();
+    let mut rows: JoinedRows = rows.into_iter().map(|(name, change)| (name.to_string(), change)).collect();
     sort::by_key(&mut rows, |(_, change)| Reverse((change.growth(Measure::Bytes), change.new.bytes)));
     Ok((totals, rows))
 }
