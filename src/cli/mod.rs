@@ -27,6 +27,7 @@ use commands::{
     stats, strings, threads, trend, waste,
 };
 use outcome::CommandOutcome;
+pub use terminal::memory_watch::WatchedAllocator;
 pub use terminal::session::Session;
 use terminal::{help, usage};
 

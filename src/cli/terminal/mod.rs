@@ -8,7 +8,7 @@ pub(crate) mod dataset;
 pub(crate) mod each_file;
 pub(crate) mod help;
 pub(crate) mod load;
-mod memory_watch;
+pub(super) mod memory_watch;
 pub(crate) mod notes;
 pub(crate) mod output;
 pub(crate) mod progress;
