@@ -14,8 +14,8 @@ use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
-use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
@@ -52,6 +52,7 @@ impl RootPathsOptions {
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
+        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
         line
