@@ -8,8 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
-use super::reachability::unreached_note;
-use super::rows::{class_text, is_false, sort_first};
+use super::rows::{class_text, is_false, sort_first, unreached_note};
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
