@@ -96,14 +96,14 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
     let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
     page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));
+    let below = if thread.local_count() > 0 { ", retaining:" } else { "" };
     let words = [
         Some(thread.type_name.clone()),
         thread.fields.state.map(str::to_string),
         thread.fields.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
         thread.fields.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
         thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
-        Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
-        Some("each with what it retains".to_string()).filter(|_| thread.local_count() > 0),
+        Some(format!("{} on its stack{}", count_of(thread.local_count() as u64, "objects"), below)),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     page.paragraph(escape_controls(&words.join(", ")));
