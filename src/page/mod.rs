@@ -9,7 +9,6 @@ mod advice;
 mod ask;
 mod columns;
 mod data;
-mod error;
 mod growth;
 mod growth_section;
 mod head;
@@ -25,14 +24,26 @@ mod trees;
 mod waste;
 mod whole;
 
-use std::io::Write;
+use std::io::{self, Write};
 
-pub use error::PageError;
 pub use options::PageOptions;
 
+use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use ask::PageAnswers;
 use columns::Budgets;
+
+/// The reason why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// A question could not be answered.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The page could not be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
 
 /// Writes the page of a dump, compared with an older one if that is given. The same dumps give the same bytes.
 /// O(objects + references), the dominator trees, and memory for the page.
