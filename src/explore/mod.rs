@@ -7,7 +7,6 @@
 mod act;
 mod command;
 mod draw;
-mod dumps;
 mod export;
 mod frame;
 mod keys;
@@ -22,9 +21,7 @@ mod tests;
 mod view;
 mod watch;
 
-pub use dumps::{BrowsedDumps, WriteIndex};
-pub use setup::{Ended, Load, LoadedDumps, Setup};
-pub use state::ScreenLook;
+pub use setup::{BrowsedDumps, Ended, Load, LoadedDumps, ScreenLook, Setup, WriteIndex};
 pub use view::{Context, Tab};
 pub use watch::Watching;
 

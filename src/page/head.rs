@@ -6,13 +6,14 @@ use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
-use crate::answers::histogram::HistogramTotals;
+use crate::answers::histogram::{HistogramTotals, ObjectTotals};
 use crate::answers::info::FormatRow;
-use crate::answers::{GroupBy, Info, ProblemRow, cut_sentence};
+use crate::answers::{Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
-    pub(super) fn head(&self, html: &mut Html) {
+    /// `sections`: those of the page, by address and title.
+    pub(super) fn head(&self, sections: &[(&str, String)], html: &mut Html) {
         let options = self.options;
         let format = format_of(&self.page.info);
         html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
@@ -43,7 +44,7 @@ impl Sections<'_, '_> {
         }
         html.text(format!(". Made by heapdump {}.", env!("CARGO_PKG_VERSION")));
         html.markup("</p></header>\n<nav aria-label=\"Sections\"><div>");
-        for (id, title) in self.sections() {
+        for (id, title) in sections {
             html.markup("<a href=\"#").text(id).markup("\">").text(title).markup("</a>");
         }
         html.markup(
@@ -102,38 +103,6 @@ impl Sections<'_, '_> {
         words
     }
 
-    /// The sections that this dump has, in reading order.
-    fn sections(&self) -> Vec<(&'static str, &'static str)> {
-        let is_objects = self.data.objects.is_some();
-        let mut sections = Vec::new();
-        if is_objects {
-            sections.push(("suspects", "Suspects"));
-        }
-        if self.data.growth.is_some() {
-            sections.push(("growth", "Growth"));
-        }
-        sections.push(("map", "Map"));
-        sections.push(("types", "Types"));
-        for (by, _) in &self.page.groups {
-            sections.push(match by {
-                GroupBy::Module => ("modules", "Modules"),
-                GroupBy::Section => ("sections", "Sections"),
-                _ => ("packages", "Packages"),
-            });
-        }
-        if is_objects {
-            sections.push(("objects", "Objects"));
-        }
-        if self.page.threads.is_some() {
-            sections.push(("threads", "Threads"));
-        }
-        if self.waste_answer().is_some() {
-            sections.push(("waste", "Waste"));
-        }
-        sections.extend([("problems", "Problems"), ("again", "Make it again")]);
-        sections
-    }
-
     pub(super) fn roots_inferred(&self) -> bool {
         matches!(&self.page.info, Info::Objects(info) if info.roots_inferred)
     }
@@ -156,33 +125,28 @@ impl Sections<'_, '_> {
         }
         match &self.page.histogram.totals {
             HistogramTotals::Objects(totals) => {
-                let bytes = totals.shallow_bytes;
                 let old = match &self.page.old_totals {
                     Some(HistogramTotals::Objects(old)) => Some(old),
                     _ => None,
                 };
-                let counts = |new: u64, old: Option<u64>| changed(new, old, signed_count);
-                let sizes = |new: u64, old: Option<u64>| changed(new, old, signed_bytes);
-                let heap = [sizes(bytes, old.map(|old| old.shallow_bytes)), count_of(bytes, "bytes")];
-                figures.push(("Heap", format_bytes(bytes), said(&heap)));
+                let mut add = |name, of: fn(&ObjectTotals) -> u64, is_bytes: bool, under: &[String]| {
+                    let words = if is_bytes { signed_bytes } else { signed_count };
+                    let format = if is_bytes { format_bytes } else { format_count };
+                    let grown = changed(of(totals), old.map(|old| of(old)), words);
+                    figures.push((name, format(of(totals)), in_one_line(&[&[grown], under].concat())));
+                };
+                let bytes = totals.shallow_bytes;
+                add("Heap", |totals| totals.shallow_bytes, true, &[count_of(bytes, "bytes")]);
                 let without_bytes = totals.objects_without_bytes.filter(|&others| others > 0);
-                let objects = [
-                    counts(totals.objects, old.map(|old| old.objects)),
-                    without_bytes
-                        .map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
-                    count_of(totals.references, "references"),
-                ];
-                figures.push(("Objects", format_count(totals.objects), said(&objects)));
-                let reachable = [
-                    sizes(totals.reachable_bytes, old.map(|old| old.reachable_bytes)),
-                    format!("{} of the heap", share(totals.reachable_bytes, bytes)),
-                ];
-                figures.push(("Reachable", format_bytes(totals.reachable_bytes), said(&reachable)));
-                let types = counts(totals.types as u64, old.map(|old| old.types as u64));
-                figures.push(("Types", format_count(totals.types as u64), types));
+                let without_bytes =
+                    without_bytes.map_or(String::new(), |others| format!("and {} without bytes", format_count(others)));
+                let references = count_of(totals.references, "references");
+                add("Objects", |totals| totals.objects, false, &[without_bytes, references]);
+                let reachable = format!("{} of the heap", share(totals.reachable_bytes, bytes));
+                add("Reachable", |totals| totals.reachable_bytes, true, &[reachable]);
+                add("Types", |totals| totals.types as u64, false, &[]);
                 let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
-                let roots = [counts(totals.roots as u64, old.map(|old| old.roots as u64)), inferred.to_string()];
-                figures.push(("Roots", format_count(totals.roots as u64), said(&roots)));
+                add("Roots", |totals| totals.roots as u64, false, &[inferred.into()]);
             }
             HistogramTotals::Counted(totals) => {
                 figures.push(("Heap", format_bytes(totals.shallow_bytes), count_of(totals.objects, "objects")));
@@ -194,7 +158,7 @@ impl Sections<'_, '_> {
                     _ => None,
                 };
                 let grown = changed(bytes, old.map(|old| old.total_bytes), signed_bytes);
-                figures.push(("Allocated", format_bytes(bytes), said(&[grown, count_of(bytes, "bytes")])));
+                figures.push(("Allocated", format_bytes(bytes), in_one_line(&[grown, count_of(bytes, "bytes")])));
                 if let Some(allocations) = totals.allocations {
                     let grown = changed(allocations, old.and_then(|old| old.allocations), signed_count);
                     figures.push(("Allocations", format_count(allocations), grown));
@@ -231,7 +195,7 @@ fn changed(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
 }
 
 /// The words that are not empty, in one line.
-fn said(words: &[String]) -> String {
+fn in_one_line(words: &[String]) -> String {
     let words: Vec<&str> = words.iter().map(String::as_str).filter(|words| !words.is_empty()).collect();
     words.join("; ")
 }

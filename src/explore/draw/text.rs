@@ -1,9 +1,12 @@
 //! Texts in cells: harmless, cut, and drawn bars.
 
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::escape_controls;
-use crate::explore::state::ScreenLook;
+use crate::explore::setup::ScreenLook;
 
 /// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +35,12 @@ impl Pen {
             }
         }
         ascii
+    }
+
+    /// Draws a text in the first line of an area, harmless and cut. Gives the column behind it.
+    pub(super) fn put(self, buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
+        let room = usize::from(area.width);
+        buffer.set_stringn(area.x, area.y, cut(&self.escaped(text), room, self), room, style).0
     }
 
     pub(super) fn ellipsis(self) -> &'static str {
