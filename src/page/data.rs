@@ -5,10 +5,7 @@ use super::ask::{PageAnswers, PageContent};
 use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, signed};
 use super::names::{NameMeaning, NameTable, parts, shown};
 use super::trees::heap_columns;
-use crate::answers::breakdown::HeapOrSection;
-use crate::answers::diff::{
-    AllocationDiffName, Change, Diff, DiffRows, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA, delta,
-};
+use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{Figure, GroupBy, Histogram};
@@ -35,8 +32,7 @@ impl PageAnswers<'_> {
             PageContent::Allocations(answer) => {
                 data.types = FigureTable::new(rows, &[TOTAL, ALLOCATIONS], |row| names.number(row.name()));
                 for heap in &answer.heaps {
-                    let HeapOrSection::Heap(row) = &heap.heap else { continue };
-                    data.maps.push(heap_columns(&heap.tree, shown(&row.title), budgets, &mut names));
+                    data.maps.push(heap_columns(&heap.tree, shown(&heap.heap.title), budgets, &mut names));
                 }
             }
         }
@@ -76,10 +72,8 @@ fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupCol
 
 /// By type: retained bytes, bytes, objects or allocations, and how many of these there were and are.
 fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOut) -> FigureTable<u32> {
-    let (bytes, count) = match &diff.rows {
-        DiffRows::Allocations(_) => ("Bytes ±", "Allocations"),
-        _ => ("Shallow ±", "Objects"),
-    };
+    let is_of_allocations = diff.rows.are_of_allocations();
+    let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
     let figures = vec![
         RETAINED_DELTA.titled("Retained ±"),
         SHALLOW_DELTA.titled(bytes),
@@ -89,25 +83,14 @@ fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out:
     ];
     let keep = kept_of(diff.rows.len(), budgets.grown, budgets.shrunk);
     left_out.grown = (diff.rows.len() - keep.clone().count()) as u64;
-    let row = |at: usize| match &diff.rows {
-        DiffRows::Objects(list) => {
-            let (name, Change { old, new }) = &list.rows[at];
-            let [retained, bytes] = [delta(old.retained_bytes, new.retained_bytes), delta(old.bytes, new.bytes)];
-            let [before, after] = [old.count, new.count].map(|count| Some(signed(count)));
-            let figures = vec![Some(retained), Some(bytes), Some(delta(old.count, new.count)), before, after];
-            Some((names.number(name), figures))
-        }
-        // The page does not ask for it.
-        DiffRows::ByObject(_) => None,
-        DiffRows::Allocations(list) => {
-            let row = list.get(at);
-            let AllocationDiffName::Type(name) = row.name else { return None };
-            let [before, after] = [row.allocations_old, row.allocations_new].map(|count| count.map(signed));
-            let figures = vec![None, Some(row.total_bytes_delta), row.allocations_delta, before, after];
-            Some((names.number(name), figures))
-        }
+    let row = |at: usize| {
+        let DiffRow { name, change, .. } = diff.rows.get(at);
+        let retained = change.growth(Measure::Retained).filter(|_| !is_of_allocations);
+        let [before, after] = [change.old.count, change.new.count].map(|count| count.map(signed));
+        let figures = vec![retained, change.growth(Measure::Bytes), change.growth(Measure::Count), before, after];
+        (names.number(&name.shortened()), figures)
     };
-    FigureTable { figures, growing: 3, rows: keep.filter_map(row).collect() }
+    FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
 }
 
 /// Places of the rows that grew most and of those that shrank most, of rows in order of growth.

@@ -6,10 +6,7 @@ use super::html::Html;
 use super::names::shown;
 use super::sections::Sections;
 use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
-use crate::answers::diff::{
-    AllocationDiffName, AllocationDiffRow, Amounts, Change, Diff, DiffOptions, DiffRows, OBJECTS_DELTA, SHALLOW_DELTA,
-    TOTAL_NEW, delta,
-};
+use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
 use crate::units::count_of;
 
 /// Types that stand there without a script.
@@ -70,27 +67,14 @@ impl Sections<'_, '_> {
 
 /// Paths that grew, most first: their steps, by how much they grew, and their bytes now.
 fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
-    let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> = match &paths.rows {
-        DiffRows::Objects(list) => {
-            let row = |(path, Change { old, new }): &(String, Change<Amounts>)| {
-                let grown = [delta(old.bytes, new.bytes), delta(old.count, new.count), signed(new.bytes)];
-                (path.split(" > ").map(shown).collect(), grown.map(Some).to_vec())
-            };
-            list.rows.iter().map(row).collect()
-        }
-        DiffRows::ByObject(_) => Vec::new(),
-        DiffRows::Allocations(list) => {
-            let row = |row: AllocationDiffRow<'_>| {
-                let AllocationDiffName::Path(names) = row.name else { return None };
-                let bytes = Some(signed(row.total_bytes_new));
-                let figures = vec![Some(row.total_bytes_delta), row.allocations_delta, bytes];
-                Some((names.iter().map(|name| shown(name)).collect(), figures))
-            };
-            (0..list.len()).filter_map(|at| row(list.get(at))).collect()
-        }
+    let row = |DiffRow { name, change, .. }: DiffRow<'_>| {
+        let grown = [change.growth(Measure::Bytes), change.growth(Measure::Count), Some(signed(change.new.bytes))];
+        (name.steps().into_iter().map(shown).collect(), grown.to_vec())
     };
+    let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> =
+        (0..paths.rows.len()).map(|at| row(paths.rows.get(at))).collect();
     rows.retain(|(_, figures)| figures[0] > Some(0));
-    let count = if matches!(paths.rows, DiffRows::Objects(_)) { "Objects ±" } else { "Allocations ±" };
+    let count = if paths.rows.are_of_allocations() { "Allocations ±" } else { "Objects ±" };
     let figures = [SHALLOW_DELTA.titled("Bytes ±"), OBJECTS_DELTA.titled(count), TOTAL_NEW.titled("Bytes now")];
     FigureTable { figures: figures.to_vec(), growing: 2, rows }
 }

@@ -6,16 +6,16 @@ use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
-use crate::answers::histogram::{HistogramTotals, ObjectTotals};
-use crate::answers::info::FormatRow;
-use crate::answers::{Info, ProblemRow, cut_sentence};
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REFERENCES, SHALLOW, TOTAL};
+use crate::answers::histogram::{ROOTS, TYPES, WITHOUT_BYTES};
+use crate::answers::{Figure, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
     /// `sections`: those of the page, by address and title.
     pub(super) fn head(&self, sections: &[(&str, String)], html: &mut Html) {
         let options = self.options;
-        let format = format_of(&self.page.info);
+        let format = self.page.info.format();
         html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{SCRIPT_HASH}'; style-src 'sha256-{STYLE_HASH}'; img-src data:; \
@@ -108,10 +108,7 @@ impl Sections<'_, '_> {
     }
 
     pub(super) fn problem_rows(&self) -> &[ProblemRow] {
-        match &self.page.info {
-            Info::Objects(info) => &info.problems,
-            Info::Allocations(info) => &info.problems,
-        }
+        self.page.info.problems()
     }
 
     pub(super) fn figures(&self, html: &mut Html) {
@@ -123,50 +120,33 @@ impl Sections<'_, '_> {
             let under = format!("{} → {}, since {}", format_bytes(before), format_bytes(after), shown(old));
             figures.push(("Grown by", change, under));
         }
-        match &self.page.histogram.totals {
-            HistogramTotals::Objects(totals) => {
-                let old = match &self.page.old_totals {
-                    Some(HistogramTotals::Objects(old)) => Some(old),
-                    _ => None,
-                };
-                let mut add = |name, of: fn(&ObjectTotals) -> u64, is_bytes: bool, under: &[String]| {
-                    let words = if is_bytes { signed_bytes } else { signed_count };
-                    let format = if is_bytes { format_bytes } else { format_count };
-                    let grown = changed(of(totals), old.map(|old| of(old)), words);
-                    figures.push((name, format(of(totals)), in_one_line(&[&[grown], under].concat())));
-                };
-                let bytes = totals.shallow_bytes;
-                add("Heap", |totals| totals.shallow_bytes, true, &[count_of(bytes, "bytes")]);
-                let without_bytes = totals.objects_without_bytes.filter(|&others| others > 0);
-                let without_bytes =
-                    without_bytes.map_or(String::new(), |others| format!("and {} without bytes", format_count(others)));
-                let references = count_of(totals.references, "references");
-                add("Objects", |totals| totals.objects, false, &[without_bytes, references]);
-                let reachable = format!("{} of the heap", share(totals.reachable_bytes, bytes));
-                add("Reachable", |totals| totals.reachable_bytes, true, &[reachable]);
-                add("Types", |totals| totals.types as u64, false, &[]);
-                let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
-                add("Roots", |totals| totals.roots as u64, false, &[inferred.into()]);
+        let totals = &self.page.histogram.totals;
+        let figure = |figure: Figure| totals.figure(figure).unwrap_or(0);
+        let old = |figure: Figure| self.page.old_totals.as_ref().and_then(|old| old.figure(figure));
+        let counts = |of: Figure| changed(figure(of), old(of), signed_count);
+        let sizes = |of: Figure| changed(figure(of), old(of), signed_bytes);
+        let whole = count_of(totals.bytes(), "bytes");
+        if let Some(heaps) = &self.page.histogram.heaps {
+            figures.push(("Allocated", format_bytes(totals.bytes()), in_one_line(&[sizes(TOTAL), whole])));
+            if let Some(allocations) = totals.figure(ALLOCATIONS) {
+                figures.push(("Allocations", format_count(allocations), counts(ALLOCATIONS)));
             }
-            HistogramTotals::Counted(totals) => {
-                figures.push(("Heap", format_bytes(totals.shallow_bytes), count_of(totals.objects, "objects")));
-            }
-            HistogramTotals::Allocations(totals) => {
-                let bytes = totals.total_bytes;
-                let old = match &self.page.old_totals {
-                    Some(HistogramTotals::Allocations(old)) => Some(old),
-                    _ => None,
-                };
-                let grown = changed(bytes, old.map(|old| old.total_bytes), signed_bytes);
-                figures.push(("Allocated", format_bytes(bytes), in_one_line(&[grown, count_of(bytes, "bytes")])));
-                if let Some(allocations) = totals.allocations {
-                    let grown = changed(allocations, old.and_then(|old| old.allocations), signed_count);
-                    figures.push(("Allocations", format_count(allocations), grown));
-                }
-                figures.push(("Types", format_count(totals.types as u64), String::new()));
-                let heaps = self.page.histogram.heaps.as_ref().map_or(0, Vec::len);
-                figures.push(("Heaps", format_count(heaps as u64), String::new()));
-            }
+            figures.push(("Types", format_count(figure(TYPES)), String::new()));
+            figures.push(("Heaps", format_count(heaps.len() as u64), String::new()));
+        } else {
+            figures.push(("Heap", format_bytes(totals.bytes()), in_one_line(&[sizes(SHALLOW), whole])));
+            let without_bytes = totals.figure(WITHOUT_BYTES).filter(|&others| others > 0);
+            let objects = [
+                counts(OBJECTS),
+                without_bytes.map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
+                count_of(figure(REFERENCES), "references"),
+            ];
+            figures.push(("Objects", format_count(figure(OBJECTS)), in_one_line(&objects)));
+            let of_heap = format!("{} of the heap", share(figure(REACHABLE), totals.bytes()));
+            figures.push(("Reachable", format_bytes(figure(REACHABLE)), in_one_line(&[sizes(REACHABLE), of_heap])));
+            figures.push(("Types", format_count(figure(TYPES)), counts(TYPES)));
+            let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
+            figures.push(("Roots", format_count(figure(ROOTS)), in_one_line(&[counts(ROOTS), inferred.to_string()])));
         }
         html.markup("<dl class=\"figures\">");
         for (name, figure, under) in figures {
@@ -175,13 +155,6 @@ impl Sections<'_, '_> {
         }
         html.markup("</dl>\n");
         suspects::bar_of_heap(self, html);
-    }
-}
-
-fn format_of(info: &Info) -> &FormatRow {
-    match info {
-        Info::Objects(info) => &info.format,
-        Info::Allocations(info) => &info.format,
     }
 }
 

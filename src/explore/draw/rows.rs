@@ -1,10 +1,7 @@
 //! A list: figures, a bar, ids, names.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
-
 use super::text::{Pen, cut, width, wrapped};
+use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook};
 use crate::explore::state::BrowserState;
@@ -91,12 +88,12 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
         let y = first + line as u16 * listing.height;
         let place = Rect { y, height: listing.height.min(area.bottom().saturating_sub(y)), ..area };
         let Some(row) = row else {
-            buffer.set_stringn(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
+            buffer.put(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
             continue;
         };
         draw_row(state, frame, listing, row, &columns, place, buffer, pen);
         if *at == frame.cursor {
-            buffer.set_style(Rect { height: 1, ..place }, Style::new().add_modifier(Modifier::REVERSED));
+            buffer.reverse(Rect { height: 1, ..place });
         }
     }
 }
@@ -136,7 +133,7 @@ fn draw_titles(
         put_right(buffer, area, *column, &format!("{mark}{}", figure.figure.title), style);
     }
     if let Some(share) = columns.share {
-        buffer.set_stringn(area.x + share + 2, area.y, "Share", 5, style);
+        buffer.put(area.x + share + 2, area.y, "Share", 5, style);
     }
     let place = Rect { x: area.x + columns.id, width: area.width.saturating_sub(columns.id), ..area };
     pen.put(buffer, place, listing.title, style);
@@ -146,7 +143,7 @@ fn draw_titles(
 fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
     let blanks = usize::from(cells).saturating_sub(width(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
-    buffer.set_stringn(area.x + column + blanks, area.y, text, room.into(), style);
+    buffer.put(area.x + column + blanks, area.y, text, room.into(), style);
 }
 
 #[allow(clippy::too_many_arguments, reason = "where, what and how of one row")]
@@ -177,17 +174,17 @@ fn draw_row(
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {
         if let Some(share) = columns.share {
             let text = format!("{:>6.1}%", *own as f64 * 100.0 / whole.max(1) as f64);
-            buffer.set_stringn(area.x + share, area.y, text, SHARE_CELLS.into(), base);
+            buffer.put(area.x + share, area.y, text, SHARE_CELLS.into(), base);
         }
         if let Some((bar, cells)) = columns.bar {
             let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
-            buffer.set_stringn(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
+            buffer.put(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
         }
     }
     let mut column = columns.id;
     if columns.name > columns.id && !row.id.is_empty() {
         let room = usize::from(columns.name - columns.id - 1);
-        buffer.set_stringn(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
+        buffer.put(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
     }
     // What is no object has all of the line.
     column = if row.id.is_empty() { columns.id } else { columns.name };
@@ -196,7 +193,7 @@ fn draw_row(
     // An id of a suspect is whole; where it came from, at most half.
     let cells = if listing.height > 1 { room } else { room / 2 };
     let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, cells, pen)) };
-    let end = buffer.set_stringn(area.x + column, area.y, &lead, room, pen.dim().patch(base)).0;
+    let end = buffer.put(area.x + column, area.y, &lead, room, pen.dim().patch(base));
     let place = Rect { x: end, width: area.right().saturating_sub(end), ..area };
     pen.put(buffer, place, &row.name, if listing.height > 1 { pen.bold() } else { base });
     let below = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };

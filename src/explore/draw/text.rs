@@ -1,11 +1,9 @@
 //! Texts in cells: harmless, cut, and drawn bars.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::escape::escape_controls;
+use crate::explore::cells::{Buffer, Rect, Style};
 use crate::explore::setup::ScreenLook;
 
 /// Draws texts with a look.
@@ -40,7 +38,7 @@ impl Pen {
     /// Draws a text in the first line of an area, harmless and cut. Gives the column behind it.
     pub(super) fn put(self, buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
         let room = usize::from(area.width);
-        buffer.set_stringn(area.x, area.y, cut(&self.escaped(text), room, self), room, style).0
+        buffer.put(area.x, area.y, cut(&self.escaped(text), room, self), room, style)
     }
 
     pub(super) fn ellipsis(self) -> &'static str {
@@ -61,9 +59,9 @@ impl Pen {
     }
 }
 
-/// Cells that a text takes.
+/// Cells that a text takes: each character by itself, as it is put into cells.
 pub(super) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    text.chars().filter_map(char::width).sum()
 }
 
 /// As much of the beginning, or of the end, as fits.
