@@ -1,8 +1,8 @@
 //! The answers of the page, each asked once.
 
 use super::PageOptions;
-use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
+use crate::answers::browse::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
