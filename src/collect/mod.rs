@@ -36,7 +36,7 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
@@ -46,7 +46,8 @@ pub use refusal::{Refusal, RefusalCode};
 pub use run::collect;
 
 /// Runtime of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Runtime {
     /// .NET Core 3.1 and later.
@@ -84,12 +85,6 @@ impl Runtime {
             Runtime::OpenJ9 => ("phd", "phd"),
             Runtime::Node | Runtime::Chromium => ("v8-snapshot", "heapsnapshot"),
         }
-    }
-}
-
-impl Serialize for Runtime {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

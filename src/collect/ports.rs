@@ -65,11 +65,8 @@ fn listeners_in(table: &str) -> Vec<Listener> {
 
 /// Words of 32 bits in the machine's order, of bytes in the network's.
 fn ip_of(hex: &str) -> Option<IpAddr> {
-    let words: Option<Vec<u8>> = (0..hex.len() / 8)
-        .map(|word| u32::from_str_radix(hex.get(word * 8..word * 8 + 8)?, 16).ok())
-        .flat_map(|word| word.map_or(vec![None], |word| word.to_ne_bytes().map(Some).to_vec()))
-        .collect();
-    let words = words?;
+    let words = hex.as_bytes().chunks(8).map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
+    let words: Vec<u8> = words.collect::<Option<Vec<u32>>>()?.into_iter().flat_map(u32::to_ne_bytes).collect();
     match words.len() {
         4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&words[..]).ok()?).into()),
         16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(&words[..]).ok()?).into()),

@@ -69,14 +69,7 @@ pub enum RefusalCode {
 
 impl fmt::Display for RefusalCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As serde writes it: the variant's name with dashes.
-        for (place, letter) in format!("{self:?}").chars().enumerate() {
-            if letter.is_ascii_uppercase() && place > 0 {
-                f.write_str("-")?;
-            }
-            write!(f, "{}", letter.to_ascii_lowercase())?;
-        }
-        Ok(())
+        self.serialize(f)
     }
 }
 

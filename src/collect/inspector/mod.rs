@@ -3,7 +3,6 @@
 //! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
-mod find;
 mod frames;
 mod http;
 mod protocol;
@@ -30,9 +29,9 @@ use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::sort;
 use crate::units::format_bytes;
-pub(super) use find::Inspector;
-use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
 use frames::{WebFrame, WebFrames};
+pub(super) use http::Inspector;
+use http::{GET, USUAL_PORT, inspector_at, options_of, targets};
 use protocol::{Joiner, Message, TargetInfo, request};
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};

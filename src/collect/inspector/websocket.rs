@@ -1,14 +1,14 @@
 //! The client's side of a websocket: text out, masked; text in; pings answered. One peer.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::frames::{CLOSE, FINAL, MASKED, PONG, TEXT, WebFrame, WebFrames};
 use super::http;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{is_not_yet, wait_for};
+use crate::collect::watch::{is_not_yet, read_some};
 use crate::files::AtEnd;
 
 const CHUNK_BYTES: usize = 64 << 10;
@@ -99,18 +99,14 @@ impl WebSocket {
             return Ok(received);
         }
         let mut chunk = [0u8; CHUNK_BYTES];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => Ok(Received::Closed),
-            Ok(count) => {
+        let read = read_some(&self.stream, &mut chunk).map_err(|error| Refusal::system(&self.peer, error))?;
+        match read {
+            None => Ok(Received::Nothing),
+            Some(0) => Ok(Received::Closed),
+            Some(count) => {
                 self.frames.feed(&chunk[..count]);
                 Ok(self.frames()?.unwrap_or(Received::Progress))
             }
-            Err(error) if is_not_yet(&error) => {
-                wait_for(&self.stream);
-                Ok(Received::Nothing)
-            }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Received::Closed),
-            Err(error) => Err(Refusal::system(&self.peer, error)),
         }
     }
 
@@ -170,25 +166,14 @@ fn leave(stream: &TcpStream) {
     let mut is_open = send_frame(stream, FINAL | CLOSE, &[]).is_ok();
     let mut rest = [0u8; 64 << 10];
     while is_open && Instant::now() < until {
-        is_open = is_open_for_reading(stream, &mut rest);
-    }
-}
-
-/// Reads what is there, or waits a tick for it. Returns false at the end of the stream, and when it has broken.
-fn is_open_for_reading(mut stream: &TcpStream, rest: &mut [u8]) -> bool {
-    match stream.read(rest) {
-        Ok(count) => count > 0,
-        Err(error) if is_not_yet(&error) => {
-            wait_for(stream);
-            true
-        }
-        Err(_) => false,
+        is_open = read_some(stream, &mut rest).is_ok_and(|read| read != Some(0));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
     use std::net::TcpListener;
 
     fn pair() -> (WebSocket, TcpStream) {
