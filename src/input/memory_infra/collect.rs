@@ -122,7 +122,7 @@ impl Collector<'_> {
             TraceItem::Event => self.event(json, offset, true),
             TraceItem::CutEvent => self.event(json, offset, false),
             TraceItem::StackFrames => {
-                let (frames, _) = read_stack_frames(json, self.names);
+                let frames = read_stack_frames(json, self.names);
                 self.keep(frames.len() * FRAME_BYTES);
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
             }

@@ -41,7 +41,8 @@ fn usual_arrays_are_lifted_out() {
     assert_eq!(arrays.take(7), None);
     let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
-    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![(6, 1, None), (8, 2, Some(6))])));
+    let row = |id, name_sid, parent| NodeRow { id, name_sid, parent };
+    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![row(6, 1, None), row(8, 2, Some(6))])));
 }
 
 #[test]
