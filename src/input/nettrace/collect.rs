@@ -8,12 +8,12 @@ use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
-use super::events::{Event, for_each_event};
+use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
-use super::heap_event::{BulkEvent, Gap, HeapEvent, HeapEventKind};
 use super::metadata::{self, Declared, Kind};
 use super::payload::{self, Com, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
+use super::snapshots::{BulkEvent, Gap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
@@ -22,6 +22,7 @@ use crate::input::observer::ObjectTally;
 use crate::input::{Code, Diagnostics, Position};
 
 /// Everything a trace holds of heaps.
+#[derive(Default)]
 pub(super) struct Collector {
     pub(super) store: SnapshotStore,
     pub(super) heap_events: Vec<HeapEvent>,
@@ -40,8 +41,7 @@ pub(super) struct Collector {
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
     declared: FxHashMap<u32, Declared>,
-    /// The last number of each thread that writes events, and when that was.
-    sequences: FxHashMap<u64, (u32, u64)>,
+    sequences: Sequences,
     pub(super) gaps: Vec<Gap>,
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
@@ -57,29 +57,7 @@ const EVENTS_OF_A_LOOK: u64 = 256;
 impl Collector {
     /// `share` is of content.
     pub(super) fn new(store: SnapshotStore, share: MemoryShare, tally: ObjectTally) -> Self {
-        Collector {
-            store,
-            heap_events: Vec::new(),
-            types: TypeTable::new(),
-            roots: Vec::new(),
-            dependents: Vec::new(),
-            statics: Vec::new(),
-            field_names: Vec::new(),
-            com: Vec::new(),
-            rundown: Rundown::default(),
-            trace: None,
-            diagnostics: Diagnostics::default(),
-            events: 0,
-            runtime_callable: 0,
-            error: None,
-            declared: FxHashMap::default(),
-            sequences: FxHashMap::default(),
-            gaps: Vec::new(),
-            threads: FxHashMap::default(),
-            pointer_bytes: 8,
-            share,
-            tally,
-        }
+        Collector { store, pointer_bytes: 8, share, tally, ..Collector::default() }
     }
 
     /// Notes when what is kept takes more memory than it may.
@@ -87,7 +65,7 @@ impl Collector {
         // An event is kept, then sorted, then listed by snapshots.
         const EVENT_BYTES: usize = 3 * size_of::<HeapEvent>();
         const PLACE_BYTES: usize = 40;
-        let places = self.declared.len() + self.sequences.len() + self.threads.len();
+        let places = self.declared.len() + self.sequences.0.len() + self.threads.len();
         let bytes = self.heap_events.len() * EVENT_BYTES
             + self.types.memory_bytes()
             + self.roots.len() * size_of::<RootEdge>()
@@ -140,23 +118,16 @@ impl Collector {
                 Ok(())
             }
             BlockKind::Metadata => {
-                let mut bad = None;
-                for_each_event(content, offset, false, |event| match metadata::row(event.payload) {
-                    Ok((_, declared)) => {
-                        self.declared.insert(declared.id, declared);
-                    }
-                    Err(_) => bad = bad.or(Some(event.offset)),
-                })?;
-                if let Some(offset) = bad {
-                    self.problem(&MALFORMED_EVENT, offset);
-                }
+                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared);
+                read?;
+                self.diagnostics.add(&MALFORMED_EVENT, bad.min(1), Position::Byte(first), String::new);
                 Ok(())
             }
             BlockKind::SequencePoint => {
                 let parsed = if version6 {
                     self.sequence_point_6(content, offset)
                 } else {
-                    self.sequence_point(content, offset)
+                    sequence_point(content, |thread, last, time| self.check_sequence(thread, last, time, offset, true))
                 };
                 parsed.map(|_| ()).map_err(|_| 0)
             }
@@ -167,25 +138,12 @@ impl Collector {
                     let ((index, last), after) =
                         thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
                     self.check_sequence(index, last, u64::MAX, offset, true);
-                    self.sequences.remove(&index);
+                    self.sequences.0.remove(&index);
                     rest = after;
                 }
                 Ok(())
             }
         }
-    }
-
-    /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached.
-    fn sequence_point<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
-        let (rest, time) = le_u64(content)?;
-        let (mut rest, count) = le_u32(rest)?;
-        for _ in 0..count {
-            let (thread, last);
-            (rest, thread) = le_u64(rest)?;
-            (rest, last) = le_u32(rest)?;
-            self.check_sequence(thread, last, time, offset, true);
-        }
-        Ok((rest, ()))
     }
 
     /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
@@ -200,7 +158,7 @@ impl Collector {
         }
         if flags & 1 != 0 {
             self.threads.clear();
-            self.sequences.clear();
+            self.sequences.0.clear();
         }
         if flags & 2 != 0 {
             self.declared.clear();
@@ -219,20 +177,9 @@ impl Collector {
         Ok((rest, ()))
     }
 
-    /// A thread's events are numbered one by one. A jump means lost events; a fall, that another thread got its id.
     fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, reached: bool) {
-        let Some((last, from)) = self.sequences.get_mut(&thread) else {
-            self.sequences.insert(thread, (number, time));
-            return;
-        };
-        let expected = if reached { *last } else { last.wrapping_add(1) };
-        let lost = number.wrapping_sub(expected);
-        let is_jump = lost < u32::MAX / 2;
-        if lost > 0 && is_jump {
-            self.gaps.push(Gap { from: *from, until: time, events: lost.into(), offset });
-        }
-        if !reached || is_jump {
-            (*last, *from) = (number, time);
+        if let Some((lost, from)) = self.sequences.take(thread, number, time, reached) {
+            self.gaps.push(Gap { from, until: time, events: lost.into(), offset });
         }
     }
 

@@ -3,7 +3,9 @@
 use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_u8, le_u16};
+use rustc_hash::FxHashMap;
 
+use super::events::for_each_event;
 use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
 
 /// The events that matter, by what they are.
@@ -68,11 +70,26 @@ fn kind_of(provider: &str, event: u32) -> Kind {
 }
 
 /// `i32 id, ustr provider, i32 event, ustr name, i64 keywords, i32 version, i32 level`, and fields that do not matter.
-pub(super) fn row(input: &[u8]) -> Parsed<'_, Declared> {
+fn row(input: &[u8]) -> Parsed<'_, Declared> {
     let (rest, (id, provider, event, _, _, version)) =
         (le_i32, utf16z, le_i32, utf16z, take(8usize), le_i32).parse(input)?;
     let kind = kind_of(&text_of_utf16(provider), event as u32);
     Ok((rest, Declared { id: id as u32, kind, version: version as u32 }))
+}
+
+/// Takes the rows of a block of versions 4 and 5; gives the number of those that cannot be read, and where the first is.
+/// Where the block itself is broken, how much of it was good.
+pub(super) fn read_block(
+    content: &[u8],
+    offset: u64,
+    declared: &mut FxHashMap<u32, Declared>,
+) -> (Result<(), usize>, (u64, u64)) {
+    let mut bad = (0, 0);
+    let read = for_each_event(content, offset, false, |event| match row(event.payload) {
+        Ok((_, row)) => drop(declared.insert(row.id, row)),
+        Err(_) => bad = (bad.0 + 1, if bad.0 == 0 { event.offset } else { bad.1 }),
+    });
+    (read, bad)
 }
 
 /// Version 6: `u16 rowSize, varu id, str provider, varu event, str name`, fields, options; one of them is the version.

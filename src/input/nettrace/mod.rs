@@ -18,14 +18,10 @@ mod assemble;
 mod codes;
 mod collect;
 mod container;
-mod counts;
 mod events;
 mod fields;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod follow;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-mod follow_types;
-mod heap_event;
 mod metadata;
 mod payload;
 mod rundown;
@@ -40,7 +36,7 @@ use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes,
 use super::{Reader, Reading, Runtime, Source};
 use assemble::SelectedSnapshot;
 use collect::Collector;
-use counts::CountStore;
+use store::CountStore;
 use store::SnapshotStore;
 use window::Window;
 
