@@ -49,6 +49,19 @@ impl V8Details {
     }
 }
 
+impl V8Details {
+    /// An answer about the row of a node.
+    fn of_node<T>(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        answer: impl FnOnce(&Read, u32) -> Option<T>,
+    ) -> Result<Option<T>, ReadError> {
+        let read = self.read(graph)?;
+        Ok(read.ordinal(node).and_then(|ordinal| answer(&read, ordinal)))
+    }
+}
+
 impl Read {
     /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
@@ -85,16 +98,11 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        let read = self.read(graph)?;
-        let edge = read.ordinal(from).and_then(|ordinal| read.edge(ordinal, nth));
-        let name = |ordinal| edge.map(|edge| read.name(ordinal, edge));
-        Ok(read.ordinal(from).and_then(name))
+        self.of_node(graph, from, |read, ordinal| Some(read.name(ordinal, read.edge(ordinal, nth)?)))
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read(graph)?;
-        let text = read.ordinal(node).and_then(|ordinal| read.text(ordinal, MOST_TEXT_UNITS));
-        Ok(text.map(|text| text.text))
+        self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MOST_TEXT_UNITS)?.text))
     }
 
     fn whole(
@@ -103,8 +111,7 @@ impl ObjectDetails for V8Details {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| visit_whole(&read.snapshot, ordinal, take)))
+        self.of_node(graph, node, |read, ordinal| visit_whole(&read.snapshot, ordinal, take))
     }
 
     fn has_texts(&self) -> bool {
@@ -194,18 +201,15 @@ impl ObjectDetails for V8Details {
     }
 
     fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.place(ordinal)))
+        self.of_node(graph, node, Read::place)
     }
 
     fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.function(ordinal)))
+        self.of_node(graph, node, Read::function)
     }
 
     fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.stack(ordinal)))
+        self.of_node(graph, node, Read::stack)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
@@ -229,11 +233,10 @@ impl ObjectDetails for V8Details {
     }
 
     fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
-        let read = self.read(graph)?;
-        let mut known = read.distances.lock().unwrap_or_else(PoisonError::into_inner);
-        let distances = known.get_or_insert_with(|| Arc::new(distances(&read.snapshot)));
-        let distance = read.ordinal(node).map(|ordinal| distances[ordinal as usize]);
-        Ok(distance.filter(|&distance| distance < SYSTEM))
+        self.of_node(graph, node, |read, ordinal| {
+            let distances = read.distances.get_or_init(|| distances(&read.snapshot));
+            Some(distances[ordinal as usize]).filter(|&distance| distance < SYSTEM)
+        })
     }
 
     fn has_distances(&self) -> bool {

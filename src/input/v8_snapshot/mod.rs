@@ -13,7 +13,6 @@
 //! the codes, and where each is from.
 
 mod again;
-mod allocated;
 mod assemble;
 mod bits;
 mod block;
