@@ -18,7 +18,6 @@ mod assemble;
 mod block;
 mod codes;
 mod record;
-mod shape;
 
 use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;

@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use super::javacore::JavaCore;
-use super::layout::{ArrayForm, ELEMENTS, Layout, round8};
+use super::layout::{ArrayForm, Layout, round8};
 use super::layout::{SECTION, position};
 use super::records::{Records, What};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
-use crate::input::java_types::source_form;
+use crate::input::java_types::{PRIMITIVES, source_form};
 use crate::input::repeats::RepeatWatch;
 use crate::input::sink::{TypeTotal, totals_by_name};
 use crate::input::{Code, Extent, ReadError, Reading};
@@ -332,7 +332,7 @@ impl<'r> Assembler<'r> {
                     Some(class) => shown(&format!("[L{};", class.name)),
                     None => format!("{}[]", unknown(class)),
                 },
-                Kind::PrimitiveArray(element) => shown(ELEMENTS[usize::from(element)].0),
+                Kind::PrimitiveArray(element) => shown(&format!("[{}", PRIMITIVES[usize::from(element)].2)),
                 Kind::Class => shown("java/lang/Class"),
             })
             .collect();
@@ -431,7 +431,7 @@ impl<'r> Assembler<'r> {
 fn array_bytes(kind: Kind, number: u64, form: ArrayForm, layout: &Layout) -> Option<u64> {
     let element_bytes = match kind {
         Kind::ObjectArray(_) => form.reference_bytes(),
-        Kind::PrimitiveArray(element) => ELEMENTS[usize::from(element)].1,
+        Kind::PrimitiveArray(element) => PRIMITIVES[usize::from(element)].0.bytes(0).into(),
         Kind::Object(_) | Kind::Class => return None,
     };
     Some(if layout.has_array_sizes() { number } else { form.bytes(number, element_bytes) })

@@ -1,6 +1,6 @@
 //! The header, and the sizes that follow from it.
 
-use super::stream::{Stop, Stream};
+use super::records::{Stop, Stream};
 use crate::input::Position;
 
 /// The name of the one section.
@@ -113,10 +113,6 @@ impl ArrayForm {
 pub(super) fn round8(bytes: u64) -> u64 {
     bytes.saturating_add(7) & !7
 }
-
-/// Elements of primitive arrays by number: how a class of them is called, and their bytes.
-pub(super) const ELEMENTS: [(&str, u64); 8] =
-    [("[Z", 1), ("[C", 2), ("[F", 4), ("[D", 8), ("[B", 1), ("[S", 2), ("[I", 4), ("[J", 8)];
 
 #[cfg(test)]
 mod tests {

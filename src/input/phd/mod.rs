@@ -14,10 +14,9 @@ mod codes;
 mod javacore;
 mod layout;
 mod records;
-mod stream;
 
 use super::Content;
-use super::codes::{GraphCodes, POSSIBLE_REPEAT};
+use super::codes::POSSIBLE_REPEAT;
 use super::{
     Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
 };
@@ -25,7 +24,7 @@ use assemble::Assembler;
 use codes::*;
 use layout::{Layout, MARK, SECTION};
 use records::Records;
-use stream::{Stop, Stream};
+use records::{Stop, Stream};
 
 /// The reader.
 pub(super) struct Phd;
@@ -43,10 +42,6 @@ impl Reader for Phd {
     /// By its first bytes.
     fn detect(&self, start: &[u8]) -> Detected {
         if start.starts_with(MARK) || start.starts_with(SENT_AS_TEXT) { Detected::Yes } else { Detected::No }
-    }
-
-    fn graph_codes(&self) -> &'static GraphCodes {
-        &GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {

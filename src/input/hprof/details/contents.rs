@@ -7,11 +7,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::content_keys::{key_of, key_of_hash};
-use super::fields::{field_places, types_by_class, whole_number};
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
 use super::sayings::Speaker;
+use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_of;

@@ -10,9 +10,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::graph::{Column, ColumnSink, ColumnSource};
-use crate::input::hprof::records::ClassDump;
+use crate::input::hprof::records::{ClassDump, SubBytes, sub_bytes};
 use crate::input::hprof::segments::block_parts::Extent;
-use crate::input::hprof::segments::sub_bytes::{SubBytes, sub_bytes};
 use crate::input::hprof::wire::{id_of, sub};
 use crate::input::{RandomAccess, ReadError, Reread};
 

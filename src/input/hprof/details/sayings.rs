@@ -205,12 +205,8 @@ pub fn whole(
     while at < end {
         let mut bytes = finder.element_bytes(id, at, (end - at).min(PIECE_BYTES))?;
         let is_last = at + bytes.len() as u64 >= end;
-        let mut units: Vec<u16> = match (kind, width) {
-            (FieldKind::Char, _) => bytes.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]])).collect(),
-            (_, 2) => bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
-            _ if is_text => bytes.iter().map(|&byte| u16::from(byte)).collect(),
-            _ => Vec::new(),
-        };
+        let units = units_of(kind, is_wide, &bytes).filter(|_| is_text || width == 2);
+        let mut units: Vec<u16> = units.into_iter().flatten().collect();
         if !is_last && units.len() > 1 && units.last().is_some_and(|last| (0xD800..0xDC00).contains(last)) {
             // Its other half comes with the next piece.
             units.pop();
@@ -273,17 +269,8 @@ pub fn characters_in(
     most_units: usize,
 ) -> Option<Text> {
     let (is_wide, start, count) = part;
-    let (there, units): (u64, Box<dyn Iterator<Item = u16>>) = match kind {
-        // As the processor has them: those that Java runs on today begin with the low byte.
-        FieldKind::Byte if is_wide => {
-            (length / 2, Box::new(values.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))))
-        }
-        FieldKind::Byte => (length, Box::new(values.iter().map(|&byte| u16::from(byte)))),
-        FieldKind::Char => {
-            (length, Box::new(values.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]))))
-        }
-        _ => return None,
-    };
+    let units = units_of(kind, is_wide, values)?;
+    let there = if kind == FieldKind::Byte && is_wide { length / 2 } else { length };
     let there = there.saturating_sub(start as u64);
     let wanted = count.map_or(there, |count| there.min(count as u64));
     let mut units: Vec<u16> = units.skip(start).take(most_units.min(usize::try_from(wanted).ok()?)).collect();
@@ -293,4 +280,16 @@ pub fn characters_in(
         units.pop();
     }
     Some(Text { text: String::from_utf16_lossy(&units), is_cut })
+}
+
+/// The UTF-16 units in bytes of an array; `None` for one that has no characters. Those of wide strings are as the processor
+/// has them: those that Java runs on today begin with the low byte.
+fn units_of(kind: FieldKind, is_wide: bool, bytes: &[u8]) -> Option<Box<dyn Iterator<Item = u16> + '_>> {
+    let pairs = || bytes.as_chunks::<2>().0.iter();
+    Some(match kind {
+        FieldKind::Byte if is_wide => Box::new(pairs().map(|pair| u16::from_le_bytes(*pair))),
+        FieldKind::Byte => Box::new(bytes.iter().map(|&byte| u16::from(byte))),
+        FieldKind::Char => Box::new(pairs().map(|pair| u16::from_be_bytes(*pair))),
+        _ => return None,
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::content_keys::key_of;
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
 use super::sayings::characters_in;
+use super::values::key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, Strings, Text};

@@ -76,7 +76,7 @@ pub struct Layouts {
 }
 
 /// The classes of a file, as far as they are known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Classes {
     pub id_bytes: usize,
     /// In the order of the file; the first of an id.
@@ -100,20 +100,7 @@ pub struct Classes {
 
 impl Classes {
     pub fn new(id_bytes: usize) -> Self {
-        Classes {
-            id_bytes,
-            dumps: Vec::new(),
-            by_id: FxHashMap::default(),
-            repeated: (0, u64::MAX),
-            names: FxHashMap::default(),
-            of_serial: FxHashMap::default(),
-            of_dump: 1,
-            parents: Vec::new(),
-            order: Vec::new(),
-            in_circles: Vec::new(),
-            layouts: Arc::default(),
-            laid_out: 0,
-        }
+        Classes { id_bytes, repeated: (0, u64::MAX), of_dump: 1, ..Classes::default() }
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.

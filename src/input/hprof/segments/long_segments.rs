@@ -1,12 +1,11 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::block_parts::Piece;
-use super::sub_bytes::{SubBytes, sub_bytes};
 use super::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
 use crate::input::ReadError;
 use crate::input::blocks::Buffer;
 use crate::input::hprof::codes::*;
+use crate::input::hprof::records::{SubBytes, sub_bytes};
 use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
@@ -161,15 +160,6 @@ impl SegmentReader {
         }
         self.stream.take(&mut buffer.text[block.bytes..block.bytes + head_bytes])?;
         let rest = bytes - head_bytes as u64;
-        let mut piece = Piece {
-            range: block.bytes..block.bytes + head_bytes,
-            offset,
-            is_cut: false,
-            skips_values: !is_array,
-            leading_elements: 0,
-            ends_in_array: is_array,
-            heap: segment.heap,
-        };
         if is_array {
             segment.elements_left = rest / id_bytes as u64;
         } else {
@@ -180,10 +170,11 @@ impl SegmentReader {
                 self.lost.unread += came;
                 return self.end_cut(segment, came, offset);
             }
-            piece.skips_values = true;
         }
-        block.bytes += head_bytes;
-        block.pieces.push(piece);
+        block.push(head_bytes, offset, false, segment.heap);
+        if let Some(piece) = block.pieces.last_mut() {
+            (piece.skips_values, piece.ends_in_array) = (!is_array, is_array);
+        }
         self.go_on(segment, bytes, false);
         Ok(true)
     }

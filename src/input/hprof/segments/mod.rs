@@ -7,9 +7,7 @@
 pub(super) mod block;
 pub(super) mod block_parts;
 pub(super) mod long_segments;
-pub(super) mod sinks;
 pub(super) mod stream;
-pub(super) mod sub_bytes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
