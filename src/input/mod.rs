@@ -56,7 +56,7 @@ pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin,
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
 pub use source::Source;

@@ -5,7 +5,7 @@ use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
-use super::reader::{Content, Detected, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin};
+use super::reader::{Detected, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin};
 use super::source::Source;
 use super::{READERS, foreign, text};
 use crate::allocations::AllocationDump;
@@ -59,17 +59,17 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
     let dump = match content {
-        Content::Objects(objects) => {
+        ParsedContent::Objects(objects) => {
             reading.close(&extent)?;
             let mut graph = objects.resolve(reader.graph_codes(), extent.end, &mut reading)?;
             graph.tell_types_apart(options.raw_types);
             Dump::Graph(graph)
         }
-        Content::Allocations(dump) => {
+        ParsedContent::Allocations(dump) => {
             reading.note_end(extent.end);
             Dump::Allocations(dump)
         }
-        Content::Nothing(text) => {
+        ParsedContent::Nothing(text) => {
             reading.note_end(extent.end);
             reading.diagnostics.check(options.strict)?;
             return Err(no_heap(text, &reading.diagnostics));

@@ -199,11 +199,11 @@ pub struct ParsedDump {
     /// The extent to which it was read.
     pub extent: Extent,
     /// The parsed records.
-    pub content: Content,
+    pub content: ParsedContent,
 }
 
 /// The content of a dump's records.
-pub enum Content {
+pub enum ParsedContent {
     /// Objects, still with ids in place of node numbers.
     Objects(Box<Objects>),
     /// Allocation totals.

@@ -25,7 +25,7 @@ const MAX_LAYERS: usize = 3;
 pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
-    whole: bool,
+    is_whole: bool,
     encoding: Encoding,
     compression: Vec<&'static str>,
     broken: BrokenNote,
@@ -144,16 +144,16 @@ impl Source {
             reader = Box::new(Utf8Reader::new(Cursor::new(rest).chain(reader), encoding));
             start = read_start(&mut reader)?;
         }
-        let mut whole = start.len() < START_BYTES - 3;
+        let mut is_whole = start.len() < START_BYTES - 3;
         // A format shows by its first content: blanks before it are looked past, though not without end.
-        while !whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
+        while !is_whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
             let more = read_start(&mut reader)?;
-            whole = more.len() < START_BYTES;
+            is_whole = more.len() < START_BYTES;
             start.extend(more);
         }
         let (budget, windows_share) = (MemoryBudget::default(), MemoryShare::default());
         let source = Source {
-            whole,
+            is_whole,
             reader,
             start,
             encoding,
@@ -189,7 +189,7 @@ impl Source {
 
     /// Is `start` all there is?
     pub fn is_whole(&self) -> bool {
-        self.whole
+        self.is_whole
     }
 
     /// The encoding of the text.

@@ -63,16 +63,16 @@ impl Packing {
 struct Tolerant<R> {
     inner: R,
     broken: BrokenNote,
-    ended: bool,
+    has_ended: bool,
 }
 
 fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
-    Box::new(Tolerant { inner, broken: Arc::clone(broken), ended: false })
+    Box::new(Tolerant { inner, broken: Arc::clone(broken), has_ended: false })
 }
 
 impl<R: Read> Read for Tolerant<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.ended || buf.is_empty() {
+        if self.has_ended || buf.is_empty() {
             return Ok(0);
         }
         match self.inner.read(buf) {
@@ -80,7 +80,7 @@ impl<R: Read> Read for Tolerant<R> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) if error.raw_os_error().is_some() => Err(error),
             Err(error) => {
-                self.ended = true;
+                self.has_ended = true;
                 if let Ok(mut note) = self.broken.lock() {
                     note.get_or_insert_with(|| error.to_string());
                 }

@@ -94,12 +94,12 @@ pub(super) fn session(
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
     let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
-    let mut copy = Copy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
+    let mut copy = TraceCopy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
     if copy.stopped.is_some() || copy.follower.is_complete() {
         stop.forget();
     }
-    let Copy { follower, watch, pump, .. } = copy;
+    let TraceCopy { follower, watch, pump, .. } = copy;
     let incomplete = judge(port, &follower, options, &watch)?.err();
     let file = pump.finish()?;
     let problems = [
@@ -168,7 +168,7 @@ impl SessionId {
 }
 
 /// A session that is being copied.
-struct Copy<'a, 'w> {
+struct TraceCopy<'a, 'w> {
     port: &'a Port<'a>,
     id: u64,
     stream: UnixStream,
@@ -182,7 +182,7 @@ struct Copy<'a, 'w> {
     stopped: Option<(UnixStream, Instant)>,
 }
 
-impl Copy<'_, '_> {
+impl TraceCopy<'_, '_> {
     /// Copies until the runtime closes.
     fn run(&mut self) -> Result<(), Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];

@@ -318,12 +318,12 @@ impl<'a> Transfer<'a> {
 /// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
 fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
     for (_, open) in places() {
-        if let Ok(around) = open(process) {
-            remove_leftovers(process, around);
+        if let Ok(parent) = open(process) {
+            remove_leftovers(process, parent);
         }
     }
     if let Some(around) = shared_folder(process, own).and_then(|path| File::open(path).ok()) {
-        remove_leftovers(process, around);
+        remove_leftovers(process, parent);
     }
 }
 

@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
-use super::content::{Content, SlotType};
-use super::layout::classes::{Classes, Layout};
+use super::content::{HprofRecords, SlotType};
+use super::layout::classes::{ClassLayout, Classes};
 use super::layout::measure::Nearest;
 use super::layout::sizes::{Evidence, Sizes, text_of};
 use super::layout::texts::{Texts, source_form};
@@ -29,7 +29,7 @@ const BATCH_OBJECTS: usize = 16 * 1024;
 
 /// A dump whose blocks have all been taken.
 pub(super) struct Assembler<'a> {
-    pub(super) content: Content,
+    pub(super) content: HprofRecords,
     pub(super) reader: &'a SegmentReader,
     pub(super) classes: &'a Classes,
     pub(super) diagnostics: Diagnostics,
@@ -41,7 +41,7 @@ pub(super) struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub(super) fn new(
-        content: Content,
+        content: HprofRecords,
         reader: &'a SegmentReader,
         classes: &'a Classes,
         options: &ReadOptions,
@@ -195,7 +195,7 @@ impl<'a> Assembler<'a> {
 
     fn append_deferred(&mut self) -> Result<(), ReadError> {
         let deferred = std::mem::take(&mut self.content.deferred);
-        let (classes, nothing) = (self.classes, Layout::default());
+        let (classes, nothing) = (self.classes, ClassLayout::default());
         let layouts = classes.laid_out();
         let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());

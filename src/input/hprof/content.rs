@@ -60,7 +60,7 @@ pub(super) struct DeferredInstances {
 
 /// The records found in a dump.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct HprofRecords {
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
     pub(super) types: Vec<SlotType>,
@@ -96,13 +96,13 @@ pub(super) struct Content {
     budget: MemoryBudget,
 }
 
-impl Content {
+impl HprofRecords {
     pub(super) fn new(classes: Arc<Mutex<Classes>>, budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(budget);
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
         let (share, budget) = (budget.for_content(), budget.clone());
-        let mut content = Content { builder, section, classes, share, budget, ..Content::default() };
+        let mut content = HprofRecords { builder, section, classes, share, budget, ..HprofRecords::default() };
         for (basic_type, kind) in primitive_types() {
             content.slot(basic_type, kind, 0);
         }
@@ -192,7 +192,7 @@ impl Content {
     /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
     fn begin_again(&mut self) {
         let types = std::mem::take(&mut self.types);
-        let mut fresh = Content::new(Arc::clone(&self.classes), &self.budget);
+        let mut fresh = HprofRecords::new(Arc::clone(&self.classes), &self.budget);
         for slot in &types[PRIMITIVES.len()..] {
             fresh.slot(slot.class, slot.kind, slot.position);
         }
@@ -203,18 +203,18 @@ impl Content {
 /// A sink that can hand its block on.
 pub(super) trait Deliver: ObjectSink {
     /// Hands a block on. `slots` are those of its type numbers.
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError>;
 }
 
 impl Deliver for ObjectColumns {
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         content.builder.append(content.section, self, 0..self.len(), slots, 0, true)?;
         Ok(())
     }
 }
 
 impl Deliver for TypeCounts {
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;
             if slot >= content.totals.len() {

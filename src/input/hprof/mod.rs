@@ -25,21 +25,21 @@ use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
-use super::reader::Content as Parts;
 use super::{Code, Loss, ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use super::{
-    Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin,
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    TypeOrigin,
 };
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
 use codes::*;
-use content::{Content, Deliver};
+use content::{Deliver, HprofRecords};
 use details::HprofDetails;
 use details::finder::Places;
 use records::{BadHeader, Header};
 use segments::block::{Block, parse_block};
 use segments::block_parts::TypeCounts;
-use segments::{Place, SegmentReader, lock};
+use segments::{BlockContext, SegmentReader, lock};
 
 /// The reader.
 pub(super) struct Hprof;
@@ -72,7 +72,7 @@ impl Reader for Hprof {
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-            return Ok(ParsedDump { extent, content: Parts::Nothing(NO_HEAP.into()) });
+            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(NO_HEAP.into()) });
         }
         let sizes = assembler.sizes();
         assembler.finish_objects(&sizes)?;
@@ -97,7 +97,7 @@ impl Reader for Hprof {
             reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
             describe(graph, reading, is_soon_read);
         });
-        Ok(ParsedDump { extent, content: Parts::Objects(Box::new(objects)) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
     fn has_values(&self) -> bool {
@@ -163,7 +163,7 @@ fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
 /// A file whose blocks have all been parsed.
 struct Parsed {
     reader: SegmentReader,
-    content: Content,
+    content: HprofRecords,
 }
 
 impl Parsed {
@@ -173,13 +173,13 @@ impl Parsed {
         let threads = if source.is_whole() { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
-        let mut content = Content::new(Arc::clone(&reader.classes), budget);
+        let mut content = HprofRecords::new(Arc::clone(&reader.classes), budget);
         let reader = parse_blocks_of(
             reader,
             budget,
             threads,
-            |bytes, place: Place, block: &mut Block<S>| {
-                parse_block(bytes, &place.pieces, id_bytes, place.dump, &place.layouts, block);
+            |bytes, context: BlockContext, block: &mut Block<S>| {
+                parse_block(bytes, &context.pieces, id_bytes, context.dump, &context.layouts, block);
             },
             |block| {
                 tally.add(block.sink.object_count() + block.deferred.len() + block.class_instances.len());

@@ -8,7 +8,7 @@ use super::record::{Breakdown, Eof};
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::java_types::source_form;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Content, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
+use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Puts blocks together.
 pub(super) struct Assembler<'r> {
@@ -98,7 +98,7 @@ impl<'r> Assembler<'r> {
             self.reading.info.producer = block.version.take();
         }
         for early in block.early.drain(..) {
-            let of_version = self.records.all == 0 && (early.after_version || version_before);
+            let of_version = self.records.all == 0 && (early.is_after_version || version_before);
             match &mut self.reading.info.producer {
                 Some(producer) if of_version => {
                     producer.push_str("; ");
@@ -118,7 +118,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
         let records = self.records;
-        let compact_trailer = records.breakdown.is_some_and(|(breakdown, _)| breakdown.compact);
+        let compact_trailer = records.breakdown.is_some_and(|(breakdown, _)| breakdown.is_compact);
         let shape = Shape::decide(&records.counts, compact_trailer, &self.builder);
         self.reading.info.version = Some(shape.describe().into());
         let class_first = shape == Shape::ClassFirst;
@@ -130,7 +130,7 @@ impl<'r> Assembler<'r> {
                 }
                 records.check_totals(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
             });
-        ParsedDump { extent, content: Content::Objects(Box::new(objects)) }
+        ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) }
     }
 
     /// Totals by type name, after the last block.

@@ -45,9 +45,9 @@ pub(super) struct StackFrame {
 }
 
 impl Event {
-    /// Reads what it can; `Err` says where and why it ended early. `whole` is false when the file ends in the event.
-    pub(super) fn read(json: &[u8], whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
-        if let Some((rest, arrays)) = whole.then(|| extract_arrays(json)).flatten() {
+    /// Reads what it can; `Err` says where and why it ended early. `is_whole` is false when the file ends in the event.
+    pub(super) fn read(json: &[u8], is_whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
+        if let Some((rest, arrays)) = is_whole.then(|| extract_arrays(json)).flatten() {
             let (event, read) = Self::read_all(&rest, names, arrays);
             if read.is_ok() {
                 return (event, read);
@@ -60,7 +60,7 @@ impl Event {
     fn read_all(json: &[u8], names: &mut Names, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
         let mut reader = EventReader::new(names, arrays);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let read = Part(Place::Event, &mut reader).deserialize(&mut deserializer);
+        let read = ReadPart(EventPart::Event, &mut reader).deserialize(&mut deserializer);
         (reader.event, read.and_then(|()| deserializer.end()))
     }
 }
@@ -68,13 +68,13 @@ impl Event {
 /// Reads a `stackFrames` dictionary that stands outside events, as far as it can be read.
 pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> Vec<StackFrame> {
     let mut reader = EventReader::new(names, ExtractedArrays::default());
-    let _ = Part(Place::Frames, &mut reader).deserialize(&mut serde_json::Deserializer::from_slice(json));
+    let _ = ReadPart(EventPart::Frames, &mut reader).deserialize(&mut serde_json::Deserializer::from_slice(json));
     reader.event.stack_frames.unwrap_or_default()
 }
 
 /// A part of an event: an object of certain keys, or a list.
 #[derive(Clone, Copy)]
-enum Place {
+enum EventPart {
     Event,
     Args,
     Frames,
@@ -88,25 +88,25 @@ enum Place {
     Region,
     HeapsV2,
     Maps,
-    Row,
+    MapRow,
     Allocators,
     Columns,
     Entries,
     Regions,
     /// Rows of one of the maps, and what is done with each.
-    Rows(fn(&mut HeapsV2, &Row)),
+    Rows(fn(&mut HeapsV2, &MapRow)),
     Numbers(fn(&mut Columns) -> &mut Column),
 }
 
-impl Place {
+impl EventPart {
     fn is_list(self) -> bool {
-        matches!(self, Place::Entries | Place::Regions | Place::Rows(_) | Place::Numbers(_))
+        matches!(self, EventPart::Entries | EventPart::Regions | EventPart::Rows(_) | EventPart::Numbers(_))
     }
 }
 
 /// A row of any of the three maps.
 #[derive(Default)]
-struct Row {
+struct MapRow {
     id: Option<u64>,
     string: Option<NameId>,
     name_sid: Option<u64>,
@@ -136,7 +136,7 @@ struct EventReader<'n> {
     frame: (Option<NameId>, Option<RawId>),
     entry: EntryFields,
     region: RegionFields,
-    row: Row,
+    row: MapRow,
 }
 
 impl<'n> EventReader<'n> {
@@ -148,52 +148,52 @@ impl<'n> EventReader<'n> {
             frame: (None, None),
             entry: EntryFields::default(),
             region: RegionFields::default(),
-            row: Row::default(),
+            row: MapRow::default(),
         }
     }
 
     /// Takes the value of a member.
-    fn member<'de, A: MapAccess<'de>>(&mut self, place: Place, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
         let part = match (place, key) {
-            (Place::Event, "args") => Place::Args,
-            (Place::Args, "stackFrames") => Place::Frames,
-            (Place::Args, "typeNames") => {
+            (EventPart::Event, "args") => EventPart::Args,
+            (EventPart::Args, "stackFrames") => EventPart::Frames,
+            (EventPart::Args, "typeNames") => {
                 self.event.type_names.get_or_insert_default();
-                Place::Types
+                EventPart::Types
             }
-            (Place::Args, "dumps") => Place::Dumps,
-            (Place::Dumps, "heaps") => Place::Heaps,
-            (Place::Dumps, "heaps_v2") => {
+            (EventPart::Args, "dumps") => EventPart::Dumps,
+            (EventPart::Dumps, "heaps") => EventPart::Heaps,
+            (EventPart::Dumps, "heaps_v2") => {
                 self.event.dumps.heaps_v2.get_or_insert_default();
-                Place::HeapsV2
+                EventPart::HeapsV2
             }
-            (Place::Dumps, "process_mmaps") => Place::MemoryMap,
-            (Place::MemoryMap, "vm_regions") => Place::Regions,
-            (Place::Heaps, _) => {
+            (EventPart::Dumps, "process_mmaps") => EventPart::MemoryMap,
+            (EventPart::MemoryMap, "vm_regions") => EventPart::Regions,
+            (EventPart::Heaps, _) => {
                 self.event.dumps.heaps.push((self.names.intern(key), Vec::new()));
-                Place::Heap
+                EventPart::Heap
             }
-            (Place::Heap, "entries") => Place::Entries,
-            (Place::HeapsV2, "maps") => Place::Maps,
-            (Place::HeapsV2, "allocators") => Place::Allocators,
-            (Place::Maps, "strings") => Place::Rows(|heaps, row| heaps.strings.extend(row.id.zip(row.string))),
-            (Place::Maps, "nodes") => Place::Rows(|heaps, row| {
+            (EventPart::Heap, "entries") => EventPart::Entries,
+            (EventPart::HeapsV2, "maps") => EventPart::Maps,
+            (EventPart::HeapsV2, "allocators") => EventPart::Allocators,
+            (EventPart::Maps, "strings") => EventPart::Rows(|heaps, row| heaps.strings.extend(row.id.zip(row.string))),
+            (EventPart::Maps, "nodes") => EventPart::Rows(|heaps, row| {
                 if let (Some(id), Some(name_sid)) = (row.id, row.name_sid) {
                     heaps.nodes.push(NodeRow { id, name_sid, parent: row.parent });
                 }
             }),
-            (Place::Maps, "types") => Place::Rows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid))),
-            (Place::Allocators, _) => {
+            (EventPart::Maps, "types") => EventPart::Rows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid))),
+            (EventPart::Allocators, _) => {
                 let allocator = self.names.intern(key);
                 self.heaps_v2().allocators.push((allocator, Columns::default()));
-                Place::Columns
+                EventPart::Columns
             }
-            (Place::Columns, "counts") => Place::Numbers(|columns| &mut columns.counts),
-            (Place::Columns, "sizes") => Place::Numbers(|columns| &mut columns.sizes),
-            (Place::Columns, "types") => Place::Numbers(|columns| &mut columns.types),
-            (Place::Columns, "nodes") => Place::Numbers(|columns| &mut columns.nodes),
-            (Place::Frames, _) => return self.stack_frame(key, map),
-            (Place::Types, _) => {
+            (EventPart::Columns, "counts") => EventPart::Numbers(|columns| &mut columns.counts),
+            (EventPart::Columns, "sizes") => EventPart::Numbers(|columns| &mut columns.sizes),
+            (EventPart::Columns, "types") => EventPart::Numbers(|columns| &mut columns.types),
+            (EventPart::Columns, "nodes") => EventPart::Numbers(|columns| &mut columns.nodes),
+            (EventPart::Frames, _) => return self.stack_frame(key, map),
+            (EventPart::Types, _) => {
                 let id = RawId::of_text(key, self.names);
                 let name = map.next_value::<Scalar<'_>>()?.name(self.names);
                 self.event.type_names.get_or_insert_default().extend(name.map(|name| (id, name)));
@@ -201,37 +201,37 @@ impl<'n> EventReader<'n> {
             }
             _ => return self.scalar(place, key, map),
         };
-        map.next_value_seed(Part(part, self))
+        map.next_value_seed(ReadPart(part, self))
     }
 
     /// Takes a member that is a text or a number.
-    fn scalar<'de, A: MapAccess<'de>>(&mut self, place: Place, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn scalar<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
         let (event, names) = (&mut self.event, &mut *self.names);
         let mut next = || map.next_value::<Scalar<'_>>();
         let owned = |value: Scalar<'_>| value.text().map(|text| text.into_owned());
         match (place, key) {
-            (Place::Event, "ph") => event.phase = owned(next()?).unwrap_or_default(),
-            (Place::Event, "name") => event.name = owned(next()?).unwrap_or_default(),
-            (Place::Event, "pid") => event.pid = next()?.number().map(|pid| pid as i64),
-            (Place::Event, "ts") => event.time_us = next()?.number().unwrap_or(0) as i64,
-            (Place::Event, "id") => event.id = owned(next()?).unwrap_or_default(),
-            (Place::Args, "name") => event.arg_name = owned(next()?),
-            (Place::Args, "labels") => event.arg_labels = owned(next()?),
-            (Place::Frame, "name") => self.frame.0 = next()?.name(names),
-            (Place::Frame, "parent") => self.frame.1 = next()?.id(names),
-            (Place::Dumps, "level_of_detail") => event.dumps.detail = owned(next()?).unwrap_or_default(),
-            (Place::Entry, "bt") => self.entry.backtrace = next()?.id(names),
-            (Place::Entry, "type") => self.entry.type_id = next()?.id(names),
-            (Place::Entry, "size") => self.entry.bytes = next()?.hex(),
-            (Place::Entry, "count") => self.entry.allocations = next()?.hex(),
-            (Place::Region, "sa") => self.region.start = next()?.hex(),
-            (Place::Region, "sz") => self.region.bytes = next()?.hex(),
-            (Place::Region, "mf") => self.region.file = next()?.name(names),
-            (Place::HeapsV2, "version") => self.heaps_v2().version = next()?.number(),
-            (Place::Row, "id") => self.row.id = next()?.number(),
-            (Place::Row, "string") => self.row.string = next()?.name(names),
-            (Place::Row, "name_sid") => self.row.name_sid = next()?.number(),
-            (Place::Row, "parent") => self.row.parent = next()?.number(),
+            (EventPart::Event, "ph") => event.phase = owned(next()?).unwrap_or_default(),
+            (EventPart::Event, "name") => event.name = owned(next()?).unwrap_or_default(),
+            (EventPart::Event, "pid") => event.pid = next()?.number().map(|pid| pid as i64),
+            (EventPart::Event, "ts") => event.time_us = next()?.number().unwrap_or(0) as i64,
+            (EventPart::Event, "id") => event.id = owned(next()?).unwrap_or_default(),
+            (EventPart::Args, "name") => event.arg_name = owned(next()?),
+            (EventPart::Args, "labels") => event.arg_labels = owned(next()?),
+            (EventPart::Frame, "name") => self.frame.0 = next()?.name(names),
+            (EventPart::Frame, "parent") => self.frame.1 = next()?.id(names),
+            (EventPart::Dumps, "level_of_detail") => event.dumps.detail = owned(next()?).unwrap_or_default(),
+            (EventPart::Entry, "bt") => self.entry.backtrace = next()?.id(names),
+            (EventPart::Entry, "type") => self.entry.type_id = next()?.id(names),
+            (EventPart::Entry, "size") => self.entry.bytes = next()?.hex(),
+            (EventPart::Entry, "count") => self.entry.allocations = next()?.hex(),
+            (EventPart::Region, "sa") => self.region.start = next()?.hex(),
+            (EventPart::Region, "sz") => self.region.bytes = next()?.hex(),
+            (EventPart::Region, "mf") => self.region.file = next()?.name(names),
+            (EventPart::HeapsV2, "version") => self.heaps_v2().version = next()?.number(),
+            (EventPart::MapRow, "id") => self.row.id = next()?.number(),
+            (EventPart::MapRow, "string") => self.row.string = next()?.name(names),
+            (EventPart::MapRow, "name_sid") => self.row.name_sid = next()?.number(),
+            (EventPart::MapRow, "parent") => self.row.parent = next()?.number(),
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())
@@ -249,7 +249,7 @@ impl<'n> EventReader<'n> {
     fn stack_frame<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let id = RawId::of_text(key, self.names);
         self.frame = (None, None);
-        map.next_value_seed(Part(Place::Frame, self))?;
+        map.next_value_seed(ReadPart(EventPart::Frame, self))?;
         let (name, parent) = self.frame;
         let name = name.unwrap_or_else(|| self.names.intern(""));
         self.event.stack_frames.get_or_insert_default().push(StackFrame { id, name, parent });
@@ -257,19 +257,19 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes the next element of a list; `None` when there is none.
-    fn element<'de, A: SeqAccess<'de>>(&mut self, list: Place, seq: &mut A) -> Result<Option<()>, A::Error> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, list: EventPart, seq: &mut A) -> Result<Option<()>, A::Error> {
         match list {
-            Place::Entries => {
+            EventPart::Entries => {
                 self.entry = EntryFields::default();
-                let found = seq.next_element_seed(Part(Place::Entry, self))?;
+                let found = seq.next_element_seed(ReadPart(EventPart::Entry, self))?;
                 let EntryFields { backtrace, type_id, bytes, allocations } = self.entry;
                 let entry = found.map(|()| RawEntry::new(backtrace, type_id, bytes, allocations));
                 self.event.dumps.heaps.last_mut().into_iter().for_each(|(_, entries)| entries.extend(entry));
                 Ok(found)
             }
-            Place::Regions => {
+            EventPart::Regions => {
                 self.region = RegionFields::default();
-                let found = seq.next_element_seed(Part(Place::Region, self))?;
+                let found = seq.next_element_seed(ReadPart(EventPart::Region, self))?;
                 if let RegionFields { start: Some(start), bytes: Some(bytes), file: Some(file) } = self.region
                     && !self.names.text(file).is_empty()
                 {
@@ -277,14 +277,14 @@ impl<'n> EventReader<'n> {
                 }
                 Ok(found)
             }
-            Place::Rows(add) => {
-                self.row = Row::default();
-                let found = seq.next_element_seed(Part(Place::Row, self))?;
+            EventPart::Rows(add) => {
+                self.row = MapRow::default();
+                let found = seq.next_element_seed(ReadPart(EventPart::MapRow, self))?;
                 let row = std::mem::take(&mut self.row);
                 found.into_iter().for_each(|()| add(self.heaps_v2(), &row));
                 Ok(found)
             }
-            Place::Numbers(column) => {
+            EventPart::Numbers(column) => {
                 let Some(number) = seq.next_element::<Scalar<'_>>()? else { return Ok(None) };
                 let number = number.number();
                 self.columns().into_iter().for_each(|columns| column(columns).push(number));
@@ -295,9 +295,9 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes a whole list, if the number is the placeholder of one that was extracted from the text.
-    fn on_placeholder(&mut self, list: Place, number: u64) {
+    fn on_placeholder(&mut self, list: EventPart, number: u64) {
         match (list, self.arrays.take(number)) {
-            (Place::Entries, Some(ExtractedArray::Entries(entries))) => {
+            (EventPart::Entries, Some(ExtractedArray::Entries(entries))) => {
                 // What is read here one by one stores the root's name when it comes to it.
                 if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
                     self.names.intern("");
@@ -308,18 +308,18 @@ impl<'n> EventReader<'n> {
                     None => {}
                 }
             }
-            (Place::Rows(add), Some(ExtractedArray::Strings(texts))) => {
+            (EventPart::Rows(add), Some(ExtractedArray::Strings(texts))) => {
                 for (id, text) in texts.iter() {
-                    let row = Row { id: Some(id), string: Some(self.names.intern(text)), ..Row::default() };
+                    let row = MapRow { id: Some(id), string: Some(self.names.intern(text)), ..MapRow::default() };
                     add(self.heaps_v2(), &row);
                 }
             }
-            (Place::Rows(add), Some(ExtractedArray::Rows(rows))) => {
+            (EventPart::Rows(add), Some(ExtractedArray::Rows(rows))) => {
                 for NodeRow { id, name_sid, parent } in rows {
-                    add(self.heaps_v2(), &Row { id: Some(id), string: None, name_sid: Some(name_sid), parent });
+                    add(self.heaps_v2(), &MapRow { id: Some(id), string: None, name_sid: Some(name_sid), parent });
                 }
             }
-            (Place::Numbers(column), Some(ExtractedArray::Numbers(numbers))) => {
+            (EventPart::Numbers(column), Some(ExtractedArray::Numbers(numbers))) => {
                 if let Some(columns) = self.columns() {
                     column(columns).extend(numbers);
                 }
@@ -330,9 +330,9 @@ impl<'n> EventReader<'n> {
 }
 
 /// Reads what stands at a place; what is neither an object nor a list, as is asked for there, is passed over.
-struct Part<'r, 'n>(Place, &'r mut EventReader<'n>);
+struct ReadPart<'r, 'n>(EventPart, &'r mut EventReader<'n>);
 
-impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ReadPart<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -340,7 +340,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_, '_> {
+impl<'de> Visitor<'de> for ReadPart<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -348,7 +348,7 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Part(place, reader) = self;
+        let ReadPart(place, reader) = self;
         if place.is_list() {
             return pass_members(map);
         }
@@ -359,7 +359,7 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Part(place, reader) = self;
+        let ReadPart(place, reader) = self;
         if !place.is_list() {
             return pass_elements(seq);
         }

@@ -25,7 +25,7 @@ impl RawId {
 
     /// The id with this text.
     pub(super) fn of_text(text: &str, names: &mut Names) -> Self {
-        if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_small) {
+        if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
             return id;
         }
         let marked = names.intern(text).0 & !FREE_BIT | IS_TEXT;
@@ -34,11 +34,11 @@ impl RawId {
 
     /// The id whose text is this number.
     pub(super) fn of_number(number: u64, names: &mut Names) -> Self {
-        Self::of_small(number).unwrap_or_else(|| Self::of_text(&number.to_string(), names))
+        Self::of_short_number(number).unwrap_or_else(|| Self::of_text(&number.to_string(), names))
     }
 
     /// The same for numbers that need no text.
-    pub(super) fn of_small(number: u64) -> Option<Self> {
+    pub(super) fn of_short_number(number: u64) -> Option<Self> {
         let number = u32::try_from(number).ok().filter(|&number| number < NUMBERS)?;
         NonZeroU32::new(number + 1).map(RawId)
     }

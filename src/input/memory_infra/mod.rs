@@ -34,7 +34,7 @@ mod values;
 use std::io::Cursor;
 
 use super::codes::BROKEN_COMPRESSION;
-use super::{Content, Detected, Extent, Format, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
 use super::{Reader, Reading, Runtime, Source};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
@@ -126,9 +126,9 @@ impl Reader for MemoryInfra {
             ("entries", entries),
         ]);
         let content = if dump.heaps.is_empty() {
-            Content::Nothing(without_heaps(events, dump_events))
+            ParsedContent::Nothing(without_heaps(events, dump_events))
         } else {
-            Content::Allocations(dump)
+            ParsedContent::Allocations(dump)
         };
         Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, lost: &[] }, content })
     }

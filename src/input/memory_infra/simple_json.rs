@@ -110,7 +110,7 @@ impl<'a> SimpleJson<'a> {
         if rest[length] != b'"' {
             return None;
         }
-        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_small(decimal(&rest[..length])?) }
+        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_short_number(decimal(&rest[..length])?) }
     }
 
     /// Up to 16 hexadecimal digits in quotes.

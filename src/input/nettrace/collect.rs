@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::codes::*;
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
-use super::metadata::{self, Declared, Kind};
+use super::metadata::{self, Declared, EventKind};
 use super::payload::{self, Com, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
 use super::snapshots::{BulkEvent, Gap, HeapEvent, HeapEventKind};
@@ -177,8 +177,8 @@ impl Collector {
         Ok((rest, ()))
     }
 
-    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, reached: bool) {
-        if let Some((lost, from)) = self.sequences.take(thread, number, time, reached) {
+    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
+        if let Some((lost, from)) = self.sequences.take(thread, number, time, is_reached) {
             self.gaps.push(Gap { from, until: time, events: lost.into(), offset });
         }
     }
@@ -196,43 +196,45 @@ impl Collector {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;
         };
-        if kind != Kind::Other && self.take(kind, version, event).is_err() {
+        if kind != EventKind::Other && self.take(kind, version, event).is_err() {
             self.problem(&MALFORMED_EVENT, event.offset);
         }
     }
 
-    fn take(&mut self, kind: Kind, version: u32, event: &Event<'_>) -> Result<(), ()> {
+    fn take(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {
         let payload = event.payload;
         let heap_event = match kind {
-            Kind::Other => return Ok(()),
-            Kind::BulkType => return self.types.describe(payload),
-            Kind::Module => return done(self.rundown.add_module(payload)),
-            Kind::Method => return done(self.rundown.add_method(payload)),
-            Kind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
-            Kind::ProcessInfo => return done(self.rundown.add_process(payload)),
-            Kind::RuntimeCallable => {
+            EventKind::Other => return Ok(()),
+            EventKind::BulkType => return self.types.describe(payload),
+            EventKind::Module => return done(self.rundown.add_module(payload)),
+            EventKind::Method => return done(self.rundown.add_method(payload)),
+            EventKind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
+            EventKind::ProcessInfo => return done(self.rundown.add_process(payload)),
+            EventKind::RuntimeCallable => {
                 self.runtime_callable += u64::from(payload::count(payload)?);
                 return Ok(());
             }
-            Kind::GcStart => payload::gc_start(payload, version)?,
-            Kind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
-            Kind::AwareBegin => HeapEventKind::AwareBegin,
-            Kind::AwareEnd => HeapEventKind::AwareEnd,
-            Kind::GenerationRange => HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?),
-            Kind::Nodes | Kind::Edges => return self.bulk(kind, event),
-            Kind::RootEdges => {
+            EventKind::GcStart => payload::gc_start(payload, version)?,
+            EventKind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
+            EventKind::AwareBegin => HeapEventKind::AwareBegin,
+            EventKind::AwareEnd => HeapEventKind::AwareEnd,
+            EventKind::GenerationRange => {
+                HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?)
+            }
+            EventKind::Nodes | EventKind::Edges => return self.bulk(kind, event),
+            EventKind::RootEdges => {
                 let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
                 HeapEventKind::Roots { index, rows: rows.checked(self, event) }
             }
-            Kind::DependentHandles => {
+            EventKind::DependentHandles => {
                 let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependents)?;
                 HeapEventKind::Dependents { index, rows: rows.checked(self, event) }
             }
-            Kind::Statics => {
+            EventKind::Statics => {
                 let rows = payload::statics(payload, &mut self.statics, &mut self.field_names)?;
                 HeapEventKind::Statics(rows.checked(self, event))
             }
-            Kind::ComCallable => {
+            EventKind::ComCallable => {
                 let rows = payload::com_callable(payload, &mut self.com)?;
                 HeapEventKind::Com(rows.checked(self, event))
             }
@@ -246,16 +248,16 @@ impl Collector {
         self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
     }
 
-    fn bulk(&mut self, kind: Kind, event: &Event<'_>) -> Result<(), ()> {
+    fn bulk(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
         let head = payload::bulk_head(event.payload)?;
-        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == Kind::Nodes {
+        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == EventKind::Nodes {
             (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
         } else {
             (self.store.add_edges(head, event.offset, self.pointer_bytes), HeapEventKind::Edges)
         };
         match added {
             Ok(bulk) => {
-                if kind == Kind::Nodes {
+                if kind == EventKind::Nodes {
                     self.tally.add(bulk.count as usize);
                 }
                 self.keep(event, heap_event(bulk));

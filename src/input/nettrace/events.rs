@@ -139,18 +139,18 @@ fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Pa
 pub(super) struct Sequences(pub(super) FxHashMap<u64, (u32, u64)>);
 
 impl Sequences {
-    /// Takes the number of an event, or (`reached`) the one that a thread's events have come to. Gives the number of events
+    /// Takes the number of an event, or (`is_reached`) the one that a thread's events have come to. Gives the number of events
     /// that were lost before it, and since when: a jump means lost events; a fall, that another thread got its id.
-    pub(super) fn take(&mut self, thread: u64, number: u32, time: u64, reached: bool) -> Option<(u32, u64)> {
+    pub(super) fn take(&mut self, thread: u64, number: u32, time: u64, is_reached: bool) -> Option<(u32, u64)> {
         let Some((last, since)) = self.0.get_mut(&thread) else {
             self.0.insert(thread, (number, time));
             return None;
         };
-        let expected = if reached { *last } else { last.wrapping_add(1) };
+        let expected = if is_reached { *last } else { last.wrapping_add(1) };
         let lost = number.wrapping_sub(expected);
         let is_jump = lost < u32::MAX / 2;
         let gap = (lost > 0 && is_jump).then_some((lost, *since));
-        if !reached || is_jump {
+        if !is_reached || is_jump {
             (*last, *since) = (number, time);
         }
         gap

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{u32_at, u64_at};
-use super::metadata::{self, Declared, Kind};
+use super::metadata::{self, Declared, EventKind};
 
 use super::payload::bulk_head;
 use super::trace::trace;
@@ -178,8 +178,8 @@ impl Follower {
         self.unreadable += u64::from(!is_read);
     }
 
-    fn check_sequence(&mut self, thread: u64, number: u32, reached: bool) {
-        self.lost_events += self.sequences.take(thread, number, 0, reached).map_or(0, |(lost, _)| u64::from(lost));
+    fn check_sequence(&mut self, thread: u64, number: u32, is_reached: bool) {
+        self.lost_events += self.sequences.take(thread, number, 0, is_reached).map_or(0, |(lost, _)| u64::from(lost));
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -187,7 +187,7 @@ impl Follower {
         let Some(declared) = self.declared.get(&event.metadata_id) else { return };
         let payload = event.payload;
         match declared.kind {
-            Kind::GcStart if payload.len() >= 16 => {
+            EventKind::GcStart if payload.len() >= 16 => {
                 const INDUCED: u32 = 1;
                 let [number, depth, reason, kind] = [0, 4, 8, 12].map(|at| u32_at(payload, at));
                 if depth >= 2 && reason == INDUCED && kind == 0 {
@@ -196,14 +196,14 @@ impl Follower {
                     self.starts.push((number, event.timestamp));
                 }
             }
-            Kind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
-            Kind::Nodes if payload.len() >= 8 => {
+            EventKind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
+            EventKind::Nodes if payload.len() >= 8 => {
                 self.bulk_events += 1;
                 self.objects += u64::from(u32_at(payload, 4));
                 self.types.meet(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
-            Kind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
-            Kind::Edges => self.bulk_events += 1,
+            EventKind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
+            EventKind::Edges => self.bulk_events += 1,
             _ => {}
         }
     }

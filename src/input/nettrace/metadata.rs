@@ -10,7 +10,7 @@ use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
 
 /// The events that matter, by what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     GcStart,
     GcEnd,
     BulkType,
@@ -36,36 +36,36 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) id: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: EventKind,
     pub(super) version: u32,
 }
 
-fn kind_of(provider: &str, event: u32) -> Kind {
+fn kind_of(provider: &str, event: u32) -> EventKind {
     match (provider, event) {
         ("Microsoft-Windows-DotNETRuntime", event) => match event {
-            1 => Kind::GcStart,
-            2 => Kind::GcEnd,
-            15 => Kind::BulkType,
-            16 => Kind::RootEdges,
-            17 => Kind::DependentHandles,
-            18 => Kind::Nodes,
-            19 => Kind::Edges,
-            23 => Kind::GenerationRange,
-            36 => Kind::ComCallable,
-            37 => Kind::RuntimeCallable,
-            38 => Kind::Statics,
-            143 => Kind::Method,
-            152 => Kind::Module,
-            187 => Kind::RuntimeInformation,
-            206 => Kind::AwareBegin,
-            207 => Kind::AwareEnd,
-            _ => Kind::Other,
+            1 => EventKind::GcStart,
+            2 => EventKind::GcEnd,
+            15 => EventKind::BulkType,
+            16 => EventKind::RootEdges,
+            17 => EventKind::DependentHandles,
+            18 => EventKind::Nodes,
+            19 => EventKind::Edges,
+            23 => EventKind::GenerationRange,
+            36 => EventKind::ComCallable,
+            37 => EventKind::RuntimeCallable,
+            38 => EventKind::Statics,
+            143 => EventKind::Method,
+            152 => EventKind::Module,
+            187 => EventKind::RuntimeInformation,
+            206 => EventKind::AwareBegin,
+            207 => EventKind::AwareEnd,
+            _ => EventKind::Other,
         },
-        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => Kind::Method,
-        ("Microsoft-Windows-DotNETRuntimeRundown", 153 | 154) => Kind::Module,
-        ("Microsoft-Windows-DotNETRuntimeRundown", 187) => Kind::RuntimeInformation,
-        ("Microsoft-DotNETCore-EventPipe", 1) => Kind::ProcessInfo,
-        _ => Kind::Other,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => EventKind::Method,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 153 | 154) => EventKind::Module,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 187) => EventKind::RuntimeInformation,
+        ("Microsoft-DotNETCore-EventPipe", 1) => EventKind::ProcessInfo,
+        _ => EventKind::Other,
     }
 }
 

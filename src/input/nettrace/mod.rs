@@ -32,7 +32,9 @@ mod types;
 mod window;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+};
 use super::{Reader, Reading, Runtime, Source};
 use assemble::SelectedSnapshot;
 use collect::Collector;
@@ -72,7 +74,7 @@ impl Reader for Nettrace {
         let (mut collector, selected, extent) = collect(source, reading, store)?;
         let builder = collector.build(&selected, reading.options.raw_types)?;
         reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {

@@ -74,8 +74,8 @@ pub(super) struct Gap {
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
     gc: Option<u32>,
-    pub(super) begun: bool,
-    pub(super) ended: bool,
+    pub(super) has_begun: bool,
+    pub(super) has_ended: bool,
     pub(super) timestamp: u64,
     /// Of its last event.
     pub(super) until: u64,
@@ -107,8 +107,8 @@ pub(super) struct Stream {
 }
 
 impl Snapshot {
-    fn begin(event: &HeapEvent, gc: Option<u32>, begun: bool) -> Self {
-        Snapshot { gc, begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
+    fn begin(event: &HeapEvent, gc: Option<u32>, has_begun: bool) -> Self {
+        Snapshot { gc, has_begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
     }
 
     fn is_empty(&self) -> bool {
@@ -125,7 +125,7 @@ impl Snapshot {
 
     /// Its collection was seen from the start to the end.
     pub(super) fn is_complete(&self) -> bool {
-        self.begun && self.ended
+        self.has_begun && self.has_ended
     }
 
     /// Is it whole, with nothing missing as far as the numbers say?
@@ -186,11 +186,11 @@ impl Stream {
 pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     let mut found: Vec<Snapshot> = Vec::new();
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
-    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool, until: u64| {
+    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, has_ended: bool, until: u64| {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
-            snapshot.ended = ended;
+            snapshot.has_ended = has_ended;
             // Without an end anything behind may have been part of it.
-            snapshot.until = if ended { until } else { u64::MAX };
+            snapshot.until = if has_ended { until } else { u64::MAX };
             found.push(snapshot);
         }
     };

@@ -215,22 +215,22 @@ impl CountStore {
 
     fn pack(&mut self, offset: u64) {
         let packed = &mut self.packed;
-        put(packed, offset.into());
+        push_number(packed, offset.into());
         self.numbers.sort_unstable();
-        put(packed, self.numbers.len() as u128);
+        push_number(packed, self.numbers.len() as u128);
         let mut before = 0;
         for number in self.numbers.drain(..) {
             let total = std::mem::take(&mut self.totals[number as usize]);
-            put(packed, (number - before).into());
-            put(packed, total.objects.into());
-            put(packed, total.bytes);
+            push_number(packed, (number - before).into());
+            push_number(packed, total.objects.into());
+            push_number(packed, total.bytes);
             before = number;
         }
-        put(packed, self.runs.len() as u128);
+        push_number(packed, self.runs.len() as u128);
         for run in &self.runs {
-            put(packed, run.first.into());
-            put(packed, (run.last - run.first).into());
-            put(packed, u128::from(run.objects) << 1 | u128::from(run.ascending));
+            push_number(packed, run.first.into());
+            push_number(packed, (run.last - run.first).into());
+            push_number(packed, u128::from(run.objects) << 1 | u128::from(run.ascending));
         }
     }
 
@@ -266,7 +266,7 @@ impl CountStore {
 }
 
 /// Seven bits a byte, low group first.
-fn put(packed: &mut Vec<u8>, mut value: u128) {
+fn push_number(packed: &mut Vec<u8>, mut value: u128) {
     while value >= 0x80 {
         packed.push(value as u8 | 0x80);
         value >>= 7;

@@ -15,14 +15,14 @@ mod javacore;
 mod layout;
 mod records;
 
-use super::Content;
+use super::ParsedContent;
 use super::codes::POSSIBLE_REPEAT;
 use super::{
     Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use assemble::Assembler;
 use codes::*;
-use layout::{Layout, MARK, SECTION};
+use layout::{MARK, PhdHeader, SECTION};
 use records::Records;
 use records::{Stop, Stream};
 
@@ -53,7 +53,7 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let builder = std::mem::take(&mut assembler.builder);
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
@@ -87,7 +87,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     if !VERSIONS.contains(&version) {
         return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
     }
-    let layout = Layout::parse(&mut stream, version).map_err(in_header)?;
+    let layout = PhdHeader::parse(&mut stream, version).map_err(in_header)?;
     assembler.begin(&layout);
     let mut records = Records::new(layout);
     loop {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::layout::{EdgeFields, EdgeKind, Layout, MOST_FIELDS, NodeFields, RowFields};
+use super::layout::{EdgeFields, EdgeKind, MOST_FIELDS, NodeFields, RowFields, SnapshotHeader};
 use super::numbers::Numbers;
-use super::scan::{Place, Region, end_of_string};
+use super::scan::{PieceContext, Region, end_of_string};
 use crate::graph::SourcePlace;
 use crate::input::blocks::Batch;
 
@@ -81,7 +81,7 @@ pub(super) struct Edges {
 pub(super) struct Block {
     pub(super) region: Region,
     /// The header, where it came before.
-    pub(super) layout: Option<Arc<Layout>>,
+    pub(super) layout: Option<Arc<SnapshotHeader>>,
     pub(super) offset: u64,
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
@@ -117,19 +117,19 @@ impl Batch for Block {
 
 impl Block {
     /// Parses a piece.
-    pub(super) fn parse(&mut self, bytes: &[u8], place: &Place) {
-        (self.region, self.offset) = (place.region, place.offset);
-        self.layout.clone_from(&place.layout);
-        match (place.region, &place.layout) {
+    pub(super) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
+        (self.region, self.offset) = (context.region, context.offset);
+        self.layout.clone_from(&context.layout);
+        match (context.region, &context.layout) {
             (Region::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
                 let mut numbers = Numbers::new(bytes);
-                self.rows(region, layout, place.values, &mut numbers);
+                self.rows(region, layout, context.values, &mut numbers);
                 self.bad_numbers += numbers.bad;
             }
             (_, None) => {
                 let mut numbers = Numbers::new(bytes);
-                self.raw.reserve(place.values);
+                self.raw.reserve(context.values);
                 self.raw.extend(&mut numbers);
                 self.bad_numbers += numbers.bad;
             }
@@ -140,7 +140,7 @@ impl Block {
     pub(super) fn rows(
         &mut self,
         region: Region,
-        layout: &Layout,
+        layout: &SnapshotHeader,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,
     ) {
@@ -223,7 +223,7 @@ impl Block {
 
     fn edge_rows(
         &mut self,
-        layout: &Layout,
+        layout: &SnapshotHeader,
         fields: EdgeFields,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::again::Read;
-use super::distances::{SYSTEM, distances};
-use super::layout::{EdgeKind, Kind};
+use super::distances::{SYSTEM, distances_of_nodes};
+use super::layout::{EdgeKind, NodeKind};
 use super::ropes::{MOST_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
 use super::strings::Keep;
@@ -81,7 +81,7 @@ impl Read {
         let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
-            (Kind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
+            (NodeKind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
                 Some(whole) => format!("\0{}\0{}", whole.bytes, whole.hash),
                 None => format!("\0{}", self.snapshot.ids.get(ordinal as usize)),
             },
@@ -124,7 +124,7 @@ impl ObjectDetails for V8Details {
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0
                 && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
-                    Kind::String => true,
+                    NodeKind::String => true,
                     _ => ropes.has(ordinal),
                 })
         };
@@ -134,8 +134,8 @@ impl ObjectDetails for V8Details {
         let length = |node: NodeId| {
             let ordinal = read.ordinal(node)?;
             let units = match read.snapshot.kind(ordinal) {
-                Kind::ConsString => read.ropes().units(&read.snapshot, ordinal),
-                Kind::String | Kind::SlicedString => length(&read.snapshot, ordinal),
+                NodeKind::ConsString => read.ropes().units(&read.snapshot, ordinal),
+                NodeKind::String | NodeKind::SlicedString => length(&read.snapshot, ordinal),
                 _ => None,
             };
             units.map(|units| (node, units))
@@ -234,7 +234,7 @@ impl ObjectDetails for V8Details {
 
     fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
         self.of_node(graph, node, |read, ordinal| {
-            let distances = read.distances.get_or_init(|| distances(&read.snapshot));
+            let distances = read.distances.get_or_init(|| distances_of_nodes(&read.snapshot));
             Some(distances[ordinal as usize]).filter(|&distance| distance < SYSTEM)
         })
     }

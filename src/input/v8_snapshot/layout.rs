@@ -9,7 +9,7 @@ pub(super) const MOST_FIELDS: usize = 32;
 
 /// Kinds of nodes that rules know; each header numbers them for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Hidden,
     Array,
     String,
@@ -26,22 +26,22 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(name: &str) -> Kind {
+impl NodeKind {
+    fn of(name: &str) -> NodeKind {
         match name {
-            "hidden" => Kind::Hidden,
-            "array" => Kind::Array,
-            "string" => Kind::String,
-            "concatenated string" => Kind::ConsString,
-            "sliced string" => Kind::SlicedString,
-            "object" => Kind::Object,
-            "code" => Kind::Code,
-            "closure" => Kind::Closure,
-            "regexp" => Kind::RegExp,
-            "number" => Kind::Number,
-            "native" => Kind::Native,
-            "synthetic" => Kind::Synthetic,
-            _ => Kind::Other,
+            "hidden" => NodeKind::Hidden,
+            "array" => NodeKind::Array,
+            "string" => NodeKind::String,
+            "concatenated string" => NodeKind::ConsString,
+            "sliced string" => NodeKind::SlicedString,
+            "object" => NodeKind::Object,
+            "code" => NodeKind::Code,
+            "closure" => NodeKind::Closure,
+            "regexp" => NodeKind::RegExp,
+            "number" => NodeKind::Number,
+            "native" => NodeKind::Native,
+            "synthetic" => NodeKind::Synthetic,
+            _ => NodeKind::Other,
         }
     }
 }
@@ -108,7 +108,7 @@ pub(super) struct RowFields<const N: usize> {
 
 /// The header of a snapshot.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct SnapshotHeader {
     pub(super) node: NodeFields,
     pub(super) edge: EdgeFields,
     /// Object, script, line, column.
@@ -120,7 +120,7 @@ pub(super) struct Layout {
     /// Time, and the last id that was given until then.
     pub(super) sample: Option<RowFields<2>>,
     /// By number.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<NodeKind>,
     pub(super) kind_names: Vec<String>,
     pub(super) edge_kinds: Vec<EdgeKind>,
     /// Ordinal of the root.
@@ -131,12 +131,12 @@ pub(super) struct Layout {
     pub(super) extra_native_bytes: u64,
 }
 
-impl Layout {
+impl SnapshotHeader {
     /// Reads the value of `"snapshot"`.
     ///
     /// # Errors
     /// If it is not the header of a snapshot.
-    pub(super) fn parse(json: &[u8]) -> Result<Layout, ReadError> {
+    pub(super) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
         let meta = &header["meta"];
@@ -161,7 +161,7 @@ impl Layout {
         let kind_names = names_at(&meta["node_types"], node.kind);
         let edge_names = names_at(&meta["edge_types"], edge.kind);
         let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
-        Ok(Layout {
+        Ok(SnapshotHeader {
             location: rows_of(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
             function: rows_of(meta, "trace_function_info_fields", ["name", "script_name", "line", "column"]),
             stack: rows_of(meta, "trace_node_fields", ["id", "function_info_index", "count", "size", "children"])
@@ -169,7 +169,7 @@ impl Layout {
             sample: rows_of(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
             node,
             edge,
-            kinds: kind_names.iter().map(|name| Kind::of(name)).collect(),
+            kinds: kind_names.iter().map(|name| NodeKind::of(name)).collect(),
             kind_names,
             edge_kinds: edge_names.iter().map(|name| EdgeKind::of(name)).collect(),
             root: u32::try_from(root).unwrap_or(u32::MAX),
@@ -181,8 +181,8 @@ impl Layout {
 
     /// The kind of a node's type number.
     #[inline]
-    pub(super) fn kind(&self, number: u8) -> Kind {
-        self.kinds.get(usize::from(number)).copied().unwrap_or(Kind::Other)
+    pub(super) fn kind(&self, number: u8) -> NodeKind {
+        self.kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
     }
 
     /// The name of a node's type number.

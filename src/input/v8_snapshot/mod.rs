@@ -32,7 +32,7 @@ mod stacks;
 mod strings;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError};
+use super::{Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, Source};
 use crate::graph::ColumnSource;
 use codes::*;
@@ -93,7 +93,7 @@ impl Reader for V8Snapshot {
                 graph.miss_references();
             }
         });
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
     fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bits::Bits;
 use super::block::{Block, EdgeLabel, Function, LARGE, NOWHERE};
 use super::codes::*;
-use super::layout::{EdgeKind, Kind, Layout};
+use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::scan::{Reached, Region, Scanner};
 use super::strings::{Keep, Strings};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
@@ -16,7 +16,7 @@ use crate::input::{Diagnostics, Position, ReadError, Source};
 /// A snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    pub(super) layout: Arc<Layout>,
+    pub(super) layout: Arc<SnapshotHeader>,
     /// By ordinal: the number of its type.
     pub(super) kinds: Vec<u8>,
     /// By ordinal: its name among the strings.
@@ -53,7 +53,7 @@ pub(super) struct Snapshot {
 
 /// A snapshot that is being read: `first_edge` has the number of edges of each node.
 #[derive(Default)]
-struct Content {
+struct SnapshotBuilder {
     snapshot: Snapshot,
     /// Numbers that came before the header.
     raw: Vec<(Region, Vec<i64>)>,
@@ -62,7 +62,7 @@ struct Content {
     share: MemoryShare,
 }
 
-impl Content {
+impl SnapshotBuilder {
     /// Takes what a block has, and leaves it empty.
     fn take(&mut self, block: &mut Block) -> Result<(), ReadError> {
         let at = Position::Byte(block.offset);
@@ -126,7 +126,7 @@ impl Content {
 
     /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
     /// of V8's own fields, among which WeakMaps' entries are.
-    fn names_wanted(&self, layout: &Layout) -> Bits {
+    fn names_wanted(&self, layout: &SnapshotHeader) -> Bits {
         // Of as many strings as could be named at all, so that a wrong index takes no memory.
         let rows = &self.snapshot;
         let most = 4 * (rows.kinds.len() + rows.targets.len()) + (1 << 20);
@@ -137,7 +137,7 @@ impl Content {
             }
         };
         for (&kind, &name) in rows.kinds.iter().zip(&rows.names) {
-            if matches!(layout.kind(kind), Kind::Object | Kind::Native | Kind::Synthetic) {
+            if matches!(layout.kind(kind), NodeKind::Object | NodeKind::Native | NodeKind::Synthetic) {
                 want(name);
             }
         }
@@ -162,7 +162,7 @@ impl Content {
     }
 
     /// Reads the numbers that came before the header.
-    fn read_raw(&mut self, layout: &Layout) -> Result<(), ReadError> {
+    fn read_raw(&mut self, layout: &SnapshotHeader) -> Result<(), ReadError> {
         for (region, values) in std::mem::take(&mut self.raw) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
@@ -193,7 +193,8 @@ impl Snapshot {
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
         let (threads, mut tally) = (if source.is_whole() { 1 } else { threads }, source.tally());
         let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
-        let mut content = Content { keep, diagnostics: diagnostics_so_far, share, ..Content::default() };
+        let mut content =
+            SnapshotBuilder { keep, diagnostics: diagnostics_so_far, share, ..SnapshotBuilder::default() };
         let scanner = parse_blocks_of(
             Scanner::new(source, keep == Keep::All, budget),
             budget,
@@ -218,7 +219,7 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(super) fn kind(&self, ordinal: u32) -> Kind {
+    pub(super) fn kind(&self, ordinal: u32) -> NodeKind {
         self.layout.kind(self.kinds[ordinal as usize])
     }
 
@@ -285,15 +286,15 @@ impl Snapshot {
     /// Returns true for what is no object: the root, and synthetic nodes without bytes.
     #[inline]
     pub(super) fn is_category(&self, ordinal: u32) -> bool {
-        ordinal == self.layout.root || (self.kind(ordinal) == Kind::Synthetic && self.sizes[ordinal as usize] == 0)
+        ordinal == self.layout.root || (self.kind(ordinal) == NodeKind::Synthetic && self.sizes[ordinal as usize] == 0)
     }
 }
 
-impl Content {
+impl SnapshotBuilder {
     fn finish(
         mut self,
         mut scanner: Scanner,
-        layout: Arc<Layout>,
+        layout: Arc<SnapshotHeader>,
         diagnostics: &mut Diagnostics,
     ) -> (Snapshot, MemoryShare) {
         let end = Position::Byte(scanner.end());

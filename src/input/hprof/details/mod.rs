@@ -20,7 +20,7 @@ use crate::input::{Text, Value, WantedContents};
 use contents::contents;
 use finder::{Finder, Places};
 use many_fields::{fields_between, values_of_fields};
-use sayings::{Speaker, sayings, speakers, whole};
+use sayings::{TextSource, sayings, text_sources, whole};
 use texts_of_strings::visit_texts;
 use values::{array, array_values, instance_values, primitive, reference};
 
@@ -30,7 +30,7 @@ const ALL_BYTES: usize = usize::MAX >> 1;
 /// Reads objects of one dump again.
 pub(super) struct HprofDetails {
     finder: Finder,
-    speakers: OnceLock<Vec<Speaker>>,
+    text_sources: OnceLock<Vec<TextSource>>,
     /// Of the object whose references were named last: their names, and whether these are all.
     names: Mutex<Option<(NodeId, Vec<ReferenceName>, bool)>>,
 }
@@ -43,7 +43,7 @@ impl fmt::Debug for HprofDetails {
 
 impl HprofDetails {
     pub(super) fn new(places: Places, reread: Reread) -> Self {
-        HprofDetails { finder: Finder::new(places, reread), speakers: OnceLock::new(), names: Mutex::new(None) }
+        HprofDetails { finder: Finder::new(places, reread), text_sources: OnceLock::new(), names: Mutex::new(None) }
     }
 
     fn id_bytes(&self) -> usize {
@@ -179,9 +179,9 @@ impl ObjectDetails for HprofDetails {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        let speakers = self.speakers.get_or_init(|| speakers(graph));
-        let speaker = speakers.get(graph.type_of(node).index()).copied().unwrap_or(Speaker::Nobody);
-        whole(&self.finder, graph, speaker, node, take)
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
+        whole(&self.finder, graph, source, node, take)
     }
 
     fn sayings(
@@ -190,12 +190,12 @@ impl ObjectDetails for HprofDetails {
         nodes: &[NodeId],
         most_units: usize,
     ) -> Result<Vec<Option<Saying>>, ReadError> {
-        let speakers = self.speakers.get_or_init(|| speakers(graph));
-        sayings(&self.finder, graph, speakers, nodes, most_units)
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        sayings(&self.finder, graph, text_sources, nodes, most_units)
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        contents(&self.finder, graph, self.speakers.get_or_init(|| speakers(graph)), wanted)
+        contents(&self.finder, graph, self.text_sources.get_or_init(|| text_sources(graph)), wanted)
     }
 
     fn has_texts(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::input::hprof::layout::classes::Layout;
+use crate::input::hprof::layout::classes::ClassLayout;
 use crate::input::hprof::wire::FIRST_PRIMITIVE;
 use crate::input::java_types::PRIMITIVES;
 use crate::input::sink::ObjectSink;
@@ -75,13 +75,13 @@ pub struct LocalType {
     /// Position of its first object in a block.
     pub position: u64,
     /// The layout of an instance's class, if it is known.
-    pub layout: Option<Arc<Layout>>,
+    pub layout: Option<Arc<ClassLayout>>,
     /// Position of the first instance whose bytes are more or fewer than its fields'.
     pub mismatch: Option<u64>,
 }
 
 impl LocalType {
-    pub fn new(class: u64, kind: TypeKind, position: u64, layout: Option<Arc<Layout>>) -> Self {
+    pub fn new(class: u64, kind: TypeKind, position: u64, layout: Option<Arc<ClassLayout>>) -> Self {
         LocalType { class, kind, position, layout, mismatch: None }
     }
 }

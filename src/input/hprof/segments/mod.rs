@@ -36,7 +36,7 @@ pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
 /// The context in which a block is parsed.
-pub(super) struct Place {
+pub(super) struct BlockContext {
     pub(super) pieces: Vec<Piece>,
     pub(super) layouts: Arc<Layouts>,
     /// The dump of the file that it is of, from 1.
@@ -122,9 +122,9 @@ pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
 }
 
 impl BlockSource for SegmentReader {
-    type Place = Place;
+    type Context = BlockContext;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         let filled = self.fill(buffer);
         if filled.is_err() {
             self.state = State::Ended;
@@ -183,7 +183,7 @@ impl SegmentReader {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
-    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
@@ -209,7 +209,7 @@ impl SegmentReader {
         }
         self.texts_share.hold(self.texts.memory_bytes())?;
         let layouts = lock(&self.classes).layouts(&self.texts, self.cuts_weak);
-        Ok(Some((block.bytes, Place { pieces: block.pieces, layouts, dump: block.dump })))
+        Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump: block.dump })))
     }
 
     // ---- records

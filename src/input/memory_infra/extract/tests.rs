@@ -30,7 +30,7 @@ fn usual_arrays_are_lifted_out() {
     let rest = String::from_utf8(rest).expect("text");
     assert!(rest.contains(r#"{"malloc":{"entries":9731406582000000000},"#), "{rest}");
     assert_eq!(arrays.0.len(), 3, "one where nobody looks");
-    let id = |number| RawId::of_small(number);
+    let id = |number| RawId::of_short_number(number);
     let expected = [
         RawEntry::new(Some(RawId::EMPTY), None, Some(0x602), None),
         RawEntry::new(id(0), None, Some(0x36c), Some(10)),
