@@ -1,10 +1,9 @@
 //! TCP ports that a process listens on, by its open files and its namespace's tables; connections to them, into other
 //! network namespaces too.
 
-use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
+use std::{fs, io};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 

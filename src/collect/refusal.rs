@@ -1,8 +1,7 @@
 //! Refusals: a word for scripts, a sentence, and what to do.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use serde::Serialize;
 

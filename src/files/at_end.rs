@@ -1,10 +1,9 @@
 //! Actions that put things right outside this program when it is done with it, or when a signal ends the program before.
 
-use std::fmt;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 /// For what another thread is at, when all actions are to have run.
 const PATIENCE: Duration = Duration::from_secs(10);

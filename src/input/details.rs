@@ -1,8 +1,7 @@
 //! Details of single objects that no graph keeps: values of fields, texts, names of references. Read from the
 //! dump again when it is printed.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use super::{Contents, ReadError, Strings, WantedContents};
 use crate::allocations::AllocationDump;

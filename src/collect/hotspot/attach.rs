@@ -17,13 +17,12 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::perfdata::PerfData;
-use crate::collect::Runtime;
 use crate::collect::detect::check_is;
 use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
 use crate::collect::process::{Process, read_proc, user_name};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::unix_socket;
 use crate::collect::watch::CONNECT;
+use crate::collect::{Runtime, unix_socket};
 
 /// For a JVM to open its socket after a signal has ended this program.
 const MOMENT: Duration = Duration::from_secs(5);

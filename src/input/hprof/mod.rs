@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
-use super::{Code, Loss, ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use super::{
-    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    Code, Detected, Extent, Format, Loss, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position,
+    ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source,
     TypeOrigin,
 };
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};

@@ -34,8 +34,10 @@ mod values;
 use std::io::Cursor;
 
 use super::codes::BROKEN_COMPRESSION;
-use super::{Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
-use super::{Reader, Reading, Runtime, Source};
+use super::{
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
+    Reading, Runtime, Source,
+};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
 use collect::Trace;

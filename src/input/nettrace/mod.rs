@@ -34,12 +34,11 @@ mod window;
 use super::codes::GraphCodes;
 use super::{
     Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    Reader, Reading, Runtime, Source,
 };
-use super::{Reader, Reading, Runtime, Source};
 use assemble::SelectedSnapshot;
 use collect::Collector;
-use store::CountStore;
-use store::SnapshotStore;
+use store::{CountStore, SnapshotStore};
 use window::Window;
 
 /// The reader.

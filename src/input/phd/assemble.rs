@@ -4,8 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use super::javacore::JavaCore;
-use super::layout::{ArrayForm, PhdHeader, round8};
-use super::layout::{SECTION, position};
+use super::layout::{ArrayForm, PhdHeader, SECTION, position, round8};
 use super::records::{Records, What};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,

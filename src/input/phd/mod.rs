@@ -15,16 +15,15 @@ mod javacore;
 mod layout;
 mod records;
 
-use super::ParsedContent;
 use super::codes::POSSIBLE_REPEAT;
 use super::{
-    Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+    Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
+    Runtime, Source,
 };
 use assemble::Assembler;
 use codes::*;
 use layout::{MARK, PhdHeader, SECTION};
-use records::Records;
-use records::{Stop, Stream};
+use records::{Records, Stop, Stream};
 
 /// The reader.
 pub(super) struct Phd;

@@ -32,8 +32,10 @@ mod stacks;
 mod strings;
 
 use super::codes::GraphCodes;
-use super::{Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError};
-use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, Source};
+use super::{
+    Detected, Extent, Format, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
+    Reader, Reading, Reread, Rules, Runtime, Source,
+};
 use crate::graph::ColumnSource;
 use codes::*;
 use details::V8Details;

@@ -14,8 +14,9 @@ use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_num
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_of;
-use crate::input::primitive_array_kinds;
-use crate::input::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents};
+use crate::input::{
+    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents, primitive_array_kinds,
+};
 
 /// Keys of arrays are kept as two halves, for all threads to write.
 type Keys = Vec<[AtomicU64; 2]>;

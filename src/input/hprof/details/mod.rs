@@ -8,15 +8,16 @@ pub(super) mod sayings;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
 
-use std::fmt;
-use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{fmt, io};
 
 use super::records::{ClassDump, ClassReference};
 use super::wire::sub;
 use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
-use crate::input::{Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings};
-use crate::input::{Text, Value, WantedContents};
+use crate::input::{
+    Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings, Text, Value,
+    WantedContents,
+};
 use contents::contents;
 use finder::{Finder, Places};
 use many_fields::{fields_between, values_of_fields};
