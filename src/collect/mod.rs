@@ -17,7 +17,6 @@ mod dump_file;
 mod guard;
 mod hotspot;
 mod inspector;
-mod limits;
 mod list;
 mod lock;
 mod part_file;
@@ -30,7 +29,6 @@ mod pump;
 mod refusal;
 mod request;
 mod run;
-mod unix_socket;
 mod watch;
 
 use std::path::PathBuf;

@@ -11,10 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::unix_socket::connect;
 use crate::collect::watch::{CONNECT, Watch, read_some};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
@@ -147,8 +147,8 @@ impl AnswerHead {
 impl Address {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
-            Address::Path(path) => connect(path, limit),
-            Address::Held(descriptor) => connect(path_of(descriptor), limit),
+            Address::Path(path) => connect_to_socket(path, limit),
+            Address::Held(descriptor) => connect_to_socket(path_of(descriptor), limit),
         }
     }
 
