@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::answers::breakdown::{BreakdownBy, small_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
-use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_smallest, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 

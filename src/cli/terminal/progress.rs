@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::Error;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::terminal::width::terminal_width;
 use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
 use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
@@ -194,4 +193,10 @@ impl Drop for ProgressWatch {
     fn drop(&mut self) {
         self.progress.end();
     }
+}
+
+/// Columns of the terminal, else COLUMNS, else 80.
+pub(crate) fn terminal_width() -> usize {
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(said).unwrap_or(80)
 }

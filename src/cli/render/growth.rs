@@ -1,4 +1,4 @@
-//! `heapdump diff`.
+//! What grew: `heapdump diff` and `heapdump trend`.
 
 use super::rows::hidden;
 use crate::answers::diff::{
@@ -7,8 +7,11 @@ use crate::answers::diff::{
     TOTAL_OLD, delta, percent_words,
 };
 use crate::answers::figure::{PATH, TYPE};
+use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::answers::{Diff, DiffBy, Figure};
-use crate::report::{Columns, Format, Present, Style, Table, TextPage};
+use crate::report::{
+    Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle,
+};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -87,4 +90,60 @@ fn allocation_table(rows: &AllocationDiffRows, is_drawn: bool) -> Table<'_> {
         .add(ALLOCATIONS_DELTA, |row| row.allocations_delta)
         .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))
+}
+
+/// Characters of a dump's name above its column on a terminal.
+const LONGEST_TITLE: usize = 20;
+
+type TrendCells<'r> = &'r TrendRow;
+
+impl Present for DumpsTrend {
+    const COMMAND: &'static str = "trend";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        self.columns(style, false, &|_, column| column)
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        page.line("");
+        let (names, last) = (self.short_names(), self.dumps.len().saturating_sub(1));
+        // The first dump and the last stay longest, those in the middle go first.
+        let priority =
+            |at: usize| if at == last { 1 } else { 2 + 3 * (at > 0) as u8 + at.min(last - at).min(200) as u8 };
+        page.table(&self.columns(&style, true, &|at, column| {
+            let title = shorten_middle(&escape_controls(names[at]), LONGEST_TITLE);
+            Column { title: title.into(), ..column }.hide_priority(priority(at))
+        }));
+    }
+}
+
+impl DumpsTrend {
+    /// A column for each figure and, where that is wanted, for each dump; in text words for people.
+    fn columns<'t>(&'t self, style: &Style, is_text: bool, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
+        let trend = || Column::word("trend", "Trend");
+        let has_ends = !is_text || !self.is_wide;
+        let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
+        let columns = Columns::new()
+            .add_if(is_text, trend(), |row: &mut TrendCells<'_>| row.trend.name())
+            .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
+            .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
+            .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
+            .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
+            .add(steps, move |row| if is_text { Cell::text(row.steps()) } else { row.steps_up.into() })
+            .add_if(!is_text, trend(), |row| row.trend.name())
+            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
+        let name = match self.rows.by() {
+            DiffBy::Groups(by) => by.figure(),
+            _ => PATH,
+        };
+        let rows = self.rows.as_slice();
+        let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);
+        let columns = dumps.fold(columns, |columns, (at, dump)| {
+            let column = of_dump(at, Column::named(&dump.file, Unit::Bytes));
+            columns.add(column, move |row: &mut TrendCells<'_>| row.bytes[at])
+        });
+        columns.add(name, |row| row.name.as_str()).table(rows.len(), self.rows.hidden, |at| &rows[at])
+    }
 }
