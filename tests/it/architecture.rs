@@ -110,7 +110,6 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
             "clap",
             "clap_complete",
             "clap_mangen",
-            "indicatif",
             "rayon",
             "rustix",
             "sysinfo",
@@ -121,7 +120,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 37] = [
+const OUTSIDE: [&str; 36] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -135,7 +134,6 @@ const OUTSIDE: [&str; 37] = [
     "crossterm",
     "csv",
     "flate2",
-    "indicatif",
     "inferno",
     "memchr",
     "memmap2",

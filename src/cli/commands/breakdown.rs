@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
         session.print_answer(&answer, &args.common.output)?;
-        let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
+        let is_empty = answer.heaps.iter().all(|heap| heap.heap.total_bytes == 0);
         let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
     })

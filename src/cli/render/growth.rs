@@ -1,14 +1,10 @@
 //! What grew: `heapdump diff` and `heapdump trend`.
 
 use super::rows::hidden;
-use crate::answers::diff::{
-    ALLOCATIONS_DELTA, AllocationDiffRow, AllocationDiffRows, Amounts, Change, ChangedObjects, ChangedType,
-    DiffFigures, DiffRows, GONE, GONE_BYTES, NEW, NEW_BYTES, ObjectDiffRows, PERCENT, RETAINED, TOTAL_DELTA, TOTAL_NEW,
-    TOTAL_OLD, delta, percent_words,
-};
-use crate::answers::figure::{PATH, TYPE};
+use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};
+use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
-use crate::answers::{Diff, DiffBy, Figure};
+use crate::answers::{Diff, DiffBy};
 use crate::report::{
     Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle,
 };
@@ -18,18 +14,42 @@ impl Present for Diff {
 
     fn table(&self, style: &Style) -> Table<'_> {
         let is_drawn = style.terminal && style.format == Format::Table;
-        match &self.rows {
-            DiffRows::Objects(rows) => object_table(rows, is_drawn),
-            DiffRows::ByObject(rows) => changes_table(rows),
-            DiffRows::Allocations(rows) => allocation_table(rows, is_drawn),
+        let rows = &self.rows;
+        let is_of_allocations = rows.are_of_allocations();
+        let mut columns = Columns::new();
+        for &DiffColumn { figure, of, at } in &rows.columns {
+            // On a narrow terminal: what grew is the question, what there was before tells the least.
+            let hide_priority = match at {
+                DiffSide::Old if rows.by != DiffBy::Objects => 2,
+                DiffSide::New if rows.by != DiffBy::Objects => 1,
+                _ => 0,
+            };
+            let is_shown = !is_of_allocations || of == Measure::Bytes || at == DiffSide::Growth;
+            columns = columns.add_if(is_shown, hidden(figure, hide_priority), move |row: &mut DiffRow<'_>| match at {
+                DiffSide::Old => Cell::from(row.change.old.get(of)),
+                DiffSide::New => row.change.new.get(of).into(),
+                DiffSide::Growth => row.change.growth(of).into(),
+            });
+            // For people, as others can work it out.
+            let has_percent = is_drawn && of == Measure::Bytes && at == DiffSide::Growth;
+            let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
+            let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
+            columns = columns.add_if(has_percent, hidden(PERCENT, hide_priority), |row| {
+                percent_words(row.change.old.bytes, row.change.new.bytes)
+            });
         }
+        let name = match rows.by {
+            DiffBy::Backtraces => PATH.titled("Backtrace"),
+            by => by.name_figure(),
+        };
+        columns.add(name, |row| row.name.shortened()).table(rows.len(), rows.hidden(), |at| rows.get(at))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
-        if let DiffRows::ByObject(rows) = &self.rows {
-            page.paragraph(rows.sentence());
+        if let Some(objects) = &self.objects {
+            page.paragraph(objects.sentence());
         }
         page.line("");
         let table = self.table(&style);
@@ -38,58 +58,6 @@ impl Present for Diff {
             _ => page.table(&table),
         }
     }
-}
-
-fn object_table(rows: &ObjectDiffRows, is_drawn: bool) -> Table<'_> {
-    let DiffFigures { count, bytes, name, .. } = rows.by.figures();
-    let columns = add_change(Columns::new(), count, |amounts| amounts.count);
-    // For people, as others can work it out.
-    let percent = hidden(PERCENT, if rows.by_percent { 0 } else { 3 });
-    let mut columns = add_change(columns, bytes, |amounts| amounts.bytes)
-        .add_if(is_drawn, percent, |(_, change)| percent_words(change.old.bytes, change.new.bytes));
-    if rows.retained {
-        columns = add_change(columns, RETAINED, |amounts| amounts.retained_bytes);
-    }
-    columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
-}
-
-fn changes_table(rows: &ChangedObjects) -> Table<'_> {
-    Columns::new()
-        .add(NEW, |row: &mut &ChangedType| row.new)
-        .add(NEW_BYTES, |row| row.new_bytes)
-        .add(GONE, |row| row.gone)
-        .add(GONE_BYTES, |row| row.gone_bytes)
-        .add(TYPE, |row| row.type_name.as_str())
-        .table(rows.types.len(), rows.hidden, |at| &rows.types[at])
-}
-
-type ChangedRow<'r> = &'r (String, Change<Amounts>);
-
-/// Before, after, and by how much it grew. On a narrow terminal: what grew is the question, what there was before tells
-/// the least.
-fn add_change<'r>(
-    columns: Columns<'r, ChangedRow<'r>>,
-    [old, new, growth]: [Figure; 3],
-    amount: fn(&Amounts) -> u64,
-) -> Columns<'r, ChangedRow<'r>> {
-    columns
-        .add(hidden(old, 2), move |(_, change)| amount(&change.old))
-        .add(hidden(new, 1), move |(_, change)| amount(&change.new))
-        .add(growth, move |(_, change)| delta(amount(&change.old), amount(&change.new)))
-}
-
-fn allocation_table(rows: &AllocationDiffRows, is_drawn: bool) -> Table<'_> {
-    let name = if rows.by == DiffBy::Backtraces { PATH.titled("Backtrace") } else { TYPE };
-    Columns::new()
-        .add(hidden(TOTAL_OLD, 2), |row: &mut AllocationDiffRow<'_>| row.total_bytes_old)
-        .add(hidden(TOTAL_NEW, 1), |row| row.total_bytes_new)
-        .add(TOTAL_DELTA, |row| row.total_bytes_delta)
-        .add_if(is_drawn && rows.is_by_percent(), hidden(PERCENT, 3), |row| {
-            percent_words(row.total_bytes_old, row.total_bytes_new)
-        })
-        .add(ALLOCATIONS_DELTA, |row| row.allocations_delta)
-        .add(name, |row| row.name.shortened().into_owned())
-        .table(rows.len(), rows.hidden(), |at| rows.get(at))
 }
 
 /// Characters of a dump's name above its column on a terminal.

@@ -1,7 +1,7 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
 use super::rows::{CLASS, REFERENCE, note_inferred_roots, root_text, root_words};
-use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
+use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, DOMINATED, ID, KIND, LEVEL, NAME, OBJECTS, REFERENCES, REFERRERS, RETAINED, SHALLOW, SHARE,
@@ -10,7 +10,7 @@ use crate::answers::figure::{
 use crate::answers::histogram::HistogramRow;
 use crate::answers::referrers::ReferrerRow;
 use crate::answers::roots::merged_paths::MergedPathRow;
-use crate::answers::tree::TreeRow;
+use crate::answers::tree::{LazyTree, TreeRow};
 use crate::answers::{DominatorTree, MergedRootPaths, Referrers};
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
@@ -110,17 +110,10 @@ impl Present for Breakdown<'_> {
         let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
             self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
         type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);
-        let place_of = |(heap, _): &Row<'_, '_>| match &heap.heap {
-            HeapOrSection::Heap(heap) => (heap.dump, heap.pid),
-            HeapOrSection::Objects(objects) => (objects.dump, 0),
-        };
         Columns::new()
-            .add(Column::count("dump", "Dump"), move |row: &mut Row<'_, '_>| place_of(row).0)
-            .add(Column::word("pid", "Process"), move |row| place_of(row).1.to_string())
-            .add(Column::word("allocator", "Allocator"), |(heap, _)| match &heap.heap {
-                HeapOrSection::Heap(heap) => heap.allocator.as_str(),
-                HeapOrSection::Objects(_) => "-",
-            })
+            .add(Column::count("dump", "Dump"), |(heap, _): &mut Row<'_, '_>| heap.heap.dump)
+            .add(Column::word("pid", "Process"), |(heap, _)| heap.heap.pid.unwrap_or(0).to_string())
+            .add(Column::word("allocator", "Allocator"), |(heap, _)| heap.heap.allocator.as_deref().unwrap_or("-"))
             .add(BYTES, |(_, place)| place.row.bytes)
             .add(ALLOCATIONS, |(_, place)| place.row.allocations)
             .add(Column::word("exact", "Exact"), |(_, place)| match place.row.is_lower_bound {
@@ -141,7 +134,7 @@ impl Present for Breakdown<'_> {
             if place > 0 {
                 page.line("");
             }
-            let title = page.style().bold(&escape_controls(&heap.heap.title()));
+            let title = page.style().bold(&escape_controls(&heap.heap.title));
             page.paragraph(format!("{title}\n"));
             let style = *page.style();
             page.tree(&breakdown_outline(heap, style));
@@ -151,11 +144,11 @@ impl Present for Breakdown<'_> {
 
 fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
     let rows = heap.tree.rows();
-    let whole = heap.total_bytes().max(1) as f64;
+    let whole = heap.heap.total_bytes.max(1) as f64;
     let is_counted = rows.iter().any(|place| place.row.allocations.is_some());
-    let (count_title, title) = match &heap.heap {
-        HeapOrSection::Heap(_) => (is_counted.then_some("allocations"), "backtrace, [type]"),
-        HeapOrSection::Objects(_) => (Some("objects"), "type"),
+    let (count_title, title) = match &heap.heap.allocator {
+        Some(_) => (is_counted.then_some("allocations"), "backtrace, [type]"),
+        None => (Some("objects"), "type"),
     };
     Outline {
         figures: [("bytes", 11), ("share", 7)].into_iter().chain(count_title.map(|title| (title, 11))).collect(),
