@@ -1,6 +1,6 @@
 //! The header, and the sizes that follow from it.
 
-use super::records::{Stop, Stream};
+use super::stream::{Stop, Stream};
 use crate::input::Position;
 
 /// The name of the one section.

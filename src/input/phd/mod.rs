@@ -14,6 +14,7 @@ mod codes;
 mod javacore;
 mod layout;
 mod records;
+mod stream;
 
 use super::codes::POSSIBLE_REPEAT;
 use super::{
@@ -23,7 +24,8 @@ use super::{
 use assemble::Assembler;
 use codes::*;
 use layout::{MARK, PhdHeader, SECTION};
-use records::{Records, Stop, Stream};
+use records::Records;
+use stream::{Stop, Stream};
 
 /// The reader.
 pub(super) struct Phd;

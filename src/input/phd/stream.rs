@@ -1,0 +1,116 @@
+//! The numbers that a dump is made of, big-endian, one after another.
+
+use crate::graph::{MemoryBudget, MemoryShare};
+use crate::input::{ReadError, Source};
+
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A reason for which a record cannot be read.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The file ends within it; it would have had so many bytes more, as far as it says.
+    End(u64),
+    /// It cannot be.
+    Bad,
+    /// The source cannot be read.
+    Error(ReadError),
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Stop::Error(error)
+    }
+}
+
+/// Numbers one after another.
+pub(super) struct Stream {
+    source: Source,
+    window: Vec<u8>,
+    at: usize,
+    len: usize,
+    offset: u64,
+    _share: MemoryShare,
+}
+
+impl Stream {
+    pub(super) fn new(source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
+        let mut share = budget.for_buffer();
+        share.hold(WINDOW_BYTES as u64)?;
+        Ok(Stream { source, window: vec![0; WINDOW_BYTES], at: 0, len: 0, offset: 0, _share: share })
+    }
+
+    /// Bytes that were taken so far.
+    pub(super) fn position(&self) -> u64 {
+        self.offset + self.at as u64
+    }
+
+    /// Passes over bytes.
+    pub(super) fn skip(&mut self, bytes: usize) -> Result<(), Stop> {
+        (0..bytes).try_for_each(|_| self.u8().map(|_| ()))
+    }
+
+    /// The next bytes, at most eight.
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        if self.len - self.at < N {
+            self.window.copy_within(self.at..self.len, 0);
+            self.offset += self.at as u64;
+            self.len -= self.at;
+            self.at = 0;
+            self.len += self.source.fill(&mut self.window[self.len..]).map_err(|error| Stop::Error(error.into()))?;
+        }
+        match self.window[self.at..self.len].first_chunk::<N>() {
+            Some(&bytes) => {
+                self.at += N;
+                Ok(bytes)
+            }
+            None => Err(Stop::End(0)),
+        }
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, Stop> {
+        Ok(u8::from_be_bytes(self.take()?))
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Stop> {
+        Ok(u16::from_be_bytes(self.take()?))
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Stop> {
+        Ok(u32::from_be_bytes(self.take()?))
+    }
+
+    /// A number that cannot be negative.
+    pub(super) fn count(&mut self) -> Result<u32, Stop> {
+        self.u32().and_then(|count| if count > i32::MAX as u32 { Err(Stop::Bad) } else { Ok(count) })
+    }
+
+    /// An address of 4 or 8 bytes.
+    pub(super) fn word(&mut self, word_bytes: u32) -> Result<u64, Stop> {
+        if word_bytes == 8 { Ok(u64::from_be_bytes(self.take()?)) } else { Ok(self.u32()?.into()) }
+    }
+
+    /// A signed number of 1, 2, 4 or 8 bytes, by its width code.
+    pub(super) fn signed(&mut self, code: u8) -> Result<i64, Stop> {
+        Ok(match code {
+            0 => i8::from_be_bytes(self.take()?).into(),
+            1 => i16::from_be_bytes(self.take()?).into(),
+            2 => i32::from_be_bytes(self.take()?).into(),
+            _ => i64::from_be_bytes(self.take()?),
+        })
+    }
+
+    /// The same without a sign.
+    pub(super) fn unsigned(&mut self, code: u8) -> Result<u64, Stop> {
+        Ok(match code {
+            0 => self.u8()?.into(),
+            1 => self.u16()?.into(),
+            2 => self.u32()?.into(),
+            _ => u64::from_be_bytes(self.take()?),
+        })
+    }
+
+    /// So many bytes of text.
+    pub(super) fn text(&mut self, bytes: u16) -> Result<Vec<u8>, Stop> {
+        (0..bytes).map(|_| self.u8()).collect()
+    }
+}
