@@ -24,6 +24,7 @@ pub struct Biggest<'d> {
     children: Children<'d>,
     tops: Vec<DomNode>,
     values: Option<ValueReader<'d>>,
+    names: Option<ReferenceNames<'d>>,
 }
 
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
@@ -36,8 +37,8 @@ pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators);
-    let (children, values) = (dominators.children(), ValueReader::of(dump));
-    Ok(Biggest { graph, dominators, retained, children, tops, values })
+    let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
+    Ok(Biggest { graph, dominators, retained, children, tops, values, names })
 }
 
 impl Biggest<'_> {
@@ -105,6 +106,19 @@ impl Biggest<'_> {
         let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
         let said = values.said(&nodes).into_iter().zip(nodes);
         said.map(|(said, node)| said.filter(|_| !is_class(node)).map(|said| said.words())).collect()
+    }
+
+    /// Names of the references by which objects are held by those that dominate them: `…` where these refer to them only by
+    /// way of others; `None` at the top, and where the dump names none. Reads the dump. The first 16 million references of
+    /// all holders together: arrays of millions are gone through for each of their elements.
+    pub fn names_of_holders(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+        let mut left = 1usize << 24;
+        let name = |&object: &DomNode| {
+            let holder = self.node(dominators_above(self.dominators, object).next()?);
+            left = left.saturating_sub(self.graph.references(holder).len());
+            self.names.filter(|_| left > 0)?.held_by(holder, self.node(object))
+        };
+        objects.iter().map(name).collect()
     }
 
     /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).

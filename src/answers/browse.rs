@@ -198,6 +198,13 @@ impl<'d> Browser<'d> {
         (names.of_first(node, out), names.of_referrers(node, self.graph.referrers(node).take(first)))
     }
 
+    /// Names of the references by which an object holds others, `…` where it refers to one only by way of others. Reads the
+    /// dump. O(references of the holder) for each.
+    pub fn names_from(&self, holder: NodeId, objects: &[NodeId]) -> Vec<Option<String>> {
+        let names = ReferenceNames::of(self.dump);
+        objects.iter().map(|object| names?.held_by(holder, *object)).collect()
+    }
+
     /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
     pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
         let Some((dominators, number)) = self.tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?))) else {

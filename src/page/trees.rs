@@ -116,6 +116,9 @@ impl ObjectPage<'_> {
                 columns.deep.insert(at + 1, map.levels(place));
             }
         }
+        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.biggest.find(id)?)));
+        let (rows, objects): (Vec<usize>, Vec<DomNode>) = objects.unzip();
+        columns.references = references_of(&self.biggest, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
             let mut place = map.place_of(subject_id(&suspect));
@@ -165,6 +168,7 @@ impl ObjectPage<'_> {
             }
         }
         let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
+        columns.references = references_of(biggest, by_size.iter().map(|&(_, at, _)| at), &objects);
         for (&(_, at, _), said) in by_size.iter().zip(biggest.said_by(&objects)) {
             columns.said.extend(said.map(|said| (at, beginning(&said))));
         }
@@ -176,6 +180,16 @@ impl ObjectPage<'_> {
         }
         data.objects = Some(columns);
     }
+}
+
+/// By row the name of the reference by which its object is held.
+fn references_of(
+    biggest: &Biggest<'_>,
+    rows: impl IntoIterator<Item = usize>,
+    objects: &[DomNode],
+) -> BTreeMap<usize, String> {
+    let names = rows.into_iter().zip(biggest.names_of_holders(objects));
+    names.filter_map(|(row, name)| Some((row, shown(&name?)))).collect()
 }
 
 /// Characters of what an object says.

@@ -36,6 +36,12 @@ impl<'d> ReferenceNames<'d> {
         Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
     }
 
+    /// [`between`](Self::between) an object and one that it dominates: `…` where it does not refer to it itself.
+    pub fn held_by(&self, holder: NodeId, object: NodeId) -> Option<String> {
+        let refers_to_it = self.graph.references(holder).any(|reference| reference.node == object);
+        if refers_to_it { self.between(holder, object) } else { Some("…".into()) }
+    }
+
     fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);

@@ -11,12 +11,15 @@ use crate::explore::list::{
     ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object, signed,
 };
 use crate::explore::view::BrowsedObject;
+use crate::report::indents_of;
 use crate::units::count_of;
 
 /// Objects shown at each end of a long path.
 const END: usize = 200;
 /// Rows of a merged tree.
 const MERGED: usize = 5000;
+/// Levels of a merged tree that are indented; deeper ones have their number.
+const LEVELS: usize = 10;
 
 /// Paths to an object.
 pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize) -> Result<Listing, AnswerError> {
@@ -39,12 +42,13 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
                 let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
                 let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
                 let retained = node.and_then(|node| browser.sizes(node).retained);
-                let mark = if is_on_all { "* " } else { "  " };
-                let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
+                let mark = if is_on_all { "*" } else { " " };
                 ListRow {
                     figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
                     id: step.object.id.clone(),
-                    lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
+                    // One step after another: a path is no staircase.
+                    lead: if number > 0 { format!("{mark} →") } else { mark.into() },
+                    reference: step.reference.as_deref().unwrap_or_default().into(),
                     look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
                     level: Some(number as u32),
                     ..ListRow::new(step.object.type_text(), node.map_or(RowTarget::Nowhere, RowTarget::Object))
@@ -67,17 +71,21 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
-    for row in answer.tree.iter().take(MERGED) {
-        let depth = row.depth as usize;
+    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MERGED).collect();
+    for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
+        let depth = row.depth;
         let row = row.row;
-        let lead = format!("{}{}", "  ".repeat(depth.min(20)), row.reference.as_deref().unwrap_or_default());
+        let level = if indent.level > LEVELS { format!("({depth})") } else { String::new() };
+        let arrow = if indent.is_chained { "→" } else { "" };
+        let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS)));
         if let Some(root) = &row.root {
             rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.words()) });
         }
         rows.push(ListRow {
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
-            level: Some(depth as u32),
+            reference: row.reference.as_deref().unwrap_or_default().into(),
+            level: Some(depth),
             ..ListRow::new(format!("{}{}", row.type_name, row.chain_text()), RowTarget::Type(row.type_name.to_string()))
         });
     }

@@ -30,10 +30,10 @@ fn listing(
     options: &HistogramOptions,
     target: impl Fn(&HistogramRow, u32) -> RowTarget,
 ) -> Listing {
-    let by_shallow = || vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 90)];
+    let by_shallow = || vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 72)];
     let (columns, whole) = match &answer.totals {
         HistogramTotals::Objects(totals) if options.retained.is_some() => (
-            vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(OBJECTS, 90)],
+            vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(OBJECTS, 72)],
             totals.reachable_bytes,
         ),
         HistogramTotals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
