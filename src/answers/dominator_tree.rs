@@ -10,6 +10,7 @@ use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
+use super::reference_names::ReferenceNames;
 use super::rows::{FEW_ROWS, is_false};
 use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
 use super::values::{ShownValue, ValueReader};
@@ -20,7 +21,7 @@ use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
-use crate::graph::{HeapGraph, Root};
+use crate::graph::{HeapGraph, NodeId, Root};
 
 /// The part of the dominator tree that is asked for.
 #[derive(Debug, Clone)]
@@ -133,6 +134,7 @@ pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
 
 /// Maker of rows of the dominator tree.
 pub struct MakeDominators<'d> {
+    names: Option<ReferenceNames<'d>>,
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -153,6 +155,9 @@ pub struct DominatorRow<'d> {
     /// Of a class object: the class that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<&'d str>,
+    /// Name of the reference from the row above, where that object itself refers to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
     /// Bytes that would be freed with it.
@@ -203,8 +208,8 @@ pub fn dominator_tree<'d>(
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
-            let (values, said) = (ValueReader::of(dump), OnceCell::new());
-            let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
+            let (values, said, names) = (ValueReader::of(dump), OnceCell::new(), ReferenceNames::of(dump));
+            let maker = MakeDominators { names, graph, dominators, retained, reachable_bytes, values, said };
             DominatorRows::Objects { nodes: MadeRows { tree, maker } }
         }
     };
@@ -245,7 +250,7 @@ impl DominatorPart<'_, '_> {
         })
     }
 
-    fn tree(&self, from: DomNode) -> Tree<DomNode> {
+    fn tree(&self, from: DomNode) -> Tree<DominatorPlace> {
         let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
@@ -257,28 +262,53 @@ impl DominatorPart<'_, '_> {
         starts.retain(|&number| self.is_in_section(number));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
         let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
-        let below = |&mut number: &mut DomNode, depth: u32| {
+        let below = |&mut DominatorPlace { number, .. }: &mut DominatorPlace, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
                     Some(children) => children.of(number).collect(),
                     None => self.dominators.children_of(number),
                 };
-                self.level(below)
+                self.level(below, Some(number))
             })
         };
-        preorder(self.level(starts), below).collect()
+        preorder(self.level(starts, None), below).collect()
     }
 
-    fn level(&self, numbers: Vec<DomNode>) -> TreeLevel<DomNode> {
+    /// The rows that are shown of those below an object, each with the place of the reference to it. O(rows, and the
+    /// references of the object).
+    fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorPlace> {
         let node = |number: DomNode| self.dominators.node_at(number);
         let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
             Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
             Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
             _ => &|number| self.retained.bytes_at(number),
         };
-        TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+        let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
-        })
+        });
+        let mut references: Vec<(NodeId, u32)> = match above {
+            Some(_) => level.rows.iter().map(|number| (node(*number), DominatorPlace::APART)).collect(),
+            None => Vec::new(),
+        };
+        references.sort_unstable_by_key(|(node, _)| *node);
+        let (all, mut left) = (above.map(|above| self.graph.references(node(above))), references.len());
+        for (nth, reference) in all.into_iter().flatten().zip(0..DominatorPlace::APART).map(|(own, nth)| (nth, own)) {
+            if left == 0 {
+                break;
+            }
+            if let Ok(at) = references.binary_search_by_key(&reference.node, |(node, _)| *node)
+                && references[at].1 == DominatorPlace::APART
+                && !reference.is_weak
+            {
+                references[at].1 = nth;
+                left -= 1;
+            }
+        }
+        let rows = level.rows.into_iter().map(|number| {
+            let found = references.binary_search_by_key(&node(number), |(node, _)| *node);
+            DominatorPlace { number, reference: found.map_or(DominatorPlace::APART, |at| references[at].1) }
+        });
+        TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
     fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
@@ -335,7 +365,7 @@ impl DominatorNodes<'_> {
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.maker.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DominatorPlace>| self.maker.dominators.node_at(row.row.number);
         let rows = self.tree.rows();
         let said = self.maker.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
@@ -344,20 +374,58 @@ impl DominatorNodes<'_> {
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
         ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
     }
+
+    /// The same behind the name of the reference from the row above; `…` where the object above does not refer to it
+    /// itself, but several that it dominates do.
+    pub fn name_text(&self, row: usize) -> String {
+        let place = self.tree.rows()[row].row;
+        let reference = self.maker.reference(place).or_else(|| {
+            let is_apart = place.reference == DominatorPlace::APART && self.maker.above(place).is_some();
+            (is_apart && self.maker.names.is_some()).then(|| "…".to_string())
+        });
+        reference.map_or(String::new(), |reference| reference + "  ") + &self.type_text(row)
+    }
+}
+
+/// The part of a row that the tree keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct DominatorPlace {
+    number: DomNode,
+    /// The first reference to it among those of the object that dominates it.
+    reference: u32,
+}
+
+impl DominatorPlace {
+    /// The object above does not refer to it itself.
+    const APART: u32 = u32::MAX;
+}
+
+impl MakeDominators<'_> {
+    /// The object above; `None` at the top.
+    fn above(&self, place: DominatorPlace) -> Option<NodeId> {
+        let above = self.dominators.immediate_of(place.number);
+        (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
+    }
+
+    fn reference(&self, place: DominatorPlace) -> Option<String> {
+        let is_direct = place.reference != DominatorPlace::APART;
+        self.names.filter(|_| is_direct)?.nth(self.above(place)?, place.reference as usize)
+    }
 }
 
 impl<'d> MakeRow for MakeDominators<'d> {
-    type Kept = DomNode;
+    type Kept = DominatorPlace;
     type Row = DominatorRow<'d>;
 
-    fn make(&self, &number: &DomNode) -> DominatorRow<'d> {
-        let graph = self.graph;
+    fn make(&self, &place: &DominatorPlace) -> DominatorRow<'d> {
+        let (graph, number) = (self.graph, place.number);
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
         DominatorRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class)),
+            reference: self.reference(place),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes,
             share: match self.reachable_bytes {

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
 use super::reachability::unreached_note;
-use super::rows::{is_false, sort_first};
+use super::rows::{class_text, is_false, sort_first};
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -140,10 +140,11 @@ impl Serialize for SelectedFields {
 }
 
 impl ListedObject<'_> {
-    /// The type with what the object says.
+    /// The type with what the object says; of a class object `class zoo.Zoo`.
     pub fn type_text(&self) -> String {
-        match &self.value {
-            Some(Some(value)) => format!("{} {}", self.type_name, value.words()),
+        match (&self.class, &self.value) {
+            (Some(Some(class)), _) => class_text(class),
+            (_, Some(Some(value))) => format!("{} {}", self.type_name, value.words()),
             _ => self.type_name.to_string(),
         }
     }

@@ -225,11 +225,6 @@ impl ReferrerWalk<'_, '_> {
 }
 
 impl ReferrerRows<'_> {
-    /// The most bytes of a row. O(rows).
-    pub(crate) fn largest_bytes(&self) -> u64 {
-        self.tree.rows().iter().map(|row| row.row.shallow_bytes).max().unwrap_or(0)
-    }
-
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
         self.maker.names.is_some()

@@ -1,33 +1,34 @@
-//! Fits lines to a terminal: figures go, in a stated order, before names are cut beyond recognition.
+//! Fits rows and sentences to a terminal.
 
-use super::names::shorten_name;
-use super::width::{READABLE, columns_of, start_of, without_middle};
 use super::{Style, escape_controls};
+use crate::names::{FigureWidth, columns_of, figures_shown, row_lines, start_of};
 
 impl Style {
-    /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
-    pub fn fit(&self, before: usize, text: &str) -> String {
-        if !self.terminal {
-            return escape_controls(text).into();
+    /// A row: its start as it is, figures, each with the word for it, and a name; in lines where one has no room for the
+    /// name. On a terminal whose half is not enough for start and figures the words go, then figures, the first ones
+    /// first; what `start` is long decides that alone, so that rows below each other have the same ones.
+    pub fn row(&self, start: &str, figures: &[(String, &str)], name: &str) -> String {
+        let name = escape_controls(name);
+        let text = |(figure, word): &(String, &str), with_words: bool| match with_words && !word.is_empty() {
+            true => format!("{figure} {word}  "),
+            false => format!("{figure}  "),
+        };
+        let widths = |with_words: bool| -> Vec<FigureWidth> {
+            let columns = figures.iter().map(|figure| columns_of(&text(figure, with_words)));
+            let orders = (1..=figures.len() as u8).rev();
+            columns.zip(orders).map(|(columns, hide_order)| FigureWidth { columns, hide_order }).collect()
+        };
+        let others = columns_of(start) + self.width / 2;
+        let with_words = !self.terminal || figures_shown(&widths(true), others, self.width).len() == figures.len();
+        let shown = match self.terminal {
+            true => figures_shown(&widths(with_words), others, self.width),
+            false => (0..figures.len()).collect(),
+        };
+        let figures: String = shown.into_iter().map(|at| text(&figures[at], with_words)).collect();
+        match self.terminal {
+            true => row_lines(&format!("{start}{figures}"), &name, self.width).join("\n"),
+            false => format!("{start}{figures}{name}"),
         }
-        let room = self.width.saturating_sub(before).max(3);
-        shorten_name(&escape_controls(&without_middle(text, room)), room)
-    }
-
-    /// A line: its start as it is, figures, and a name with what the line has left. On a terminal without room for 20
-    /// characters of the name figures are left out, the first ones first; what `start` is long decides that alone, so
-    /// that lines below each other have the same ones.
-    pub fn line(&self, start: &str, figures: &[String], name: &str) -> String {
-        let mut shown = figures;
-        let width =
-            |figures: &[String]| columns_of(start) + figures.iter().map(|figure| columns_of(figure) + 2).sum::<usize>();
-        while let Some((_, rest)) =
-            shown.split_first().filter(|_| self.terminal && width(shown) + READABLE > self.width)
-        {
-            shown = rest;
-        }
-        let figures: String = shown.iter().map(|figure| format!("{figure}  ")).collect();
-        format!("{start}{figures}{}", self.fit(width(shown), name))
     }
 }
 
@@ -87,15 +88,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_go_in_their_order_and_then_names_are_cut() {
-        let figures = ["      24 B".to_string(), "   100 KiB retained".to_string()];
-        let line = |terminal, width| style(terminal, width).line("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 80), "  0x1f        24 B     100 KiB retained  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 61), "  0x1f        24 B     100 KiB retained  .cache  …Cache$Entry");
-        assert_eq!(line(true, 60), "  0x1f     100 KiB retained  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 40), "  0x1f  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 26), "  0x1f  .cache  …Cac…Entry");
-        assert_eq!(line(false, 26), line(true, 80), "a pipe has all");
+    fn words_go_then_figures_and_then_the_name_takes_another_line() {
+        let figures = [("      24 B".to_string(), ""), ("   100 KiB".to_string(), "retained")];
+        let row = |terminal, width| style(terminal, width).row("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 90), "  0x1f        24 B     100 KiB retained  .cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 70), "  0x1f        24 B     100 KiB  .cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 50), "  0x1f     100 KiB  .cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 40), "  0x1f     100 KiB  .cache  Cache$Entry");
+        assert_eq!(row(true, 25), "  0x1f  .cache\n        Cache$Entry");
+        assert_eq!(row(false, 26), row(true, 90), "a pipe has all");
     }
 
     #[test]

@@ -9,9 +9,8 @@ use crate::answers::diff::{
 use crate::answers::figure::{PATH, TYPE};
 use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::answers::{Diff, DiffBy, Figure};
-use crate::report::{
-    Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle,
-};
+use crate::names::shorten_middle;
+use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";

@@ -43,7 +43,7 @@ impl Present for Threads<'_> {
         for (place, thread) in self.threads.iter().enumerate() {
             heading(thread, place, page);
             for frame in thread.frames.iter() {
-                page.line(format!("  {}", page.style().fit(2, &frame.text())));
+                page.line(page.style().row("  ", &[], &frame.text()));
                 frame.locals.iter().for_each(|local| local_line(local, page));
             }
             if !thread.locals.is_empty() {
@@ -111,5 +111,5 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
     let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
     let start = format!("      {}  ", local.object.id);
-    page.line(page.style().line(&start, &[format!("{retained:>10} retained")], &local.object.type_text()));
+    page.line(page.style().row(&start, &[(format!("{retained:>10}"), "retained")], &local.object.type_text()));
 }

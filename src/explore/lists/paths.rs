@@ -77,7 +77,7 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
         let row = row.row;
         let level = if indent.level > LEVELS { format!("({depth})") } else { String::new() };
         let arrow = if indent.is_chained { "→" } else { "" };
-        let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS)));
+        let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS) - usize::from(indent.is_chained)));
         if let Some(root) = &row.root {
             rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.words()) });
         }
