@@ -211,9 +211,10 @@ pub(super) fn subject_id<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
 fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
-    let count = path.length() + 1;
-    let left_out = count.saturating_sub(STEPS);
-    let ends = if left_out > 0 { [0..STEPS / 2, count - STEPS / 2..count] } else { [0..count, count..count] };
+    let (start, count) = (path.class_start().map_or(0, |(place, _)| place), path.length() + 1);
+    let left_out = (count - start).saturating_sub(STEPS);
+    let ends =
+        if left_out > 0 { [start..start + STEPS / 2, count - STEPS / 2..count] } else { [start..count, count..count] };
     let mut steps = Vec::new();
     for places in ends {
         if left_out > 0 && places.end == count {

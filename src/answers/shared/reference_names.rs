@@ -38,7 +38,7 @@ impl<'d> ReferenceNames<'d> {
 
     /// [`between`](Self::between) an object and one that it dominates: `…` where it does not refer to it itself.
     pub fn held_by(&self, holder: NodeId, object: NodeId) -> Option<String> {
-        let refers_to_it = self.graph.references(holder).any(|reference| reference.node == object);
+        let refers_to_it = self.graph.strong_references(holder).contains(&object);
         if refers_to_it { self.between(holder, object) } else { Some("…".into()) }
     }
 

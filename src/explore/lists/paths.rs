@@ -31,30 +31,41 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
     let above = browser.dominators_of(place.node);
     let lines = PathLines::new(&answer.paths, Some(END));
     let mut rows = Vec::new();
-    for at in 0..lines.len() {
-        rows.push(match lines.get(at).part {
-            PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
-            PathPart::LeftOut { objects } => {
-                ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
-            }
-            PathPart::Object { number, step } => {
-                let node = step.object.id.parse::<ObjectId>().ok();
-                let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
-                let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
-                let retained = node.and_then(|node| browser.sizes(node).retained);
-                let mark = if is_on_all { "*" } else { " " };
-                ListRow {
-                    figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
-                    id: step.object.id.clone(),
-                    // One step after another: a path is no staircase.
-                    lead: if number > 0 { format!("{mark} →") } else { mark.into() },
-                    reference: step.reference.as_deref().unwrap_or_default().into(),
-                    look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
-                    level: Some(number as u32),
-                    ..ListRow::new(step.object.type_text(), node.map_or(RowTarget::Nowhere, RowTarget::Object))
+    for (path, class_start) in answer.paths.iter().map(|path| path.class_start()).enumerate() {
+        // What stands before a class is the same for every class of a program.
+        let (first, loader) = class_start.unwrap_or_default();
+        for line in lines.of_path(path) {
+            rows.push(match line.part {
+                PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
+                PathPart::LeftOut { objects } => {
+                    ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
                 }
-            }
-        });
+                PathPart::Object { number, .. } if number < first => continue,
+                PathPart::Object { number, step } => {
+                    let node = step.object.id.parse::<ObjectId>().ok();
+                    let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
+                    let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
+                    let retained = node.and_then(|node| browser.sizes(node).retained);
+                    let mark = if is_on_all { "*" } else { " " };
+                    let (arrow, reference, loaded) = match number > first {
+                        true => (" →", step.reference.as_deref().unwrap_or_default(), String::new()),
+                        false if first > 0 => ("", "", format!(" (loaded by {loader})")),
+                        false => ("", "", String::new()),
+                    };
+                    let name = format!("{}{loaded}", step.object.type_text());
+                    ListRow {
+                        figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
+                        id: step.object.id.clone(),
+                        // One step after another: a path is no staircase.
+                        lead: format!("{mark}{arrow}"),
+                        reference: reference.to_string(),
+                        look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
+                        level: Some(number as u32),
+                        ..ListRow::new(name, node.map_or(RowTarget::Nowhere, RowTarget::Object))
+                    }
+                }
+            });
+        }
     }
     let mut above = vec![place.type_name.clone()];
     above.extend(answer.summary());
