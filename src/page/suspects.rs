@@ -8,7 +8,7 @@ use super::html::Html;
 use super::names::{parts, shown};
 use super::sections::Sections;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
-use super::trees::subject_id;
+use super::trees::{class_start, nodes_of, subject_id};
 use crate::answers::histogram::HistogramTotals;
 use crate::answers::leaks::{SubjectKind, SuspectView};
 use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
@@ -76,8 +76,8 @@ enum ShownStep {
 /// The first and the last steps of a path; what is between is counted. It begins at the class where what stands before
 /// that is the same for every class of a program.
 fn steps(path: &PathRow<'_>) -> Vec<ShownStep> {
-    let (start, count) = (path.class_start().map_or(0, |(place, _)| place), path.length() + 1);
-    let objects = |places| path.nodes_at(places).into_iter().map(ShownStep::Object);
+    let (start, count) = (class_start(path), path.length() + 1);
+    let objects = |places| nodes_of(path, places).into_iter().map(ShownStep::Object);
     if count - start <= FIRST_STEPS + LAST_STEPS + 1 {
         return objects(start..count).collect();
     }

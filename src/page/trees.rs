@@ -1,15 +1,16 @@
 //! The two trees of the page: the map, and the biggest objects with the reasons why they are alive.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::ask::ObjectPage;
 use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Pruned, PrunedContent, RowWeight, prune};
-use crate::answers::NamedRow;
 use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
 use crate::answers::breakdown::{HeapTree, Kind};
 use crate::answers::leaks::SuspectView;
+use crate::answers::{NamedRow, PathRow};
 use crate::sort;
 use crate::units::count_of;
 
@@ -208,10 +209,27 @@ pub(super) fn subject_id<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
     suspect.row.id.as_deref().unwrap_or(&suspect.accumulation_point.object.id)
 }
 
+/// The place at which a path begins: what stands before a class is the same for every class of a program.
+pub(super) fn class_start(path: &PathRow<'_>) -> usize {
+    path.class_start().map_or(0, |(place, _)| place)
+}
+
+/// Some objects of a path; where it begins at a class, that says who loaded it.
+pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow> {
+    let mut rows = path.nodes_at(places.clone());
+    if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
+        && place == places.start
+    {
+        first.reference = None;
+        first.row.class = first.row.class.take().map(|class| format!("{class} (loaded by {loader})"));
+    }
+    rows
+}
+
 fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
-    let (start, count) = (path.class_start().map_or(0, |(place, _)| place), path.length() + 1);
+    let (start, count) = (class_start(&path), path.length() + 1);
     let left_out = (count - start).saturating_sub(STEPS);
     let ends =
         if left_out > 0 { [start..start + STEPS / 2, count - STEPS / 2..count] } else { [start..count, count..count] };
@@ -221,7 +239,7 @@ fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData
             steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
         }
         for (NamedRow { row, reference, .. }, &is_on_all) in
-            path.nodes_at(places.clone()).iter().zip(&is_on_all[places])
+            nodes_of(&path, places.clone()).iter().zip(&is_on_all[places])
         {
             let name = i64::from(names.number(&row.type_text()));
             let reference = reference.as_deref().map(shown).unwrap_or_default();
