@@ -25,7 +25,7 @@ pub fn columns_of(text: &str) -> usize {
 }
 
 /// As much of the start of a text as there is room for.
-fn start_of(text: &str, room: usize) -> &str {
+pub fn start_of(text: &str, room: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, c)| {
         width += c.width().unwrap_or(1);

@@ -44,9 +44,9 @@
     const end = name.search(/[\[<`(]/);
     return name.lastIndexOf('.', end < 0 ? name.length : end - 1) + 1;
   }
-  /** The class of a type: without namespaces and assemblies of its arguments. */
-  const classOf = (number) => data.classes[number] ?? nameOf(number).slice(classStart(nameOf(number)));
-  const brief = (number) => classOf(number).replace(/`\d+/g, '');
+  /** Letters of the namespace, and the class: without namespaces and assemblies of its arguments. */
+  const partsOf = (number) => data.classes[number] ?? [classStart(nameOf(number)), nameOf(number).slice(classStart(nameOf(number)))];
+  const brief = (number) => partsOf(number)[1].replace(/`\d+/g, '');
   const SURELY_SHOWN = 100;
   const LONG_NAMESPACE = 80;
   /** A very long namespace loses its middle: what a name is of is the class. */
@@ -59,9 +59,9 @@
   /** A type's name: the namespace dimmed, the full name in its title. */
   function typeName(number, inFull) {
     const name = nameOf(number);
-    const start = classStart(name);
+    const [start, className] = partsOf(number);
     const namespace = inFull ? name.slice(0, start) : briefNamespace(name.slice(0, start));
-    const shown = inFull ? name.slice(start) : classOf(number);
+    const shown = inFull ? name.slice(start) : className;
     const made = element('span', 'type');
     if (name.length > SURELY_SHOWN || namespace + shown !== name) made.title = name;
     if (start) made.append(element('span', 'namespace', namespace), element('wbr'));
@@ -449,7 +449,8 @@
       if (mark && width > 24) made.append(element('b', 'mark mark-' + Math.min(mark, 3), mark));
       if (width > 26) {
         const deep = note(tree.deep, node);
-        let text = (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
+        const reference = note(tree.references, node);
+        let text = (reference ? reference + '  ' : '') + (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
         const room = width - text.length * 7.2;
         if (room > 86) text += '  ' + size(tree.bytes[node]);
         if (room > 150) text += '  ' + share(tree.bytes[node], whole());
@@ -523,6 +524,7 @@
       if (deep) words.push(count(deep) + ' levels of the same name folded into one');
       const hidden = note(tree.hidden, node);
       if (hidden) words.push(count(hidden) + ' rows under ' + size(tree.minimum_bytes) + ' added up here');
+      if (note(tree.references, node)) info.append(element('span', 'reference', tree.references[node]), '  ');
       info.append(node === 0 || isOther(node) ? element('b', '', label(node)) : typeName(tree.name[node]), element('span', 'quiet', ' ' + words.join('; ')));
       if (node && !isOther(node) && data.objects) {
         info.append(
@@ -736,7 +738,9 @@
       if (of.name[row] < 0) {
         text.append(element('i', 'quiet', of.id[row]));
       } else {
-        text.append(element('span', 'id', of.id[row]), '  ', typeName(of.name[row]));
+        text.append(element('span', 'id', of.id[row]), '  ');
+        if (note(of.references, row)) text.append(element('span', 'reference', of.references[row]), '  ');
+        text.append(typeName(of.name[row]));
         if (note(of.said, row)) text.append(' ', element('span', 'said', of.said[row]));
         if (note(of.runs, row)) text.append(element('span', 'quiet', ' ×' + count(of.runs[row]) + ', one below the other'));
         const why = button('plain-button why', 'why?', () => toggleWhy(row));

@@ -74,7 +74,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
         ],
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "thiserror", "twox_hash"],
     ),
-    ("page", &["analysis", "dump", "answers", "escape", "names", "units", "sort"], &["serde", "serde_json", "thiserror"]),
+    (
+        "page",
+        &["analysis", "dump", "answers", "escape", "names", "units", "sort"],
+        &["serde", "serde_json", "thiserror"],
+    ),
     (
         "collect",
         &["files", "input", "units", "sort"],

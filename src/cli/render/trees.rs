@@ -71,7 +71,6 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
         options_for_all: "-n 0",
         row: Box::new(move |at| {
             let row = nodes.get(at).row;
-            let reference = row.reference.or_else(|| nodes.is_held_apart(at).then(|| "…".to_string()));
             OutlineRow {
                 figures: vec![
                     style.size(row.retained_bytes),
@@ -80,7 +79,7 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
-                name: reference.map_or(String::new(), |name| name + "  ") + &nodes.type_text(at),
+                name: nodes.reference_text(at).map_or(String::new(), |name| name + "  ") + &nodes.type_text(at),
                 ..OutlineRow::default()
             }
         }),
