@@ -72,9 +72,13 @@ const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
             "parallel",
             "sort",
         ],
-        &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
+        &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "thiserror", "twox_hash"],
     ),
-    ("page", &["analysis", "dump", "answers", "escape", "names", "units", "sort"], &["serde", "serde_json"]),
+    (
+        "page",
+        &["analysis", "dump", "answers", "escape", "names", "units", "sort"],
+        &["serde", "serde_json", "thiserror"],
+    ),
     (
         "collect",
         &["files", "input", "units", "sort"],
