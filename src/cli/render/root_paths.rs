@@ -3,7 +3,7 @@
 use super::rows::{CLASS, REFERENCE, heading, note_inferred_roots, root_text};
 use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
-use crate::answers::{PathStep, Reachability, RootPathsAnswer};
+use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
@@ -79,8 +79,7 @@ impl Present for RootPathsAnswer<'_> {
                 let figures = [format!("{shallow:>10}"), format!("{retained:>10}")];
                 let name = match reference {
                     _ if place == first && first > 0 => format!("{} (loaded by {loader})", object.type_text()),
-                    Some(reference) => format!("{reference}  {}", object.type_text()),
-                    None => object.type_text(),
+                    reference => step_text(reference.as_deref(), &object.type_text()),
                 };
                 page.line(style.row(&start, &figures, &name));
             }

@@ -1,6 +1,7 @@
 //! A list: figures, a bar, ids, names.
 
 use super::text::{Pen, wrapped};
+use crate::answers::step_text;
 use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
@@ -69,8 +70,8 @@ impl ColumnPlaces {
 fn name_of(row: &ListRow, pen: Pen) -> (String, String) {
     let lead = pen.escaped(&row.lead);
     let lead = if lead.trim().is_empty() { lead } else { lead + " " };
-    let parts = [row.reference.as_str(), row.name.as_str()].into_iter().filter(|part| !part.is_empty());
-    (lead, pen.escaped(&parts.collect::<Vec<_>>().join(GAP)))
+    let reference = Some(row.reference.as_str()).filter(|name| !name.is_empty());
+    (lead, pen.escaped(&step_text(reference, &row.name)))
 }
 
 /// Between a reference and what it leads to.

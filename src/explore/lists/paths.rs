@@ -5,7 +5,7 @@ use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::tree::LazyTree;
 use crate::answers::{
-    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
+    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths, type_words,
 };
 use crate::dump::OpenDump;
 use crate::explore::list::{
@@ -98,7 +98,10 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
             lead,
             reference: row.reference.as_deref().unwrap_or_default().into(),
             level: Some(depth),
-            ..ListRow::new(format!("{}{}", row.type_name, row.chain_text()), RowTarget::Type(row.type_name.to_string()))
+            ..ListRow::new(
+                format!("{}{}", type_words(row.type_name), row.chain_text()),
+                RowTarget::Type(row.type_name.to_string()),
+            )
         });
     }
     let all = answer.tree.len();
