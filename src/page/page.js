@@ -49,12 +49,11 @@
   const brief = (number) => partsOf(number)[1].replace(/`\d+/g, '');
   const SURELY_SHOWN = 100;
   const LONG_NAMESPACE = 80;
-  /** A very long namespace loses its middle: what a name is of is the class. */
+  /** A very long namespace loses its first segments: what a name is of is the class. */
   function briefNamespace(namespace) {
-    const all = [...namespace];
-    if (all.length <= LONG_NAMESPACE) return namespace;
-    const half = LONG_NAMESPACE / 2;
-    return all.slice(0, half).join('') + '…' + all.slice(-half).join('');
+    if (namespace.length <= LONG_NAMESPACE) return namespace;
+    const start = namespace.indexOf('.', namespace.length - LONG_NAMESPACE) + 1;
+    return start < namespace.length ? '…' + namespace.slice(start) : '…';
   }
   /** A type's name: the namespace dimmed, the full name in its title. */
   function typeName(number, inFull) {
@@ -429,6 +428,9 @@
       made.style.top = level * ROW + 'px';
       made.style.width = Math.max(1, width) + 'px';
     }
+    const ruler = document.createElement('canvas').getContext('2d');
+    ruler.font = '12.5px ' + getComputedStyle(document.body).fontFamily;
+    const widthOf = (text) => ruler.measureText(text).width;
     function boxElement({ node, level, left, width, above }) {
       const made = element('button', 'box ' + kind(node));
       made.type = 'button';
@@ -450,11 +452,12 @@
       if (width > 26) {
         const deep = note(tree.deep, node);
         const reference = note(tree.references, node);
-        let text = (reference ? reference + '  ' : '') + (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
-        const room = width - text.length * 7.2;
-        if (room > 86) text += '  ' + size(tree.bytes[node]);
-        if (room > 150) text += '  ' + share(tree.bytes[node], whole());
-        made.append(text);
+        const name = (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
+        const named = reference ? reference + '  ' + name : name;
+        const sized = named + '  ' + size(tree.bytes[node]);
+        // Names are whole or not there; the line below the map has them all.
+        const texts = [sized + '  ' + share(tree.bytes[node], whole()), sized, named, name];
+        made.append(texts.find((text) => widthOf(text) + (mark ? 31 : 12) <= width) ?? '');
       }
       return made;
     }
@@ -715,6 +718,10 @@
     const elements = new Map();
     const open = new Set();
     const level = (made) => Number(made.getAttribute('aria-level'));
+    /** Levels of indent: the one row below another stays at its indent, behind an arrow. */
+    const indents = [];
+    const isChained = (row) => of.parent[row] >= 0 && children[of.parent[row]].length === 1;
+    of.parent.forEach((parent, row) => indents.push(parent < 0 ? 0 : indents[parent] + (isChained(row) && isChained(parent) ? 0 : 1)));
 
     function rowElement(row, depth) {
       const made = element('tr');
@@ -731,10 +738,12 @@
       cell('', of.shallow[row] == null ? '' : size(of.shallow[row]));
       cell('', count(of.objects[row]));
       const line = element('div');
-      line.style.paddingLeft = Math.min(depth, 40) * 1.1 + 'rem';
+      line.style.paddingLeft = 'min(' + indents[row] * 1.1 + 'rem, 25%)';
       const toggler = button('toggle', '', () => toggle(row));
       line.append(toggler);
       const text = element('span', 'object');
+      if (indents[row] > 1) text.append(element('span', 'quiet depth' + (indents[row] > 10 ? ' deep' : ''), '(' + depth + ') '));
+      if (isChained(row)) text.append('→ ');
       if (of.name[row] < 0) {
         text.append(element('i', 'quiet', of.id[row]));
       } else {

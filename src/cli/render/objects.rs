@@ -20,7 +20,7 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
-        let in_order = |figure, place| hidden(figure, hide_order(figure, rows.order(), place));
+        let in_order = |figure, place| hidden(figure, hide_order(figure, Some(rows.order()), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)

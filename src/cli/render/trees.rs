@@ -62,8 +62,8 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
         figures: vec![
             ("retained", 0),
             ("share", 2),
-            ("shallow", hide_order(SHALLOW, order, 3)),
-            ("objects", hide_order(DOMINATED, order, 1)),
+            ("shallow", hide_order(SHALLOW, Some(order), 3)),
+            ("objects", hide_order(DOMINATED, Some(order), 1)),
         ],
         title: "object",
         header: style.header,
@@ -207,8 +207,8 @@ impl Present for Referrers<'_> {
         page.tree(&Outline {
             figures: vec![
                 ("referrers", 0),
-                ("references", hide_order(REFERENCES, self.order, 1)),
-                ("shallow", hide_order(SHALLOW, self.order, 2)),
+                ("references", hide_order(REFERENCES, Some(self.order), 1)),
+                ("shallow", hide_order(SHALLOW, Some(self.order), 2)),
             ],
             title: "referred to by",
             header: style.header,
