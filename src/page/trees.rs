@@ -219,6 +219,7 @@ pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow
     let mut rows = path.nodes_at(places.clone());
     if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
         && place == places.start
+        && let Some(loader) = path.nodes_at(loader..loader + 1).first().map(|loader| loader.row.type_text())
     {
         first.reference = None;
         first.row.class = first.row.class.take().map(|class| format!("{class} (loaded by {loader})"));

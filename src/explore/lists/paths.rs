@@ -30,18 +30,22 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
     let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
     let answer = root_paths(dump, &options)?;
     let above = browser.dominators_of(place.node);
-    let lines = PathLines::new(&answer.paths, Some(END));
+    let lines = PathLines::new(&answer.paths, Some(END)).saying();
     let mut rows = Vec::new();
     for (path, class_start) in answer.paths.iter().map(|path| path.class_start()).enumerate() {
         // What stands before a class is the same for every class of a program.
         let (first, loader) = class_start.unwrap_or_default();
+        let mut loader_text = String::new();
         for line in lines.of_path(path) {
             rows.push(match line.part {
                 PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
                 PathPart::LeftOut { objects } => {
                     ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
                 }
-                PathPart::Object { number, .. } if number < first => continue,
+                PathPart::Object { number, step } if number < first => {
+                    loader_text = if number == loader { step.object.type_text() } else { loader_text };
+                    continue;
+                }
                 PathPart::Object { number, step } => {
                     let node = step.object.id.parse::<ObjectId>().ok();
                     let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
@@ -50,7 +54,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
                     let mark = if is_on_all { "*" } else { " " };
                     let (arrow, reference, loaded) = match number > first {
                         true => (" →", step.reference.as_deref().unwrap_or_default(), String::new()),
-                        false if first > 0 => ("", "", format!(" (loaded by {loader})")),
+                        false if first > 0 => ("", "", format!(" (loaded by {loader_text})")),
                         false => ("", "", String::new()),
                     };
                     let name = format!("{}{loaded}", step.object.type_text());
