@@ -137,7 +137,8 @@ pub fn broken(mut word: &str, room: usize) -> Vec<String> {
     while columns_of(word) > room {
         // A letter of two columns has no room in one.
         let end = start_of(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
-        let at = word[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\', ';', '_', '-']).map_or(end, |at| at + 1);
+        let behind = |marks: &[char]| word[..end].rfind(marks).map(|at| at + 1);
+        let at = behind(&['.', ',', '<', '[', '/', ':', '$', '\\', ';']).or_else(|| behind(&['_', '-'])).unwrap_or(end);
         let (piece, rest) = word.split_at(at);
         pieces.push(piece.to_string());
         word = rest;

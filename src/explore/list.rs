@@ -7,6 +7,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
+use crate::names::row_lines;
 use crate::sort;
 use crate::units::{format_bytes, format_count, sign};
 
@@ -192,6 +193,12 @@ impl Listing {
     /// Returns true if it has objects whose rows are made when they are seen.
     pub(super) fn has_objects(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, ListPart::Objects { .. }))
+    }
+
+    /// The lines above the list on a screen of this width and height: a third of it at most.
+    pub(super) fn lines_above(&self, (width, height): (u16, u16)) -> Vec<String> {
+        let lines = self.above.iter().flat_map(|text| row_lines("", text, width.into()));
+        lines.take(usize::from(height) / 3).collect()
     }
 
     /// The place of a row: its part, and the row there.

@@ -383,9 +383,10 @@ impl BrowserState {
 
     /// Lines on the screen for rows.
     fn lines_of_rows(&self) -> usize {
-        let above = self.frame().and_then(|frame| frame.listing.as_ref()).map_or(0, |list| list.above.len());
+        let listing = self.frame().and_then(|frame| frame.listing.as_ref());
+        let above = listing.map_or(0, |listing| listing.lines_above(self.size).len());
         // Tabs, the way, titles, the command, the keys.
-        usize::from(self.size.1).saturating_sub(5 + above.min(usize::from(self.size.1) / 3)).max(1)
+        usize::from(self.size.1).saturating_sub(5 + above).max(1)
     }
 
     /// Rows that were drawn last, or that there is room for before that.

@@ -68,7 +68,8 @@ impl ColumnPlaces {
 
 /// A row's name behind the name of its reference, and what stands before both.
 fn name_of(row: &ListRow, pen: Pen) -> (String, String) {
-    let lead = pen.escaped(&row.lead);
+    // A title says itself what it is of.
+    let lead = if row.look == RowLook::Title { String::new() } else { pen.escaped(&row.lead) };
     let lead = if lead.trim().is_empty() { lead } else { lead + " " };
     let reference = Some(row.reference.as_str()).filter(|name| !name.is_empty());
     (lead, pen.escaped(&step_text(reference, &row.name)))
@@ -83,8 +84,9 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pe
         waiting(state, frame, area, buffer, pen);
         return;
     };
-    let above = listing.above.len().min(usize::from(state.size.1) / 3);
-    for (line, text) in listing.above.iter().take(above).enumerate() {
+    let lines_above = listing.lines_above((area.width, state.size.1));
+    let above = lines_above.len();
+    for (line, text) in lines_above.iter().enumerate() {
         let place = Rect { y: area.y + line as u16, ..area };
         pen.put(buffer, place, text, if line == 0 { pen.bold() } else { Style::new() });
     }
@@ -181,7 +183,7 @@ fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRo
     let Some(node) = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row)) else { return row };
     if let Some(text) = state.texts.of(node)
         && !row.name.ends_with(text)
-        && !row.name.contains(" of ")
+        && !row.name.starts_with("class ")
     {
         row.name = format!("{} {text}", row.name);
     }
