@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, choice_of};
+use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, breakdown, choice_of};
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
@@ -69,7 +69,7 @@ impl Heaps {
             let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{BETWEEN_NAMES}{name}")));
             let view = BrowserView::Frames { heap, choice, at: place as u32, path, name };
             let target = if is_leaf { RowTarget::Nowhere } else { RowTarget::View(Box::new(view)) };
-            let is_rest = matches!(row.row.kind, Kind::SelfCost | Kind::Other);
+            let is_rest = matches!(row.row.kind, BreakdownKind::SelfCost | BreakdownKind::Other);
             ListRow {
                 figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
                 lead: if is_leaf || is_rest { String::new() } else { "+".into() },

@@ -125,11 +125,6 @@ fn there(
 type Written = Vec<(TableName, Settled)>;
 
 impl DumpWriter<'_> {
-    /// The dump's id in the dataset.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Writes the tables of the dump, and makes them be there. True if an object fulfils the expression, or there is none.
     /// The dominator tree; O(objects + references).
     ///
