@@ -38,8 +38,9 @@ impl HeapGraph {
             .map(TypeId::new)
             .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id))
             .collect();
-        let types = self.node_types.all();
-        self.classes_left_out = parallel::count(types.len(), |at| is_left_out.get(types[at].index()) == Some(&true));
+        let types = &self.node_types;
+        self.classes_left_out =
+            parallel::count(types.len(), |at| is_left_out.get(types.get(at).index()) == Some(&true));
     }
 
     /// Takes out one strong reference for each pair (from, to), the last of several. O(objects + references).
@@ -54,33 +55,35 @@ impl HeapGraph {
 }
 
 impl Csr {
-    /// One more target behind those of some nodes: in place where offsets stay narrow.
+    /// One more target behind those of some nodes.
     fn with_last(self, node_count: usize, last: impl Fn(NodeId) -> Option<NodeId> + Sync) -> Csr {
         let last = |index: usize| last(NodeId::new(index));
-        let added = parallel::count(node_count, |index| last(index).is_some());
-        let fits = self.targets.len() as u64 + added as u64 <= u64::from(u32::MAX);
-        let Csr { offsets, targets } = self;
-        let (offsets, targets) = match (offsets, targets.into_memory()) {
-            (Offsets::Narrow(offsets), Ok(targets)) if fits => match offsets.into_memory() {
-                Ok(offsets) => {
-                    let (offsets, targets) = with_last_in_place(offsets, targets, added, last);
-                    return Csr { offsets: Offsets::Narrow(offsets.into()), targets: targets.into() };
-                }
-                Err(offsets) => (Offsets::Narrow(offsets), targets.into()),
-            },
-            (offsets, Ok(targets)) => (offsets, targets.into()),
-            (offsets, Err(targets)) => (offsets, targets),
+        let Csr { offsets: old, targets } = self;
+        let mut targets = match targets.into_memory() {
+            Ok(targets) => targets,
+            Err(targets) => return with_last_copied(&Csr { offsets: old, targets }, node_count, last),
         };
-        // In an index, whose offsets may turn out damaged: copied by lists, which are within the column.
-        let (old, mut new) = (Csr { offsets, targets }, Vec::new());
-        let mut counts = Vec::with_capacity(node_count + 1);
-        for index in 0..node_count {
-            let before = new.len();
-            new.extend_from_slice(old.targets_of(index));
-            new.extend(last(index));
-            counts.push((new.len() - before) as u32);
+        let count = |index: usize| (old.range(index).len() + usize::from(last(index).is_some())) as u32;
+        let offsets = Offsets::from_counts(&parallel::collect(node_count, count));
+        let (mut end, mut to) = (targets.len(), offsets.range(node_count.saturating_sub(1)).end);
+        targets.reserve_exact(to - end);
+        targets.resize(to, NodeId(0));
+        // From the back, so that every target moves once.
+        for index in (0..node_count).rev() {
+            if end == to {
+                break;
+            }
+            if let Some(last) = last(index) {
+                to -= 1;
+                targets[to] = last;
+            }
+            // A few at a time: cheaper than a call.
+            for _ in old.range(index) {
+                (end, to) = (end - 1, to - 1);
+                targets[to] = targets[end];
+            }
         }
-        Csr { offsets: Offsets::from_counts(counts), targets: new.into() }
+        Csr { offsets, targets: targets.into() }
     }
 
     /// `removed` is sorted.
@@ -100,36 +103,18 @@ impl Csr {
             left = &left[own..];
             counts.push((targets.len() - first) as u32);
         }
-        Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
+        Csr { offsets: Offsets::from_counts(&counts), targets: targets.into() }
     }
 }
 
-/// `added` more targets, each behind those of its node. From the back, so that every target moves once.
-fn with_last_in_place(
-    mut offsets: Vec<u32>,
-    mut targets: Vec<NodeId>,
-    added: usize,
-    last: impl Fn(usize) -> Option<NodeId>,
-) -> (Vec<u32>, Vec<NodeId>) {
-    let mut end = targets.len();
-    targets.reserve_exact(added);
-    targets.resize(end + added, NodeId(0));
-    let mut to = targets.len();
-    for index in (0..offsets.len().saturating_sub(1)).rev() {
-        if end == to {
-            break;
-        }
-        let start = offsets[index] as usize;
-        offsets[index + 1] = to as u32;
-        if let Some(last) = last(index) {
-            to -= 1;
-            targets[to] = last;
-        }
-        // A few at a time: cheaper than a call.
-        while end > start {
-            (end, to) = (end - 1, to - 1);
-            targets[to] = targets[end];
-        }
+/// The same from an index, whose offsets may turn out damaged: copied by lists, which are within the column.
+fn with_last_copied(old: &Csr, node_count: usize, last: impl Fn(usize) -> Option<NodeId>) -> Csr {
+    let (mut targets, mut counts) = (Vec::new(), Vec::with_capacity(node_count));
+    for index in 0..node_count {
+        let before = targets.len();
+        targets.extend_from_slice(old.targets_of(index));
+        targets.extend(last(index));
+        counts.push((targets.len() - before) as u32);
     }
-    (offsets, targets)
+    Csr { offsets: Offsets::from_counts(&counts), targets: targets.into() }
 }
