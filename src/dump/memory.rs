@@ -248,7 +248,7 @@ impl MemoryLimit {
 }
 
 /// Bytes that the dominator tree of a graph takes beside it, at the most.
-fn dominators_bytes(graph: &HeapGraph) -> u64 {
+pub(super) fn dominators_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references) = (graph.node_count() as u64, graph.strong_reference_count() as u64);
     DOMINATORS_BYTES_PER_OBJECT * objects + DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects)
 }

@@ -284,6 +284,11 @@ impl OpenDump {
         self.memory.check(MemoryUse::Answer, rows.saturating_mul(bytes_per_row))
     }
 
+    /// Memory that the dominator tree takes beside the graph, at the most.
+    pub fn dominators_bytes(&self) -> u64 {
+        memory::dominators_bytes(self.graph_or_empty())
+    }
+
     fn where_results_are(&self) -> memory::Results {
         match (&self.indexed, self.held_results.get()) {
             (Some(_), _) => memory::Results::Mapped,
