@@ -17,6 +17,7 @@ pub use levels::StoredDominators;
 pub use node::DomNode;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
+use compute::{DominatorTree, compute};
 
 const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
@@ -64,7 +65,15 @@ impl Dominators {
     }
 
     fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
-        compute::compute(graph, step_budget).0
+        Self::compute_and_leave(graph, step_budget).0
+    }
+
+    /// The tree, and memory that can be used again.
+    fn compute_and_leave(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
+        let DominatorTree { nodes, immediate, steps, memory } = compute(graph, step_budget);
+        let tree = ImmediateDominators::Listed(immediate);
+        let (nodes, node_count) = (nodes.into(), graph.node_count());
+        (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, steps }, memory)
     }
 
     /// Reached objects.

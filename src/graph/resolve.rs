@@ -3,7 +3,7 @@
 
 use super::builder::GraphBuilder;
 use super::byte_counts::{ByteCounts, PackedBytes};
-use super::csr::{Csr, Offsets};
+use super::csr::Csr;
 use super::id_map::IdMap;
 use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
@@ -247,12 +247,9 @@ impl GraphBuilder {
         types.places = self.type_places;
         let soft = self.soft.map(|soft| resolve_soft(soft, &maps));
         let generations = super::generations::runs(&self.generations, &maps);
-        let offsets = Offsets::from_counts(&counts);
-        drop(counts);
         let mut graph = HeapGraph {
             node_types,
             shallow,
-            references: Csr { offsets, targets: references.into() },
             weak: WeakReferences::new(weak),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
@@ -267,7 +264,9 @@ impl GraphBuilder {
             soft,
             ..HeapGraph::default()
         };
-        graph.store_class_references();
+        let classes = graph.classes_to_store();
+        graph.append_classes(&classes, &mut counts, &mut references);
+        graph.references = Csr::of_lists(&counts, references);
         (graph, problems)
     }
 

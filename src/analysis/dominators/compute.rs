@@ -16,9 +16,6 @@
 //! at last the immediate dominators; one for the numbers by node, which become the places of lists and, from behind, the
 //! semidominators. Of the parents the shape of the tree remains, in two bits an object.
 
-use std::sync::OnceLock;
-
-use super::{Dominators, ImmediateDominators};
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the
@@ -33,9 +30,21 @@ const EDGES_AT_ONCE: usize = 256;
 /// Distance at which what belongs to them is asked for in advance.
 const EDGES_AHEAD: usize = 12;
 
-/// The tree, and memory that was used for it: to ask the system for as much again would cost more than most work on it.
-/// `step_budget` climbing steps per object before buckets take over.
-pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> (Dominators, Vec<u32>) {
+/// A tree by depth-first numbers, from the virtual root on.
+pub(super) struct DominatorTree {
+    /// By number; the first means nothing.
+    pub(super) nodes: Vec<NodeId>,
+    /// By number.
+    pub(super) immediate: Vec<u32>,
+    /// Steps that were taken up trees.
+    pub(super) steps: u64,
+    /// Memory that was used, a word for each number: to ask the system for as much again would cost more than most work
+    /// on it.
+    pub(super) memory: Vec<u32>,
+}
+
+/// The dominator tree. `step_budget` climbing steps per object before buckets take over.
+pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DominatorTree {
     let DepthFirstWalk { nodes, parents, followed } = walk(graph);
     let (shape, memory) = TreeShape::of(&parents, graph.node_count());
     let numbers = numbers(&nodes, graph.node_count(), memory);
@@ -44,8 +53,7 @@ pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> (Dominators, Vec<u
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(&mut cells, sources, numbers, &mut steps);
     let immediate = immediate_dominators(&shape, &semi, cells, step_budget, &mut steps);
-    let tree = ImmediateDominators::Listed(immediate);
-    (Dominators { nodes: nodes.into(), tree, numbers: OnceLock::new(), node_count: graph.node_count(), steps }, semi)
+    DominatorTree { nodes, immediate, steps, memory: semi }
 }
 
 /// One depth-first walk.

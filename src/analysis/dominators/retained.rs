@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DomNode, Dominators, STEP_BUDGET, compute};
+use super::{DomNode, Dominators, STEP_BUDGET};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 use crate::parallel;
 
@@ -66,7 +66,7 @@ impl Retained {
 
     /// The tree and these sizes, in the tree's memory: faster than one after the other.
     pub fn with_dominators(graph: &HeapGraph) -> (Dominators, Self) {
-        let (dominators, used) = compute::compute(graph, STEP_BUDGET);
+        let (dominators, used) = Dominators::compute_and_leave(graph, STEP_BUDGET);
         let retained = Self::compute_in(graph, &dominators, used);
         (dominators, retained)
     }
