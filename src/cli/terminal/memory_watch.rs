@@ -1,8 +1,9 @@
 //! Holds `--max-memory` for everything the program allocates: a thread reads the process's resident memory and ends the
 //! program before it is over the limit. Estimates made before the work (`dump::memory`) refuse most of it earlier; this
 //! needs none. On a busy machine that thread may come late by some ms, in which others take as many MiB: near the limit
-//! they look themselves when they allocate, and wait for it. (Of 300 runs at 12 to 64 MiB beside other work, 8 went past a
-//! tenth and 10 MiB without that, by up to 10 MiB; of 400 with it one, by 0.3 MiB, when a MiB less was kept back.) On macOS there are the estimates alone.
+//! they look themselves when they allocate, and wait for it. (Of 300 runs at 12 to 64 MiB beside other work, 8 went past
+//! a tenth and 10 MiB without that, by up to 10 MiB; of 400 with it one, by 0.3 MiB, when a MiB less was kept back.) On
+//! macOS there are the estimates alone.
 
 #[cfg_attr(windows, path = "memory_windows.rs")]
 #[cfg_attr(not(windows), path = "memory_unix.rs")]
