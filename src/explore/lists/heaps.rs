@@ -7,8 +7,9 @@ use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, bre
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget};
 use crate::explore::view::BrowserView;
+use crate::units::signed;
 
 const FIGURES: [ListColumn; 2] = [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
 

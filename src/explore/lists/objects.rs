@@ -5,10 +5,10 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, signed, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, ties_by};
 use crate::explore::view::BrowsedObject;
 use crate::graph::Reference;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// References that are named; an array of millions is read once for each.
 const NAMED: usize = 200;

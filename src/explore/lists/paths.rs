@@ -8,11 +8,9 @@ use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::{
-    ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object, signed,
-};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object};
 use crate::explore::view::BrowsedObject;
-use crate::units::count_of;
+use crate::units::{count_of, signed};
 
 /// Objects shown at each end of a long path.
 const END: usize = 200;
