@@ -177,12 +177,19 @@ pub(super) struct Listing {
     /// `breakdown` has another tree of the same: that of the stacks that allocated.
     pub(super) has_other_tree: bool,
     /// In place of rows, where there are none.
-    pub(super) empty: String,
+    pub(super) empty_text: String,
 }
 
 impl Listing {
     pub(super) fn new(figures: &[ListColumn], title: &'static str, parts: Vec<ListPart>) -> Self {
-        Listing { figures: figures.to_vec(), title, parts, height: 1, empty: "nothing".into(), ..Listing::default() }
+        Listing {
+            figures: figures.to_vec(),
+            title,
+            parts,
+            height: 1,
+            empty_text: "nothing".into(),
+            ..Listing::default()
+        }
     }
 
     pub(super) fn len(&self) -> usize {

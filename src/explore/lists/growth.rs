@@ -59,7 +59,7 @@ pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Resu
     Ok(Listing {
         above: vec![headline],
         sorted_by: Some(0),
-        empty: "nothing changed".into(),
+        empty_text: "nothing changed".into(),
         ..Listing::new(&figures, title, vec![ListPart::Made(rows)])
     })
 }

@@ -45,7 +45,11 @@ impl Heaps {
             ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }
         });
         let parts = vec![ListPart::Made(rows.collect())];
-        Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
+        Ok(Listing {
+            whole: Some(signed(whole)),
+            empty_text: "no heaps".into(),
+            ..Listing::new(&FIGURES, "Heap", parts)
+        })
     }
 
     /// Rows below a row of the tree of a heap.
@@ -80,7 +84,7 @@ impl Heaps {
         });
         Ok(Listing {
             whole: Some(signed(parent.row.bytes)),
-            empty: "nothing below".into(),
+            empty_text: "nothing below".into(),
             ..Listing::new(&FIGURES, "Function or type", vec![ListPart::Made(children.collect())])
         })
     }

@@ -27,7 +27,7 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
         height: 5,
-        empty: format!(
+        empty_text: format!(
             "nothing retains {} or more, a tenth of what is reachable",
             format_bytes(answer.threshold_bytes)
         ),

@@ -55,7 +55,7 @@ fn listing(
     Listing {
         whole: Some(signed(whole)),
         sorted_by: Some(0),
-        empty: "no objects".into(),
+        empty_text: "no objects".into(),
         ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Made(made.collect())])
     }
 }
