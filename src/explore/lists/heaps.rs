@@ -7,8 +7,9 @@ use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, bre
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget};
 use crate::explore::view::BrowserView;
+use crate::units::signed;
 
 const FIGURES: [ListColumn; 2] = [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
 
@@ -44,7 +45,11 @@ impl Heaps {
             ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }
         });
         let parts = vec![ListPart::Made(rows.collect())];
-        Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
+        Ok(Listing {
+            whole: Some(signed(whole)),
+            empty_text: "no heaps".into(),
+            ..Listing::new(&FIGURES, "Heap", parts)
+        })
     }
 
     /// Rows below a row of the tree of a heap.
@@ -79,7 +84,7 @@ impl Heaps {
         });
         Ok(Listing {
             whole: Some(signed(parent.row.bytes)),
-            empty: "nothing below".into(),
+            empty_text: "nothing below".into(),
             ..Listing::new(&FIGURES, "Function or type", vec![ListPart::Made(children.collect())])
         })
     }
