@@ -224,7 +224,9 @@ fn draw_titles(
         buffer.put(area.x + share + 2, area.y, "Share", 5, style);
     }
     let place = Rect { x: area.x + columns.id, width: area.width.saturating_sub(columns.id), ..area };
-    pen.put(buffer, place, listing.title, style);
+    // As many of its words as there is room for.
+    let title = row_lines("", listing.title, place.width.into());
+    pen.put(buffer, place, &title[0], style);
 }
 
 /// Right aligned in a column of figures.
