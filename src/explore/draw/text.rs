@@ -100,7 +100,7 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// The end of a text.
-pub(super) fn cut_end(text: &str, cells: usize) -> String {
+pub(super) fn end_that_fits(text: &str, cells: usize) -> String {
     part(text.chars().rev(), cells).into_iter().rev().collect()
 }
 
@@ -117,7 +117,7 @@ mod tests {
             for cells in 0..40 {
                 let shown = cut(text, cells, PEN);
                 assert!(columns_of(&shown) <= cells, "{shown} in {cells}");
-                assert!(columns_of(&cut_end(text, cells)) <= cells);
+                assert!(columns_of(&end_that_fits(text, cells)) <= cells);
             }
         }
         assert_eq!(cut("System.Collections.List", 11, PEN), "Syste….List");
