@@ -184,6 +184,28 @@ impl SuspectSearch<'_> {
         suspects
     }
 
+    /// The suspect that objects are together of which none dominates another, the largest first: the one object that
+    /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
+    pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
+        let &largest = members.first()?;
+        let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
+        let only = if members.len() == 1 { Some(largest) } else { common };
+        if let Some(only) = only.filter(|&only| retained_bytes as f64 >= MAIN_SHARE * self.bytes(only) as f64) {
+            return Some(self.object_suspect(only, &self.descend(only), None));
+        }
+        Some(LeakSuspect {
+            retained_bytes,
+            retained_objects: members.iter().map(|&number| u64::from(self.retained.objects_at(number))).sum(),
+            accumulation: self.accumulation(&self.descend(largest)),
+            owner: None,
+            held_types: self.held_types(members),
+            subject: SuspectSubject::Group(
+                self.type_of(largest),
+                members.iter().map(|&number| self.node(number)).collect(),
+            ),
+        })
+    }
+
     fn bytes(&self, number: DomNode) -> u64 {
         self.retained.bytes_at(number)
     }

@@ -21,8 +21,11 @@ pub(super) fn of(
     largest: &ObjectRow,
     is_explained: bool,
 ) -> String {
-    let mut text = subject(suspects, view, largest);
-    text += &growth(suspects, view);
+    let mut text = match &view.sentence {
+        Some(sentence) => sentence.clone(),
+        None => subject(suspects, view, largest) + &growth(suspects, view),
+    };
+    text += &view.advice.map_or(String::new(), |advice| format!(" What to do: {advice}."));
     text += &holders(suspects, view);
     text += &accumulation(suspects, suspect, view, is_explained);
     if is_explained {

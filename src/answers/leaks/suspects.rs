@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::growth::SuspectGrowth;
+use super::naming::Named;
 use super::view::SuspectRow;
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
@@ -38,8 +38,8 @@ pub struct Suspects<'d> {
     pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
-    /// By suspect, where an older dump was given.
-    pub(super) growth: Option<Vec<SuspectGrowth>>,
+    /// By suspect: its cause.
+    pub(super) named: Vec<Option<Named>>,
 }
 
 /// Shortest paths to suspects.

@@ -36,7 +36,7 @@ impl<'d> ReferenceNames<'d> {
         Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
     }
 
-    fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
+    pub(in crate::answers) fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);
             references.position(|reference| reference.node == to && reference.is_weak == is_weak)

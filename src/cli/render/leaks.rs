@@ -24,7 +24,8 @@ impl Present for Leaks<'_> {
         match (self.suspects.is_empty(), self.omitted.of_other_types) {
             (true, 0) => {
                 let least = self.suspects.size(self.threshold_bytes);
-                page.paragraph(format!("No suspects: nothing retains {least} or more."));
+                let what = if self.is_of_growth { "nothing grew by" } else { "nothing retains" };
+                page.paragraph(format!("No suspects: {what} {least} or more."));
             }
             (true, others) => page.paragraph(format!("No suspects of these types; {others} of others.")),
             _ => {}
@@ -40,6 +41,10 @@ impl Present for Leaks<'_> {
         }
         if self.omitted.beyond_limit > 0 {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
+        }
+        if self.omitted.unchanged > 0 {
+            let count = count_of(self.omitted.unchanged as u64, "large objects");
+            page.line(format!("{count} did not grow; --all shows them"));
         }
         let cut = cut_sentence(&self.problems);
         if let Some(cut) = &cut {
