@@ -147,7 +147,7 @@ fn the_same_dump_gives_the_same_bytes_from_anywhere() {
 #[test]
 fn with_an_older_dump_what_grew_comes_first() {
     let suspects = |old: &str, new: &str| {
-        let answer = run(&["leaks", old, new, "-q", "-f", "json"]).expect_code(0).json();
+        let answer = run(&["leaks", "--all", old, new, "-q", "-f", "json"]).expect_code(0).json();
         let row = |suspect: &Value| {
             let growth = suspect["growth"]["retained_bytes_delta"].as_i64().expect("a number");
             (suspect["type"].as_str().expect("a name").to_string(), growth)

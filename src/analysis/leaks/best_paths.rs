@@ -1,7 +1,6 @@
 //! The best way to every object: the one that explains most, which is not the shortest.
 
-use super::Ways;
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// The cost of a way ends here: what is further away is as far.
 const MOST: u8 = 200;
@@ -31,6 +30,12 @@ pub struct Step {
     pub cost: u8,
     /// The number of its name: references of one name from objects of one row are one row.
     pub label: u32,
+}
+
+/// Costs and labels of references.
+pub trait Ways {
+    /// Appends a step for each of the strong references of an object, in their order.
+    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>);
 }
 
 /// One parent for each object that is reached: the tree of best ways.
@@ -64,7 +69,7 @@ impl BestPaths {
                 queues[usize::from(cost)].push(start.node);
             }
         }
-        let mut is_done = crate::graph::NodeSet::new(count);
+        let mut is_done = NodeSet::new(count);
         let mut steps = Vec::new();
         for cost in 0..=MOST {
             let mut at = 0;
@@ -124,9 +129,9 @@ impl BestPaths {
 
     /// Every object that is reached, each behind its parent: first those that lead on.
     pub(super) fn ordered(&self, graph: &HeapGraph) -> impl Iterator<Item = NodeId> {
-        let leaves = graph
-            .nodes()
-            .filter(|&node| self.reaches(node) && graph.strong_references(node).is_empty() && self.parent(node).is_some());
+        let leaves = graph.nodes().filter(|&node| {
+            self.reaches(node) && graph.strong_references(node).is_empty() && self.parent(node).is_some()
+        });
         self.order.iter().copied().chain(leaves)
     }
 

@@ -1,7 +1,11 @@
 //! From rows that grew to causes: figures from the dominator tree, and what is one cause told once.
 
-use super::search::Grown;
-use super::{BestPaths, Owner, RowTree, Search, TypeNature};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::best_paths::BestPaths;
+use super::nature::{Owner, TypeNature};
+use super::rows::RowTree;
+use super::search::{Grown, Search};
 use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -11,7 +15,7 @@ use crate::sort;
 const MOST: usize = 24;
 /// One cause's objects refer to so many of another's elements: an index beside a list.
 const SHARED: f64 = 0.5;
-/// Members of which the topmost are kept.
+/// Stands for rows of no set.
 const NO_SET: u32 = u32::MAX;
 
 /// Something that is kept.
@@ -86,7 +90,7 @@ impl Causes<'_> {
     }
 
     /// Gives what grew its figures. O(objects).
-    pub fn complete(&self, mut grown: Vec<Grown>, off_heap: &rustc_hash::FxHashMap<NodeId, u64>) -> Vec<Cause> {
+    pub fn complete(&self, mut grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
         sort::by_key(&mut grown, |grown| std::cmp::Reverse(grown.growth));
         grown.truncate(MOST);
         let sets: Vec<Vec<u32>> = grown.iter().map(|grown| grown.rows.clone()).collect();
@@ -102,7 +106,7 @@ impl Causes<'_> {
             let off_heap_bytes = match off_heap.is_empty() {
                 true => 0,
                 false => {
-                    let below: rustc_hash::FxHashSet<u32> = self.rows.mark_below(&grown.rows).into_iter().collect();
+                    let below: FxHashSet<u32> = self.rows.mark_below(&grown.rows).into_iter().collect();
                     let is_below = |node: NodeId| self.rows.row_of(node).is_some_and(|row| below.contains(&row));
                     off_heap.iter().filter(|(node, _)| is_below(**node)).map(|(_, bytes)| bytes).sum()
                 }
@@ -117,12 +121,8 @@ impl Causes<'_> {
     fn examples(&self, grown: &[Grown]) -> Vec<Option<NodeId>> {
         let mut left: Vec<(u32, Option<NodeId>)> =
             grown.iter().map(|grown| (self.rows.row(grown.element).objects / 2, None)).collect();
-        let wanted: rustc_hash::FxHashMap<u32, Vec<usize>> =
-            grown.iter().enumerate().fold(Default::default(), |mut map, (at, grown)| {
-                let rows: &mut Vec<usize> = rustc_hash::FxHashMap::entry(&mut map, grown.element).or_default();
-                rows.push(at);
-                map
-            });
+        let mut wanted: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        grown.iter().enumerate().for_each(|(at, grown)| wanted.entry(grown.element).or_default().push(at));
         for node in self.graph.nodes() {
             let Some(places) = self.rows.row_of(node).and_then(|row| wanted.get(&row)) else { continue };
             for &at in places {
@@ -144,9 +144,7 @@ impl Causes<'_> {
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
     /// program's own stays, else the larger. O(objects) for each, and the references of what they keep.
     pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
-        let owner = |cause: &Cause| -> Owner {
-            natures[self.rows.row(cause.grown.element).type_id.index()].owner
-        };
+        let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
         let symbol = |cause: &Cause| self.rows.row(cause.grown.element).symbol;
         let mut is_gone = vec![false; causes.len()];
         for at in 0..causes.len() {

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{BestPaths, Owner, TypeNature};
+use super::best_paths::BestPaths;
+use super::nature::{Owner, TypeNature};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The label of an element, an entry, a key: it names none in particular.
@@ -56,12 +57,7 @@ pub struct ObjectFacts {
 
 impl RowTree {
     /// Merges the tree. O(objects): a look-up for each, and for some those of the rows above. Of `paths` the parents are left.
-    pub fn merge(
-        graph: &HeapGraph,
-        paths: &mut BestPaths,
-        natures: &[TypeNature],
-        facts: &ObjectFacts,
-    ) -> Self {
+    pub fn merge(graph: &HeapGraph, paths: &mut BestPaths, natures: &[TypeNature], facts: &ObjectFacts) -> Self {
         let top = Row {
             parent: 0,
             symbol: 0,

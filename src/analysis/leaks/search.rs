@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Owner, Row, RowTree, TypeNature};
+use super::nature::{Owner, TypeNature};
+use super::rows::{Row, RowTree};
+use crate::analysis::diff::delta;
 use crate::analysis::threshold::Threshold;
 
 /// Nothing that grew by less is a cause, unless that is asked for.
@@ -92,7 +94,7 @@ impl<'s> Search<'s> {
     /// Bytes by which a row grew with all below it.
     pub fn growth(&self, row: u32) -> i64 {
         let before = self.before(row).map_or(0, |before| before.total_bytes);
-        crate::analysis::diff::delta(before, self.row(row).total_bytes)
+        delta(before, self.row(row).total_bytes)
     }
 
     fn new_objects(&self, row: u32) -> u64 {
@@ -149,7 +151,12 @@ impl<'s> Search<'s> {
         let symbol = self.row(element).symbol;
         let count = |tree: &RowTree, tops: &[u32]| -> u64 {
             let below = tree.mark_below(tops);
-            below.iter().map(|&at| tree.row(at)).filter(|row| row.symbol == symbol).map(|row| u64::from(row.objects)).sum()
+            below
+                .iter()
+                .map(|&at| tree.row(at))
+                .filter(|row| row.symbol == symbol)
+                .map(|row| u64::from(row.objects))
+                .sum()
         };
         let partners: Vec<u32> = rows.iter().filter_map(|&row| self.partner(row)).collect();
         let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
@@ -183,8 +190,7 @@ impl<'s> Search<'s> {
         let is_large = |row: u32| {
             let growth = self.growth(row) as f64;
             growth >= ELEMENT_SHARE * total as f64
-                || growth >= SMALL_SHARE * total as f64
-                    && self.new_objects(row) as f64 >= ONE_EACH * most_new as f64
+                || growth >= SMALL_SHARE * total as f64 && self.new_objects(row) as f64 >= ONE_EACH * most_new as f64
         };
         // By rank: the level and the row.
         let mut best: FxHashMap<(Owner, bool), (usize, u32)> = FxHashMap::default();

@@ -3,8 +3,10 @@
 mod growth;
 mod knowledge;
 mod naming;
+mod options;
 mod paragraph;
 mod program;
+mod script_words;
 mod shapes;
 mod survivors;
 mod suspects;
@@ -18,6 +20,7 @@ use serde::{Serialize, Serializer};
 
 pub use growth::SuspectGrowth;
 pub use naming::ElementRow;
+pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
 pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
@@ -34,61 +37,11 @@ use super::reference_names::ReferenceNames;
 use super::rows::is_false;
 use super::two_dumps::check_runtimes;
 use super::values::ValueReader;
-use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use super::{AnswerError, CommandLine, Limits};
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
-use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::OpenDump;
 use crate::sort;
-
-/// Options of a search for leaks.
-#[derive(Debug, Clone)]
-pub struct LeaksOptions {
-    /// Least retained size of a suspect; a share is of what strong roots reach in the section. Default: 10 %.
-    pub threshold: Threshold,
-    /// Types of libraries, besides those of the runtime: they give way to the types that own them.
-    pub libraries: Vec<TypePattern>,
-    /// Types that are the program's own, though the lists of libraries have them.
-    pub mine: Vec<TypePattern>,
-    /// With an older dump: those that did not grow too.
-    pub with_unchanged: bool,
-    /// The section; suspects of these types alone, groups and objects.
-    pub scope: ScopeOptions,
-    /// Number of suspects at most. Default: all.
-    pub rows: Option<usize>,
-    /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
-    pub exact_sizes: bool,
-}
-
-impl Default for LeaksOptions {
-    fn default() -> Self {
-        LeaksOptions {
-            threshold: Threshold::Share(Percent::TENTH),
-            libraries: Vec::new(),
-            mine: Vec::new(),
-            with_unchanged: false,
-            scope: ScopeOptions::default(),
-            rows: None,
-            exact_sizes: false,
-        }
-    }
-}
-
-impl LeaksOptions {
-    /// The command line that asks the same.
-    pub fn command_line(&self) -> CommandLine {
-        let mut line = CommandLine::new("leaks");
-        if self.threshold != LeaksOptions::default().threshold {
-            line.option("--threshold", Some(&self.threshold.to_string()));
-        }
-        line.each("--library", self.libraries.iter().map(TypePattern::text));
-        line.each("--mine", self.mine.iter().map(TypePattern::text)).switch("--all", self.with_unchanged);
-        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
-        self.scope.add_to(&mut line);
-        line
-    }
-}
 
 /// Leak suspects.
 #[derive(Serialize)]
@@ -151,11 +104,7 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
     search(dump, options, None)
 }
 
-fn search<'d>(
-    dump: &'d OpenDump,
-    options: &LeaksOptions,
-    old: Option<&'d OpenDump>,
-) -> Result<Leaks<'d>, AnswerError> {
+fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDump>) -> Result<Leaks<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
@@ -227,23 +176,25 @@ fn search<'d>(
 type Rows = Vec<(LeakSuspect, Option<Named>)>;
 
 /// Suspects that grew, and how many large ones did not; these too where they are asked for.
-fn grown(found: Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>, with_unchanged: bool) -> (Rows, usize) {
+fn grown(
+    found: Causes<'_>,
+    large: Vec<LeakSuspect>,
+    search: &SuspectSearch<'_>,
+    with_unchanged: bool,
+) -> (Rows, usize) {
     let mut is_told = vec![false; large.len()];
     for (told, suspect) in is_told.iter_mut().zip(&large) {
         *told = found.named.iter().any(|named| found.is_about(named, suspect.largest()));
     }
-    let suspect = |named: &Named| search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
-    let mut rows: Rows =
-        found.named.iter().filter_map(|named| Some((suspect(named)?, Some(named.clone())))).collect();
+    let suspect =
+        |named: &Named| search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
+    let mut rows: Rows = found.named.iter().filter_map(|named| Some((suspect(named)?, Some(named.clone())))).collect();
     let others: Vec<LeakSuspect> =
         large.into_iter().zip(is_told).filter(|(_, told)| !told).map(|(suspect, _)| suspect).collect();
     let unchanged = others.len();
     if with_unchanged {
-        let more: Rows = others.into_iter().map(|suspect| {
-            let named = found.name_suspect(&suspect);
-            (suspect, named)
-        }).collect();
-        rows.extend(more);
+        let named = found.name_suspects(&others);
+        rows.extend(others.into_iter().zip(named));
         return (rows, 0);
     }
     (rows, unchanged)
@@ -252,16 +203,15 @@ fn grown(found: Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>,
 /// Large suspects with their causes; several of one cause are one.
 fn joined_to(found: Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>) -> Rows {
     let mut told: Vec<Vec<LeakSuspect>> = found.named.iter().map(|_| Vec::new()).collect();
-    let mut rows: Rows = Vec::new();
+    let mut others = Vec::new();
     for suspect in large {
         match found.named.iter().position(|named| found.is_about(named, suspect.largest())) {
             Some(at) => told[at].push(suspect),
-            None => {
-                let named = found.name_suspect(&suspect);
-                rows.push((suspect, named));
-            }
+            None => others.push(suspect),
         }
     }
+    let named = found.name_suspects(&others);
+    let mut rows: Rows = others.into_iter().zip(named).collect();
     for (named, mut suspects) in found.named.iter().zip(told) {
         let together = || search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
         let suspect = match suspects.len() {

@@ -3,20 +3,22 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::program::{DeadLoaders, Heap, Program, Symbols, simple_name};
+use super::growth::SuspectGrowth;
+use super::options::LeaksOptions;
+use super::program::{DeadLoaders, Heap, Program, Symbols, owner_of_script, simple_name};
 use super::shapes::{Shape, shape_of};
-use super::way::Way;
+use super::way::{Way, root_of, root_text};
 use super::words::{HolderKind, HolderRow, Words, common_name, names_of_threads, variable_of_thread_local};
-use super::{LeaksOptions, SuspectGrowth};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::leaks::{Cause, Grown, Owner, Search};
+use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::suspects::LeakSuspect;
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
-use crate::graph::{NodeId, SoftReference, TypeId};
+use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
 use crate::input::{ReferenceName, Value};
 use crate::sort;
 use crate::units::{format_bytes, format_count};
@@ -74,6 +76,7 @@ pub(super) struct Named {
 /// Dumps made ready, and the causes in the newer one.
 pub(super) struct Causes<'d> {
     pub(super) program: Program<'d>,
+    before: Option<Program<'d>>,
     pub(super) named: Vec<Named>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
@@ -107,13 +110,18 @@ pub(super) fn causes<'d>(
         _ => None,
     };
     let program = Program::new(dump, heap, loaders, &mut symbols)?;
-    let search = Search::new(&program.rows, before.as_ref().map(|before| &before.rows), &program.heap.natures, options.threshold);
+    let search = Search::new(
+        &program.rows,
+        before.as_ref().map(|before| &before.rows),
+        &program.heap.natures,
+        options.threshold,
+    );
     let threshold = search.threshold();
     let finder = Finder { program: &program, before: before.as_ref(), search: &search };
     let mut named = finder.named();
     named.extend(finder.left_over_loaders(twins.as_ref()));
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
-    Ok(Causes { named, threshold, program })
+    Ok(Causes { named, threshold, program, before })
 }
 
 impl Causes<'_> {
@@ -135,23 +143,13 @@ impl Causes<'_> {
         at == number
     }
 
-    /// The words for an object or a group that is large, whatever it grew by.
-    pub(super) fn name_suspect(&self, suspect: &LeakSuspect) -> Option<Named> {
-        let program = &self.program;
-        let largest = suspect.largest();
-        let row = program.rows.row_of(largest)?;
-        let search = Search::new(&program.rows, None, &program.heap.natures, Threshold::Bytes(1));
-        let finder = Finder { program, before: None, search: &search };
-        let number = program.dominators.number_of(largest)?;
-        let grown = Grown { rows: vec![row], element: row, objects: suspect.objects() as u64, objects_old: 0, growth: 0 };
-        let cause = Cause {
-            grown,
-            retained_bytes: suspect.retained_bytes,
-            off_heap_bytes: 0,
-            example: largest,
-            topmost: vec![number],
-        };
-        Some(finder.name(cause, None))
+    /// The words for objects and groups that are large, whatever they grew by.
+    pub(super) fn name_suspects(&self, suspects: &[LeakSuspect]) -> Vec<Option<Named>> {
+        let (program, before) = (&self.program, self.before.as_ref());
+        let rows = before.map(|before| &before.rows);
+        let search = Search::new(&program.rows, rows, &program.heap.natures, Threshold::Bytes(1));
+        let finder = Finder { program, before, search: &search };
+        suspects.iter().map(|suspect| finder.name_suspect(suspect)).collect()
     }
 }
 
@@ -194,6 +192,31 @@ impl Finder<'_, '_> {
         self.program.retained.bytes_at(DomNode::ROOT).max(1)
     }
 
+    /// The words for what is large: of itself, where it is.
+    fn name_suspect(&self, suspect: &LeakSuspect) -> Option<Named> {
+        let program = self.program;
+        let largest = suspect.largest();
+        let row = program.rows.row_of(largest)?;
+        let number = program.dominators.number_of(largest)?;
+        let objects = suspect.objects() as u64;
+        let grew_by = self.search.growth(row);
+        let grown = Grown { rows: vec![row], element: row, objects, objects_old: objects, growth: 0 };
+        let cause = Cause {
+            grown,
+            retained_bytes: suspect.retained_bytes,
+            off_heap_bytes: 0,
+            example: largest,
+            topmost: vec![number],
+        };
+        let mut named = self.name(cause, None);
+        named.growth = self.before.map(|_| {
+            let grew_by = grew_by.min(i64::try_from(suspect.retained_bytes).unwrap_or(i64::MAX));
+            let old = suspect.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
+            SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by }
+        });
+        Some(named)
+    }
+
     /// Every cause but loaders, each once.
     fn named(&self) -> Vec<Named> {
         let program = self.program;
@@ -204,7 +227,8 @@ impl Finder<'_, '_> {
         let before = self.retained_before(&found);
         let mut named: Vec<Named> = found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old)).collect();
         // What the same object holds besides, of the runtime's types alone, is its keys and its table.
-        let holders: Vec<(NodeId, Owner, u64)> = named.iter().map(|one| (one.holder_node, one.owner, one.grew_by)).collect();
+        let holders: Vec<(NodeId, Owner, u64)> =
+            named.iter().map(|one| (one.holder_node, one.owner, one.grew_by)).collect();
         let mut at = 0;
         named.retain(|one| {
             let own = at;
@@ -229,15 +253,19 @@ impl Finder<'_, '_> {
         let is_of_dead = |node: &NodeId| {
             let class = heap.graph.types().of_class_object(*node);
             let loader = class.map(|class| heap.graph.types().loader(class));
-            heap.dead.contains(node)
-                || matches!(loader, Some(crate::graph::Loader::Object(loader)) if heap.dead.contains(&loader))
+            heap.dead.contains(node) || matches!(loader, Some(Loader::Object(loader)) if heap.dead.contains(&loader))
         };
         let soft = heap.graph.soft_references().unwrap_or(&[]);
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
             let own = soft[first..].iter().take_while(|soft| soft.source == pair[0]);
-            own.into_iter().any(|soft| soft.target == pair[1] && soft.holding == crate::graph::Holding::Soft)
+            own.into_iter().any(|soft| soft.target == pair[1] && soft.holding == Holding::Soft)
         };
+        // A module of the program's own.
+        let is_of_own_module = nodes.first().and_then(|start| heap.modules.get(start));
+        if is_of_own_module.is_some_and(|file| owner_of_script(file) == Owner::Own) {
+            return true;
+        }
         if nodes.iter().any(is_of_dead) || nodes.windows(2).any(is_soft) {
             return false;
         }
@@ -247,8 +275,7 @@ impl Finder<'_, '_> {
         }
         let way = Way::to(self.program, cause.example, &cause.grown.rows);
         way.steps.iter().any(|step| step.is_local() && step.owner == Owner::Own)
-            || super::way::root_of(self.program, way.start)
-                .is_some_and(|root| super::way::root_text(self.program, root).0 != Owner::Runtime)
+            || root_of(self.program, way.start).is_some_and(|root| root_text(self.program, root).0 != Owner::Runtime)
             || cause.grown.growth as f64 >= RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
@@ -257,14 +284,20 @@ impl Finder<'_, '_> {
         let heap = &program.heap;
         let Grown { rows, element, objects, objects_old, growth } = cause.grown;
         let way = Way::to(program, cause.example, &rows);
-        let words = Words::of(program, &way, &rows);
+        let words = match heap.kinds {
+            Some(_) => Words::of_script(program, &way),
+            None => Words::of(program, &way, &rows),
+        };
         let (types, references) = way.types_and_references(program);
         let type_name = heap.type_name(cause.example);
         let shape = shape_of(&type_name, &types, &references);
         let growth_row = retained_old.map(|old| {
             // What a row was joined with may have been larger: then it did not grow by more than it retains.
             let grew = delta(old, cause.retained_bytes).max(0);
-            SuspectGrowth { retained_bytes_old: cause.retained_bytes.saturating_sub(grew as u64), retained_bytes_delta: grew }
+            SuspectGrowth {
+                retained_bytes_old: cause.retained_bytes.saturating_sub(grew as u64),
+                retained_bytes_delta: grew,
+            }
         });
         let mut named = Named {
             sentence: String::new(),
@@ -305,7 +338,7 @@ impl Finder<'_, '_> {
                 let mut text = format!(
                     "{} {} ({size}) {are} kept in {}",
                     format_count(*objects),
-                    simple_name(type_name),
+                    noun(type_name),
                     named.holder.text
                 );
                 if let Some(carrier) = self.carrier(way, example) {
@@ -346,7 +379,8 @@ impl Finder<'_, '_> {
     fn threads(&self, named: &Named, element: u32, size: &str) -> String {
         let heap = &self.program.heap;
         let members = self.program.causes().members(element);
-        let mut names: Vec<&str> = members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
+        let mut names: Vec<&str> =
+            members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
         names.sort_unstable();
         let what = match &names[..] {
             [] => "threads".to_string(),
@@ -368,7 +402,8 @@ impl Finder<'_, '_> {
         let is_cancelled = |value: &Value| matches!(value, Value::Integer(state) if CANCELLED.contains(state));
         let cancelled = if members.len() > FEW_VALUES {
             let columns = heap.details?.values_of_fields(heap.graph, &["state"]).ok()?;
-            let states: FxHashMap<NodeId, &Value> = columns.first()?.iter().map(|(node, value)| (*node, value)).collect();
+            let states: FxHashMap<NodeId, &Value> =
+                columns.first()?.iter().map(|(node, value)| (*node, value)).collect();
             members.iter().filter(|node| states.get(node).is_some_and(|value| is_cancelled(value))).count()
         } else {
             let values = heap.values?;
@@ -416,7 +451,11 @@ impl Finder<'_, '_> {
         let what = match twins {
             Some((_, class)) => {
                 let class = class.replace('/', ".");
-                format!("{count} {} that all define {} ({size}) are still loaded", simple_name(&type_name), simple_name(&class))
+                format!(
+                    "{count} {} that all define {} ({size}) are still loaded",
+                    simple_name(&type_name),
+                    simple_name(&class)
+                )
             }
             None => format!("{count} stopped {} ({size}) are still loaded", simple_name(&type_name)),
         };
@@ -465,7 +504,9 @@ impl Finder<'_, '_> {
             return (words.holder, words.keeper);
         };
         let variable = variable_of_thread_local(program, step.from);
-        let name = variable.as_ref().map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
+        let name = variable
+            .as_ref()
+            .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
         let holder = HolderRow {
             text: format!("the ThreadLocal {name} (value {})", simple_name(&program.heap.type_name(step.to))),
             class: variable.as_ref().map(|(class, _)| class.clone()),
@@ -491,10 +532,20 @@ fn topmost_of_loaders(program: &Program<'_>) -> Vec<DomNode> {
     let is_member = |node: NodeId| {
         heap.dead.contains(&node)
             || types.of_class_object(node).is_some_and(
-                |class| matches!(types.loader(class), crate::graph::Loader::Object(loader) if heap.dead.contains(&loader)),
+                |class| matches!(types.loader(class), Loader::Object(loader) if heap.dead.contains(&loader)),
             )
     };
-    crate::analysis::retained_sets::topmost_members(program.dominators, &program.children, is_member)
+    topmost_members(program.dominators, &program.children, is_member)
+}
+
+/// What objects of a type are called.
+fn noun(type_name: &str) -> String {
+    match type_name {
+        "(string)" | "(concatenated string)" | "(sliced string)" => "strings".into(),
+        name if name.starts_with('{') => format!("plain objects {name}"),
+        "Object" => "plain objects".into(),
+        name => simple_name(name).to_string(),
+    }
 }
 
 /// A sentence with its full stop, cut where it is too long.

@@ -21,11 +21,10 @@ pub(super) fn of(
     largest: &ObjectRow,
     is_explained: bool,
 ) -> String {
-    let mut text = match &view.sentence {
-        Some(sentence) => sentence.clone(),
-        None => subject(suspects, view, largest) + &growth(suspects, view),
-    };
-    text += &view.advice.map_or(String::new(), |advice| format!(" What to do: {advice}."));
+    let mut text = view.sentence.as_ref().map_or(String::new(), |sentence| format!("{sentence} "));
+    text += &view.advice.map_or(String::new(), |advice| format!("What to do: {advice}. "));
+    text += &subject(suspects, view, largest);
+    text += &growth(suspects, view);
     text += &holders(suspects, view);
     text += &accumulation(suspects, suspect, view, is_explained);
     if is_explained {

@@ -24,7 +24,8 @@ fn shapes() -> &'static [Shape] {
     SHAPES.get_or_init(|| {
         let mut shapes: Vec<Shape> = Vec::new();
         for line in include_str!("shapes.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-            let Some((key, rest)) = line.strip_prefix("  ").map(|line| line.split_once(' ').unwrap_or((line, ""))) else {
+            let Some((key, rest)) = line.strip_prefix("  ").map(|line| line.split_once(' ').unwrap_or((line, "")))
+            else {
                 shapes.push(Shape { name: line, ..Shape::default() });
                 continue;
             };
@@ -63,8 +64,7 @@ pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         (shape.elements.is_empty() || is_one(&shape.elements, element))
             && (shape.types.is_empty() || types.iter().any(|name| is_one(&shape.types, name)))
-            && (shape.references.is_empty()
-                || references.iter().any(|name| shape.references.contains(&name.as_str())))
+            && (shape.references.is_empty() || references.iter().any(|name| shape.references.contains(&name.as_str())))
     })
 }
 

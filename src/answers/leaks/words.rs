@@ -73,7 +73,9 @@ impl Words {
         let (root_owner, root_words) = root.map_or((Owner::Runtime, String::new()), |root| root_text(program, root));
         let Some(own) = deepest(above, WayStep::is_own)
             .or_else(|| (root_owner == Owner::Own).then_some(usize::MAX))
-            .or_else(|| deepest(above, |step| step.owner == Owner::Library && step.field().is_some() && !is_glue(step.from)))
+            .or_else(|| {
+                deepest(above, |step| step.owner == Owner::Library && step.field().is_some() && !is_glue(step.from))
+            })
             .or(if above.is_empty() { None } else { Some(0) })
         else {
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
@@ -83,7 +85,8 @@ impl Words {
         let (mut holder, rest, mut last) = match above.get(own) {
             Some(step) => (row_of_step(program, step), &above[own + 1..], step.to),
             None => {
-                let holder = HolderRow { text: root_words.clone(), class: None, fields: Vec::new(), kind: HolderKind::Static };
+                let holder =
+                    HolderRow { text: root_words.clone(), class: None, fields: Vec::new(), kind: HolderKind::Static };
                 (holder, above, way.start)
             }
         };
@@ -124,7 +127,9 @@ impl Words {
     /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
     fn of_thread_local(program: &Program<'_>, entry: NodeId, rows: &[u32]) -> Self {
         let variable = variable_of_thread_local(program, entry);
-        let text = variable.as_ref().map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
+        let text = variable
+            .as_ref()
+            .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
         let holder = HolderRow {
             text: format!("the ThreadLocal {text}"),
             class: variable.as_ref().map(|(class, _)| class.clone()),
@@ -152,7 +157,9 @@ fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
         Some(ReferenceName::Local(frame)) => {
             heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
         }
-        _ => Some(class.map_or_else(|| heap.type_name(step.from), |class| heap.graph.type_name(class).replace('/', "."))),
+        _ => {
+            Some(class.map_or_else(|| heap.type_name(step.from), |class| heap.graph.type_name(class).replace('/', ".")))
+        }
     };
     let text = match (heap.threads.get(&step.from), kind) {
         (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(program)),

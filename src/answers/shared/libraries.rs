@@ -76,15 +76,19 @@ impl LibraryNames {
     /// Whose the type of a name is. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
     pub(crate) fn owner_of(&self, name: &str) -> Owner {
         let name = name.replace('/', ".");
-        if self.mine.iter().any(|pattern| pattern.matches(&name)) {
-            return Owner::Own;
-        }
-        if self.libraries.iter().any(|pattern| pattern.matches(&name)) {
-            return Owner::Library;
-        }
-        match self.owner_by_root(&name) {
+        self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
             Owner::Library if self.libraries_are_own => Owner::Own,
             owner => owner,
+        })
+    }
+
+    /// Whose the patterns say it is.
+    pub(crate) fn by_pattern(&self, name: &str) -> Option<Owner> {
+        let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        match () {
+            () if is_one(&self.mine) => Some(Owner::Own),
+            () if is_one(&self.libraries) => Some(Owner::Library),
+            () => None,
         }
     }
 
@@ -98,7 +102,8 @@ impl LibraryNames {
             None => name,
         };
         let is_of_engine = runtime == Runtime::JavaScript
-            && (name.starts_with(['(', '{']) || ["system / ", "Node / ", "Window"].iter().any(|start| name.starts_with(start)));
+            && (name.starts_with(['(', '{'])
+                || ["system / ", "Node / ", "Window"].iter().any(|start| name.starts_with(start)));
         if is_of_engine || base == "primitive array" {
             return Owner::Runtime;
         }

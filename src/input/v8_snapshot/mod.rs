@@ -21,6 +21,7 @@ mod classes;
 mod codes;
 mod details;
 mod distances;
+mod kinds;
 mod layout;
 mod names;
 mod numbers;

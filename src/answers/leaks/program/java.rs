@@ -2,11 +2,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Heap;
+use super::heap::{Heap, label_by_place};
 use super::symbols::Symbols;
-use crate::analysis::leaks::{ELEMENT, Owner, Start, Step, Ways};
+use crate::analysis::leaks::{CUT, ELEMENT, Owner, Start, Step, Ways};
 use crate::answers::values::ValueReader;
-use crate::graph::{FrameId, HeapGraph, Holding, Loader, NodeId, NodeSet, RootKind, SoftReference};
+use crate::graph::{HeapGraph, Holding, Loader, NodeId, NodeSet, RootKind, SoftReference};
 use crate::input::{ReferenceName, Value};
 
 // Costs: how little a reference or a start explains.
@@ -90,7 +90,7 @@ impl Ways for JavaWays<'_> {
         let type_id = self.graph.type_of(from);
         if let Some(known) = self.of_classes.get(&from).filter(|known| known.len() == to.len()) {
             steps.extend(to.iter().zip(known).map(|(&to, step)| {
-                let into = if step.cost < super::CUT { self.into[self.graph.type_of(to).index()] } else { 0 };
+                let into = if step.cost < CUT { self.into[self.graph.type_of(to).index()] } else { 0 };
                 Step { cost: step.cost + into, ..*step }
             }));
             return;
@@ -104,7 +104,7 @@ impl Ways for JavaWays<'_> {
             let step = |&to: &NodeId| Step { cost: FIELD + self.into[self.graph.type_of(to).index()], label: ELEMENT };
             steps.extend(own.iter().map(step));
         } else {
-            super::label_by_place(self.graph, &own[..fields], steps);
+            label_by_place(self.graph, &own[..fields], steps);
             let is_soft = self.is_soft[type_id.index()];
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
@@ -150,7 +150,7 @@ fn steps_of_stacks(heap: &Heap<'_>, symbols: &mut Symbols) -> FxHashMap<NodeId, 
     let mut steps: FxHashMap<NodeId, Vec<Step>> = FxHashMap::default();
     for root in graph.roots().iter().filter(|root| root.is_through_thread && !root.excluded) {
         let Some(thread) = root.thread.and_then(|thread| graph.threads()[thread.index()].node) else { continue };
-        let (owner, text) = local(heap, root.frame);
+        let (owner, text) = heap.owner_of_local(root.frame);
         let cost = match owner {
             Owner::Own => FIELD,
             Owner::Library => FIELD + LOCAL_OF_LIBRARY,
@@ -159,16 +159,6 @@ fn steps_of_stacks(heap: &Heap<'_>, symbols: &mut Symbols) -> FxHashMap<NodeId, 
         steps.entry(thread).or_default().push(Step { cost, label: symbols.number(&text) });
     }
     steps
-}
-
-/// Whose a variable on a stack is, and in which method.
-pub(super) fn local(heap: &Heap<'_>, frame: Option<FrameId>) -> (Owner, String) {
-    let graph = heap.graph;
-    let Some(frame) = frame.and_then(|frame| graph.frames().get(frame.index())) else {
-        return (Owner::Runtime, "<local>".into());
-    };
-    let class = frame.class.map_or("", |class| graph.type_name(class));
-    (heap.libraries.owner_of(class), format!("{class}.{}", graph.name(frame.method)))
 }
 
 /// Every class that is no left-over one of a dead loader, threads, and what native code holds.
@@ -237,7 +227,8 @@ impl DeadLoaders {
         let mut by_class: Vec<_> = by_class.into_iter().filter(|(_, loaders)| loaders.len() > 1).collect();
         by_class.sort_by(|(a, of_a), (b, of_b)| of_b.len().cmp(&of_a.len()).then(a.cmp(b)));
         for ((class, name), loaders) in by_class {
-            let twins = found.twins.entry(name.to_string()).or_insert_with(|| (FxHashSet::default(), class.to_string()));
+            let twins =
+                found.twins.entry(name.to_string()).or_insert_with(|| (FxHashSet::default(), class.to_string()));
             twins.0.extend(loaders);
         }
         found

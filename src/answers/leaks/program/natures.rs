@@ -94,7 +94,13 @@ impl Structural {
     }
 
     /// The nature of a type by its name, which has dots between packages.
-    pub(super) fn nature(&self, runtime: Option<Runtime>, name: &str, owner: Owner, symbols: &mut Symbols) -> TypeNature {
+    pub(super) fn nature(
+        &self,
+        runtime: Option<Runtime>,
+        name: &str,
+        owner: Owner,
+        symbols: &mut Symbols,
+    ) -> TypeNature {
         let is_array = name.ends_with(']');
         let is_script = runtime == Some(Runtime::JavaScript);
         let element = name.trim_end_matches("[]");
@@ -103,13 +109,14 @@ impl Structural {
         let is_engine = is_script && name.starts_with("system / ");
         let is_made = name.contains("Lambda") || simple.starts_with("$Proxy");
         let carries = owner != Owner::Own && !is_array && (self.carries(simple) || any(&self.glue, simple));
-        let is_plain = (is_script && name == "Object") || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
+        let is_plain = (is_script && (name == "Object" || name.starts_with('{')))
+            || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
         let is_glue = match is_script {
-            true => is_engine || any(&self.glue, name),
+            true => is_engine || is_plain || any(&self.glue, name),
             false => is_made || (is_array && !is_primitive) || carries,
         };
         TypeNature {
-            symbol: symbols.number(&without_numbers(name)),
+            symbol: symbols.number(if is_script && is_plain { "Object" } else { without_numbers(name) }),
             // A plain object is the runtime's, before its texts.
             owner: if is_script && is_glue { Owner::Runtime } else { owner },
             is_glue,
@@ -127,15 +134,23 @@ impl Structural {
     /// Does the simple name of a type of a library say that it carries others?
     fn carries(&self, simple: &str) -> bool {
         let name = without_end(simple);
-        let last = name.rsplit(['$', '+']).find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()));
+        let last =
+            name.rsplit(['$', '+']).find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()));
         let last = last.unwrap_or(name).trim_end_matches(|letter: char| letter.is_ascii_digit());
         self.carriers.iter().any(|end| last.ends_with(end))
     }
 }
 
 /// V8's own data about the program.
-const ENGINE_INNER: [&str; 5] =
-    ["(object shape)", "system / FeedbackCell", "system / Map", "system / ScopeInfo", "system / NativeContext"];
+const ENGINE_INNER: [&str; 7] = [
+    "(object shape)",
+    "(compiled code)",
+    "(system)",
+    "system / FeedbackCell",
+    "system / Map",
+    "system / ScopeInfo",
+    "system / NativeContext",
+];
 
 /// A type's name without its number of parameters and what stands for them.
 fn without_end(simple: &str) -> &str {
@@ -144,7 +159,9 @@ fn without_end(simple: &str) -> &str {
 
 fn is_primitive(name: &str) -> bool {
     let java = ["boolean", "byte", "char", "short", "int", "long", "float", "double"];
-    let dotnet = ["Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double"];
+    let dotnet = [
+        "Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double",
+    ];
     java.contains(&name) || name.strip_prefix("System.").is_some_and(|name| dotnet.contains(&name))
 }
 
@@ -159,11 +176,11 @@ pub(in crate::answers::leaks) fn simple_name(name: &str) -> &str {
 }
 
 /// The name of a type that the runtime made, without the number that it gave.
-fn without_numbers(name: &str) -> String {
+fn without_numbers(name: &str) -> &str {
     let made = ["Lambda", "$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor"];
     match made.iter().find_map(|part| Some(name.find(part)? + part.len())) {
-        Some(end) => name[..end].to_string(),
-        None => name.to_string(),
+        Some(end) => &name[..end],
+        None => name,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Heaps of other runtimes, by types and roots alone: .NET, PHD, text formats.
 
-use super::Heap;
+use super::heap::{Heap, label_by_place};
 use super::symbols::Symbols;
 use crate::analysis::leaks::{ELEMENT, Owner, Start, Step, Ways};
-use crate::graph::{HeapGraph, NodeId, RootKind};
+use crate::graph::{HeapGraph, NodeId, Root, RootKind};
 
 // Costs: how little a start explains.
 const STATIC_OF_OWN: u8 = 0;
@@ -43,7 +43,7 @@ impl Ways for PlainWays<'_> {
             steps.extend(to.iter().map(|_| Step { cost: 1, label: ELEMENT }));
             return;
         }
-        super::label_by_place(self.graph, to, steps);
+        label_by_place(self.graph, to, steps);
         for (step, &to) in steps.iter_mut().zip(to) {
             if self.folds[type_id.index()] && self.graph.type_of(to) == type_id {
                 step.cost = 0;
@@ -55,7 +55,7 @@ impl Ways for PlainWays<'_> {
 /// Roots, a static variable of the program before all others.
 pub(super) fn starts(heap: &Heap<'_>, symbols: &mut Symbols) -> Vec<Start> {
     let graph = heap.graph;
-    let start = |root: &crate::graph::Root| {
+    let start = |root: &Root| {
         let container = root.container.map_or("", |class| graph.type_name(class));
         let name = graph.root_name(root).unwrap_or("");
         let (cost, label) = match root.kind {
