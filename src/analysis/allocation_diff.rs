@@ -3,19 +3,17 @@
 use rustc_hash::FxHashMap;
 
 use super::allocation_totals::{Amount, Totals, TypeAmount};
-use super::diff::{Change, delta};
+use super::diff::{Amounts, Change, delta};
 use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
 
 impl Change<Amount> {
-    /// By how many bytes it grew.
-    pub fn bytes_delta(&self) -> i64 {
+    fn bytes_delta(&self) -> i64 {
         delta(self.old.bytes, self.new.bytes)
     }
 
-    /// By how many allocations it grew; `None` unless both sides count them or have nothing.
-    pub fn allocations_delta(&self) -> Option<i64> {
-        let count = |amount: &Amount| amount.allocations.or((amount.bytes == 0).then_some(0));
-        Some(delta(count(&self.old)?, count(&self.new)?))
+    fn amounts(&self) -> Change<Amounts> {
+        let amounts = |amount: Amount| Amounts { count: amount.allocations, bytes: amount.bytes, retained_bytes: 0 };
+        Change { old: amounts(self.old), new: amounts(self.new) }
     }
 
     fn has_changed(&self) -> bool {
@@ -97,39 +95,41 @@ impl AllocationDiff {
     }
 
     /// Everything together.
-    pub fn whole(&self) -> &Change<Amount> {
-        &self.changes[0]
+    pub fn whole(&self) -> Change<Amounts> {
+        self.changes[0].amounts()
     }
 
-    /// Types in the order of growth, then of name; all of them, or those that changed.
-    pub fn types(&self, all: bool) -> Vec<NameId> {
+    /// Numbers of the names of types in the order of growth, then of name; all of them, or those that changed.
+    pub fn types(&self, all: bool) -> Vec<u32> {
         let chosen = self.types.iter().filter(|(_, change)| all || change.has_changed());
         let mut rows: Vec<(NameId, i64)> = chosen.map(|(&name, change)| (name, change.bytes_delta())).collect();
-        rows.sort_by(|(a, left), (b, right)| right.cmp(left).then_with(|| self.name(*a).cmp(self.name(*b))));
-        rows.into_iter().map(|(name, _)| name).collect()
+        rows.sort_by(|(a, left), (b, right)| {
+            right.cmp(left).then_with(|| self.names.text(*a).cmp(self.names.text(*b)))
+        });
+        rows.into_iter().map(|(name, _)| name.0).collect()
     }
 
     /// Numbers of paths in the order of growth, then of first appearance; all of them, or those that changed.
     pub fn paths(&self, all: bool) -> Vec<u32> {
         let mut rows: Vec<u32> =
-            (1..self.nodes.len() as u32).filter(|&at| all || self.change_of_path(at).has_changed()).collect();
-        rows.sort_by_key(|&at| (std::cmp::Reverse(self.change_of_path(at).bytes_delta()), at));
+            (1..self.nodes.len() as u32).filter(|&at| all || self.changes[at as usize].has_changed()).collect();
+        rows.sort_by_key(|&at| (std::cmp::Reverse(self.changes[at as usize].bytes_delta()), at));
         rows
     }
 
     /// Change of a type. O(1).
-    pub fn change_of_type(&self, name: NameId) -> Change<Amount> {
-        self.types.get(&name).copied().unwrap_or_default()
+    pub fn change_of_type(&self, name: u32) -> Change<Amounts> {
+        self.types.get(&NameId(name)).map_or_else(|| Change::default().amounts(), Change::amounts)
     }
 
     /// Change at a path. O(1).
-    pub fn change_of_path(&self, path: u32) -> Change<Amount> {
-        self.changes[path as usize]
+    pub fn change_of_path(&self, path: u32) -> Change<Amounts> {
+        self.changes[path as usize].amounts()
     }
 
-    /// The text of a name. O(1).
-    pub fn name(&self, name: NameId) -> &str {
-        self.names.text(name)
+    /// The name of a type. O(1).
+    pub fn type_name(&self, name: u32) -> &str {
+        self.names.text(NameId(name))
     }
 
     /// The name at the end of a path; empty for the top. O(1).

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::type_tree::TypeTree;
+use crate::allocations::add_counts;
 use crate::graph::{HeapGraph, NodeId, RootKind};
 use crate::sort;
 
@@ -19,14 +20,51 @@ pub struct Change<T> {
 }
 
 /// Figures of a name in one heap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amounts {
-    /// Objects, or root records.
-    pub count: u64,
-    /// Shallow bytes of the objects, bytes held by the roots, or bytes at and below a path.
+    /// Objects, root records, or allocations where they are counted.
+    pub count: Option<u64>,
+    /// Shallow bytes of the objects, bytes held by the roots, bytes at and below a path, or allocated bytes.
     pub bytes: u64,
     /// Retained bytes, where they were asked for.
     pub retained_bytes: u64,
+}
+
+/// One of the figures of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// [`Amounts::count`].
+    Count,
+    /// [`Amounts::bytes`].
+    Bytes,
+    /// [`Amounts::retained_bytes`].
+    Retained,
+}
+
+impl Default for Amounts {
+    /// Nothing, counted.
+    fn default() -> Self {
+        Amounts { count: Some(0), bytes: 0, retained_bytes: 0 }
+    }
+}
+
+impl Amounts {
+    /// One of the figures, where it is known.
+    pub fn get(&self, of: Measure) -> Option<u64> {
+        match of {
+            Measure::Count => self.count,
+            Measure::Bytes => Some(self.bytes),
+            Measure::Retained => Some(self.retained_bytes),
+        }
+    }
+}
+
+impl Change<Amounts> {
+    /// By how much a figure grew; of counts `None` unless both sides are counted or have nothing.
+    pub fn growth(&self, of: Measure) -> Option<i64> {
+        let figure = |amounts: &Amounts| amounts.get(of).or((amounts.bytes == 0).then_some(0));
+        Some(delta(figure(&self.old)?, figure(&self.new)?))
+    }
 }
 
 /// New less old, saturated at the limits of `i64`.
@@ -45,9 +83,7 @@ pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) 
         .collect();
     changes.extend(new.into_iter().map(|(name, new)| (name, Change { old: Amounts::default(), new })));
     sort::by(&mut changes, &|(a_name, a), (b_name, b)| {
-        let key = |change: &Change<Amounts>| {
-            (delta(change.old.bytes, change.new.bytes), delta(change.old.count, change.new.count))
-        };
+        let key = |change: &Change<Amounts>| [Measure::Bytes, Measure::Count].map(|of| change.growth(of));
         key(b).cmp(&key(a)).then_with(|| a_name.cmp(b_name))
     });
     changes
@@ -72,7 +108,8 @@ pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Amounts> {
     };
     for root in graph.roots().iter().filter(|root| !root.excluded) {
         let weak = if root.is_weak() { "weak " } else { "" };
-        kinds.entry(format!("{weak}{}", root.kind.name())).or_default().count += 1;
+        let count = &mut kinds.entry(format!("{weak}{}", root.kind.name())).or_default().count;
+        *count = add_counts(*count, Some(1));
         if root.is_strong() {
             let next = strong.len() as u32;
             let kind = *strong.entry(root.kind).or_insert(next);
@@ -138,7 +175,7 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<Str
         left = left.checked_sub(name.len()).ok_or(PathsTooLong)?;
         // Types that are told apart in the tree have one name here: nothing of theirs may get lost.
         let amounts: &mut Amounts = places.entry(name.clone()).or_default();
-        amounts.count += place.objects;
+        amounts.count = add_counts(amounts.count, Some(place.objects));
         amounts.bytes = amounts.bytes.saturating_add(place.retained_bytes);
         names.push(name);
     }

@@ -49,6 +49,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Whole objects and bytes.
+    pub fn rounded(self) -> [u64; 2] {
+        [self.objects, self.bytes].map(|figure| figure.round() as u64)
+    }
+
     /// Counts objects of a type that stand for `multiplier` times as many.
     pub fn add(&mut self, objects: u64, bytes: u64, multiplier: f32) {
         self.objects += f64::from(multiplier) * objects as f64;

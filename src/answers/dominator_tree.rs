@@ -11,7 +11,7 @@ use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::rows::{FEW_ROWS, is_false};
-use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
+use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::{ShownValue, ValueReader};
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
@@ -112,6 +112,7 @@ pub enum DominatorRows<'d> {
     /// A tree of objects.
     Objects {
         /// The tree.
+        #[serde(serialize_with = "serialize_lazy")]
         nodes: DominatorNodes<'d>,
     },
     /// Groups of objects.
@@ -129,10 +130,8 @@ impl DominatorRows<'_> {
 }
 
 /// Objects of the dominator tree, each followed by those that it dominates.
-pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
-
-/// Maker of rows of the dominator tree.
-pub struct MakeDominators<'d> {
+pub struct DominatorNodes<'d> {
+    tree: Tree<DomNode>,
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -204,8 +203,8 @@ pub fn dominator_tree<'d>(
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
             let (values, said) = (ValueReader::of(dump), OnceCell::new());
-            let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
-            DominatorRows::Objects { nodes: MadeRows { tree, maker } }
+            let nodes = DominatorNodes { tree, graph, dominators, retained, reachable_bytes, values, said };
+            DominatorRows::Objects { nodes }
         }
     };
     Ok(DominatorTree {
@@ -329,26 +328,30 @@ impl DominatorPart<'_, '_> {
 impl DominatorNodes<'_> {
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.maker.graph.types().class_objects().is_empty()
+        !self.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.maker.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DomNode>| self.dominators.node_at(row.row);
         let rows = self.tree.rows();
-        let said = self.maker.said.get_or_init(|| {
+        let said = self.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.maker.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 }
 
-impl<'d> MakeRow for MakeDominators<'d> {
+impl<'d> LazyTree for DominatorNodes<'d> {
     type Kept = DomNode;
     type Row = DominatorRow<'d>;
+
+    fn tree(&self) -> &Tree<DomNode> {
+        &self.tree
+    }
 
     fn make(&self, &number: &DomNode) -> DominatorRow<'d> {
         let graph = self.graph;

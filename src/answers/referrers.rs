@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::figure::{REFERENCES, REFERRERS, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::tree::{MadeRows, MakeRow, TreeLevel, preorder};
-use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions};
+use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
+use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree};
 use crate::analysis::merged_paths::Examples;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
@@ -69,6 +69,7 @@ pub struct Referrers<'d> {
     /// The objects that are referred to, and how many they are.
     pub of: ReferredToRow,
     /// The rows.
+    #[serde(serialize_with = "serialize_lazy")]
     pub referrers: ReferrerRows<'d>,
 }
 
@@ -112,10 +113,8 @@ pub struct ReferrerRow<'d> {
 }
 
 /// Rows, each followed by what refers to its objects.
-pub type ReferrerRows<'d> = MadeRows<MakeReferrers<'d>>;
-
-/// Maker of rows of referrers.
-pub struct MakeReferrers<'d> {
+pub struct ReferrerRows<'d> {
+    tree: Tree<ReferrerGroup>,
     graph: &'d HeapGraph,
     names: Option<ReferenceNames<'d>>,
 }
@@ -168,8 +167,8 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
             walk.level(&nodes)
         })
     });
-    let (tree, maker) = (tree.collect(), MakeReferrers { graph, names: ReferenceNames::of(dump) });
-    Ok(Referrers { of, referrers: MadeRows { tree, maker } })
+    let referrers = ReferrerRows { tree: tree.collect(), graph, names: ReferenceNames::of(dump) };
+    Ok(Referrers { of, referrers })
 }
 
 /// A walk from referrers to their referrers.
@@ -232,13 +231,17 @@ impl ReferrerRows<'_> {
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.maker.names.is_some()
+        self.names.is_some()
     }
 }
 
-impl<'d> MakeRow for MakeReferrers<'d> {
+impl<'d> LazyTree for ReferrerRows<'d> {
     type Kept = ReferrerGroup;
     type Row = ReferrerRow<'d>;
+
+    fn tree(&self) -> &Tree<ReferrerGroup> {
+        &self.tree
+    }
 
     fn make(&self, group: &ReferrerGroup) -> ReferrerRow<'d> {
         ReferrerRow {

@@ -27,8 +27,8 @@ use commands::{
     stats, strings, threads, trend, waste,
 };
 use outcome::CommandOutcome;
+use terminal::help;
 pub use terminal::session::Session;
-use terminal::{help, usage};
 
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
 #[derive(Debug, Parser)]
@@ -85,7 +85,7 @@ fn command_line() -> clap::Command {
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, session: &Session) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
     let parsed = command_line().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words, command_line()));
+    let cli = parsed.unwrap_or_else(|error| help::exit(&error, &words, command_line()));
     let mut result = cli.command.run(session);
     if session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
         result = cli.command.run(session);

@@ -12,6 +12,7 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::answers::breakdown::BreakdownBy;
 use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
 use crate::answers::figure::{BYTES, COPIES, DOMINATED, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
+use crate::answers::histogram::SizeLimit;
 use crate::answers::object::{ObjectOptions, ShowOptions};
 use crate::answers::referrers::ReferredTo;
 use crate::answers::roots::merged_paths::KeptRows;
@@ -73,8 +74,12 @@ fn pattern(text: &str) -> TypePattern {
     TypePattern::parse_with(text, true).expect("a pattern")
 }
 
+fn pattern_as_typed(text: &str) -> TypePattern {
+    TypePattern::parse(text).expect("a pattern")
+}
+
 fn patterns(text: &str) -> Vec<TypePattern> {
-    vec![TypePattern::parse(text).expect("a pattern"), TypePattern::parse("/x|y z/").expect("a pattern")]
+    ["/x|y z/"].into_iter().chain([text]).map(pattern_as_typed).collect()
 }
 
 fn filter() -> Option<Filter> {
@@ -92,7 +97,7 @@ fn scope() -> ScopeOptions {
 
 fn heaps() -> HeapChoice {
     let [dump, process, allocator, section] = ["3", "Browser", "malloc", "2"].map(|text| Some(text.to_string()));
-    HeapChoice { dump, snapshot: None, process, allocator, section }
+    HeapChoice { dump, snapshot: Some("4".into()), process, allocator, section }
 }
 
 fn object() -> ObjectId {
@@ -121,6 +126,9 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(HistogramOptions { scope: scope(), heaps: heaps(), order, limits, retained, ..HistogramOptions::default() });
     let retained = Some(RetainedBy::Minimum);
     add!(HistogramOptions { retained, group_by, ..HistogramOptions::default() });
+    let limit = |text: &str, name: &str, bytes| SizeLimit { text: text.into(), types: pattern_as_typed(name), bytes };
+    let size_limits = vec![limit("a b=2KiB", "a b", 2048), limit("=C=1", "=C", 1)];
+    add!(HistogramOptions { size_limits, types_apart: true, ..HistogramOptions::default() });
     let own_types = OwnTypes { libraries: patterns("a.*"), mine: patterns("b.*") };
     add!(HistogramOptions { own_types, group_by: GroupBy::Owner, ..HistogramOptions::default() });
 
@@ -140,7 +148,8 @@ fn questions() -> Vec<(CommandLine, String)> {
     questions.push((one.command_line(), text(&ShowOptions { objects, scope: one.scope.clone(), rows: one.rows })));
     let to = RootPathsOptions { scope: scope_of_object, all_kinds: true, ..RootPathsOptions::new(object()) };
     for paths in [None, Some(1), Some(5)] {
-        let to = RootPathsOptions { paths, avoided: patterns("A"), ..to.clone() };
+        let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
+        let to = RootPathsOptions { paths, avoided: patterns("A"), limits, ..to.clone() };
         let mut line = to.command_line();
         questions.push((line.clone(), text(&PathsQuestion::To(to.clone()))));
         if paths.is_none() {
@@ -150,8 +159,9 @@ fn questions() -> Vec<(CommandLine, String)> {
     }
     for scope in [types(), scope()] {
         let limits = Limits { rows: Some(7), reverse: false };
-        let all =
-            MergedPathsOptions { avoided: patterns("A"), all_kinds: true, limits, ..MergedPathsOptions::of(scope) };
+        let kept_rows = KeptRows::OfShare("0.25%".parse().expect("a share"));
+        let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
+        let all = MergedPathsOptions { all_kinds: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::ToAll(all))));
     }
 
@@ -251,6 +261,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     let (order, limits) = by(OBJECTS);
     let kinds = WasteKind::WORDS.iter().map(|(_, kind)| *kind).collect();
     add!(WasteOptions::default(), WasteOptions { kinds, filter: filter(), order, limits, ..WasteOptions::default() });
+    add!(WasteOptions { fail_over: Some("7.5%".parse().expect("a share")), ..WasteOptions::default() });
     questions
 }
 

@@ -5,6 +5,7 @@
 //! leaves, reads keys, and runs the loop. Not here: opening dumps, options.
 
 mod act;
+mod cells;
 mod command;
 mod draw;
 mod dumps;

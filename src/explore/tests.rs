@@ -6,11 +6,9 @@ mod keys_tests;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Color;
 use unicode_width::UnicodeWidthStr;
 
+use super::cells::{Buffer, Cell, Rect};
 use super::draw::draw;
 use super::dumps::BrowsedDumps;
 use super::keys::{KeyPress, Mouse};
@@ -89,28 +87,17 @@ impl Driver {
     }
 
     fn buffer(&mut self) -> Buffer {
-        let area = Rect::new(0, 0, self.state.size.0, self.state.size.1);
-        let mut buffer = Buffer::empty(area);
+        let (width, height) = self.state.size;
+        let area = Rect { x: 0, y: 0, width, height };
+        let mut buffer = Buffer::new(self.state.size);
         draw(&mut self.state, area, &mut buffer);
         buffer
     }
 
     /// The screen, without blanks at the ends of lines.
     fn screen(&mut self) -> String {
-        let buffer = self.buffer();
-        let mut text = String::new();
-        for y in 0..buffer.area.height {
-            let mut line = String::new();
-            let mut x = 0;
-            while x < buffer.area.width {
-                let symbol = buffer[(x, y)].symbol();
-                line.push_str(symbol);
-                x += UnicodeWidthStr::width(symbol).max(1) as u16;
-            }
-            text += line.trim_end();
-            text.push('\n');
-        }
-        text
+        let line = |cells: &[Cell]| format!("{}\n", cells.iter().flat_map(Cell::chars).collect::<String>().trim_end());
+        self.buffer().lines().map(line).collect()
     }
 
     fn way(&self) -> Vec<String> {
@@ -192,9 +179,9 @@ fn screens_of_every_size_and_kind() {
         let mut game = Driver::new(&GAME, size, look);
         golden(name, game.keys("j Enter"));
         let buffer = game.buffer();
-        let is_plain = |cell: &ratatui_core::buffer::Cell| cell.fg == Color::Reset && cell.bg == Color::Reset;
-        assert!(look.color || buffer.content.iter().all(is_plain), "{name}");
-        assert!(!look.ascii || buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "{name}");
+        let mut cells = buffer.lines().flatten();
+        assert!(cells.any(|cell| cell.style.color.is_some()) == (look.color && name != "too_small"), "{name}");
+        assert!(!look.ascii || buffer.lines().flatten().flat_map(Cell::chars).all(|ch| ch.is_ascii()), "{name}");
     }
 }
 
@@ -208,8 +195,8 @@ fn names_steer_no_terminal_and_columns_stay_straight() {
             shown += &hostile.screen();
             let buffer = hostile.buffer();
             let is_hostile = |ch: char| crate::escape::is_control_like(ch);
-            let cell = buffer.content.iter().find(|cell| cell.symbol().contains(is_hostile));
-            assert!(cell.is_none(), "{dump}, {script}: {:?}", cell.map(|cell| cell.symbol()));
+            let cell = buffer.lines().flatten().find(|cell| cell.chars().any(is_hostile));
+            assert!(cell.is_none(), "{dump}, {script}: {cell:?}");
         }
         // They are not just left out: each stands there, escaped.
         for escaped in ["\\u{1b}", "\\u{202e}"] {
@@ -270,10 +257,9 @@ fn waiting_is_shown() {
     let (phase, objects) = (Some(Phase::Reading), 12_345);
     let progress = ReadProgress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
     assert!(state.update(Msg::Tick(progress)).is_empty());
-    let area = Rect::new(0, 0, 80, 24);
-    let mut buffer = Buffer::empty(area);
-    draw(&mut state, area, &mut buffer);
-    let text: String = buffer.content.iter().map(ratatui_core::buffer::Cell::symbol).collect();
+    let mut buffer = Buffer::new((80, 24));
+    draw(&mut state, Rect { x: 0, y: 0, width: 80, height: 24 }, &mut buffer);
+    let text: String = buffer.lines().flatten().flat_map(Cell::chars).collect();
     let parts = ["1.0 MiB of 4.0 MiB", "pair_after.txt", "12,345 objects so far"];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     assert!(matches!(state.update(Msg::Key(KeyPress::Char('q')))[..], [Task::Quit]));

@@ -5,8 +5,8 @@ use super::growth::{growth_by_path, growth_by_type};
 use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::diff::Diff;
-use crate::answers::figure::RETAINED;
-use crate::answers::histogram::HistogramTotals;
+use crate::answers::figure::{REACHABLE, RETAINED};
+use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
@@ -24,7 +24,7 @@ pub(super) struct PageAnswers<'d> {
     pub(super) groups: Vec<(GroupBy, Histogram)>,
     pub(super) diff: Option<Diff>,
     pub(super) grown_paths: Option<Diff>,
-    pub(super) old_totals: Option<HistogramTotals>,
+    pub(super) old_totals: Option<Totals>,
     pub(super) content: PageContent<'d>,
     /// Threads, where the dump names them; not of one section of several.
     pub(super) threads: Option<Threads<'d>>,
@@ -137,16 +137,13 @@ impl<'d> PageAnswers<'d> {
 
     /// Bytes that strong roots reach; of allocation totals all bytes.
     pub(super) fn reachable_bytes(&self) -> u64 {
-        match &self.histogram.totals {
-            HistogramTotals::Objects(totals) => totals.reachable_bytes,
-            HistogramTotals::Counted(totals) => totals.shallow_bytes,
-            HistogramTotals::Allocations(totals) => totals.total_bytes,
-        }
+        let totals = &self.histogram.totals;
+        totals.figure(REACHABLE).unwrap_or_else(|| totals.bytes())
     }
 }
 
 /// Totals of the older dump.
-fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<HistogramTotals, AnswerError> {
+fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
     Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
 

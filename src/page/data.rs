@@ -2,11 +2,10 @@
 
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent};
-use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, MapColumns, words_of};
+use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, words_of};
 use super::growth::growth_table;
 use super::names::{NameMeaning, NameTable, shown};
 use super::trees::HeapSource;
-use crate::answers::breakdown::HeapOrSection;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{GroupBy, Histogram};
@@ -35,11 +34,7 @@ impl PageAnswers<'_> {
                 data.maps = answer
                     .heaps
                     .iter()
-                    .map(|heap| {
-                        let HeapOrSection::Heap(row) = &heap.heap else { return MapColumns::default() };
-                        let title = shown(&row.title);
-                        HeapSource::new(&heap.tree).columns(title, budgets, &mut names)
-                    })
+                    .map(|heap| HeapSource::new(&heap.tree).columns(shown(&heap.heap.title), budgets, &mut names))
                     .collect();
             }
         }

@@ -3,8 +3,7 @@
 use super::columns::{Budgets, FigureTable, LeftOut, signed};
 use super::names::{NameTable, shown};
 use crate::answers::diff::{
-    AllocationDiffName, AllocationDiffRow, Amounts, Change, Diff, DiffBy, DiffOptions, DiffRows, NEW, OBJECTS_DELTA,
-    RETAINED_DELTA, SHALLOW_DELTA, TOTAL_NEW, delta, diff,
+    Diff, DiffBy, DiffOptions, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA, TOTAL_NEW, diff,
 };
 use crate::answers::{AnswerError, Figure, Limits, ScopeOptions};
 use crate::dump::OpenDump;
@@ -38,10 +37,8 @@ pub(super) fn growth_table(
     names: &mut NameTable,
     left_out: &mut LeftOut,
 ) -> FigureTable<u32> {
-    let (bytes, count) = match &diff.rows {
-        DiffRows::Allocations(_) => ("Bytes ±", "Allocations"),
-        _ => ("Shallow ±", "Objects"),
-    };
+    let is_of_allocations = diff.rows.are_of_allocations();
+    let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
     let figures = vec![
         RETAINED_DELTA.titled("Retained ±"),
         SHALLOW_DELTA.titled(bytes),
@@ -51,25 +48,14 @@ pub(super) fn growth_table(
     ];
     let keep = kept_of(diff.rows.len(), budgets.grown, budgets.shrunk);
     left_out.grown = (diff.rows.len() - keep.clone().count()) as u64;
-    let row = |at: usize| match &diff.rows {
-        DiffRows::Objects(list) => {
-            let (name, Change { old, new }) = &list.rows[at];
-            let [retained, bytes] = [delta(old.retained_bytes, new.retained_bytes), delta(old.bytes, new.bytes)];
-            let [before, after] = [old.count, new.count].map(|count| Some(signed(count)));
-            let figures = vec![Some(retained), Some(bytes), Some(delta(old.count, new.count)), before, after];
-            Some((names.number(name), figures))
-        }
-        // The page does not ask for it.
-        DiffRows::ByObject(_) => None,
-        DiffRows::Allocations(list) => {
-            let row = list.get(at);
-            let AllocationDiffName::Type(name) = row.name else { return None };
-            let [before, after] = [row.allocations_old, row.allocations_new].map(|count| count.map(signed));
-            let figures = vec![None, Some(row.total_bytes_delta), row.allocations_delta, before, after];
-            Some((names.number(name), figures))
-        }
+    let row = |at: usize| {
+        let DiffRow { name, change, .. } = diff.rows.get(at);
+        let retained = change.growth(Measure::Retained).filter(|_| !is_of_allocations);
+        let [before, after] = [change.old.count, change.new.count].map(|count| count.map(signed));
+        let figures = vec![retained, change.growth(Measure::Bytes), change.growth(Measure::Count), before, after];
+        (names.number(&name.shortened()), figures)
     };
-    FigureTable { figures, growing: 3, rows: keep.filter_map(row).collect() }
+    FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
 }
 
 /// Places of the rows that grew most and of those that shrank most, of rows in order of growth.
@@ -79,27 +65,14 @@ fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usi
 
 /// Paths that grew, most first: their steps, by how much they grew, and their bytes now.
 pub(super) fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
-    let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> = match &paths.rows {
-        DiffRows::Objects(list) => {
-            let row = |(path, Change { old, new }): &(String, Change<Amounts>)| {
-                let grown = [delta(old.bytes, new.bytes), delta(old.count, new.count), signed(new.bytes)];
-                (path.split(" > ").map(shown).collect(), grown.map(Some).to_vec())
-            };
-            list.rows.iter().map(row).collect()
-        }
-        DiffRows::ByObject(_) => Vec::new(),
-        DiffRows::Allocations(list) => {
-            let row = |row: AllocationDiffRow<'_>| {
-                let AllocationDiffName::Path(names) = row.name else { return None };
-                let bytes = Some(signed(row.total_bytes_new));
-                let figures = vec![Some(row.total_bytes_delta), row.allocations_delta, bytes];
-                Some((names.iter().map(|name| shown(name)).collect(), figures))
-            };
-            (0..list.len()).filter_map(|at| row(list.get(at))).collect()
-        }
+    let row = |DiffRow { name, change, .. }: DiffRow<'_>| {
+        let grown = [change.growth(Measure::Bytes), change.growth(Measure::Count), Some(signed(change.new.bytes))];
+        (name.steps().into_iter().map(shown).collect(), grown.to_vec())
     };
+    let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> =
+        (0..paths.rows.len()).map(|at| row(paths.rows.get(at))).collect();
     rows.retain(|(_, figures)| figures[0] > Some(0));
-    let count = if matches!(paths.rows, DiffRows::Objects(_)) { "Objects ±" } else { "Allocations ±" };
+    let count = if paths.rows.are_of_allocations() { "Allocations ±" } else { "Objects ±" };
     let figures = [SHALLOW_DELTA.titled("Bytes ±"), OBJECTS_DELTA.titled(count), TOTAL_NEW.titled("Bytes now")];
     FigureTable { figures: figures.to_vec(), growing: 2, rows }
 }

@@ -6,15 +6,15 @@ use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
-use crate::answers::histogram::HistogramTotals;
-use crate::answers::info::FormatRow;
-use crate::answers::{GroupBy, Info, ProblemRow, cut_sentence};
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REFERENCES, SHALLOW, TOTAL};
+use crate::answers::histogram::{ROOTS, TYPES, WITHOUT_BYTES};
+use crate::answers::{Figure, GroupBy, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
     pub(super) fn head(&self, html: &mut Html) {
         let options = self.options;
-        let format = format_of(&self.page.info);
+        let format = self.page.info.format();
         html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{SCRIPT_HASH}'; style-src 'sha256-{STYLE_HASH}'; img-src data:; \
@@ -139,10 +139,7 @@ impl Sections<'_, '_> {
     }
 
     pub(super) fn problem_rows(&self) -> &[ProblemRow] {
-        match &self.page.info {
-            Info::Objects(info) => &info.problems,
-            Info::Allocations(info) => &info.problems,
-        }
+        self.page.info.problems()
     }
 
     pub(super) fn figures(&self, html: &mut Html) {
@@ -154,55 +151,33 @@ impl Sections<'_, '_> {
             let under = format!("{} → {}, since {}", format_bytes(before), format_bytes(after), shown(old));
             figures.push(("Grown by", change, under));
         }
-        match &self.page.histogram.totals {
-            HistogramTotals::Objects(totals) => {
-                let bytes = totals.shallow_bytes;
-                let old = match &self.page.old_totals {
-                    Some(HistogramTotals::Objects(old)) => Some(old),
-                    _ => None,
-                };
-                let counts = |new: u64, old: Option<u64>| changed(new, old, signed_count);
-                let sizes = |new: u64, old: Option<u64>| changed(new, old, signed_bytes);
-                let heap = [sizes(bytes, old.map(|old| old.shallow_bytes)), count_of(bytes, "bytes")];
-                figures.push(("Heap", format_bytes(bytes), said(&heap)));
-                let without_bytes = totals.objects_without_bytes.filter(|&others| others > 0);
-                let objects = [
-                    counts(totals.objects, old.map(|old| old.objects)),
-                    without_bytes
-                        .map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
-                    count_of(totals.references, "references"),
-                ];
-                figures.push(("Objects", format_count(totals.objects), said(&objects)));
-                let reachable = [
-                    sizes(totals.reachable_bytes, old.map(|old| old.reachable_bytes)),
-                    format!("{} of the heap", share(totals.reachable_bytes, bytes)),
-                ];
-                figures.push(("Reachable", format_bytes(totals.reachable_bytes), said(&reachable)));
-                let types = counts(totals.types as u64, old.map(|old| old.types as u64));
-                figures.push(("Types", format_count(totals.types as u64), types));
-                let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
-                let roots = [counts(totals.roots as u64, old.map(|old| old.roots as u64)), inferred.to_string()];
-                figures.push(("Roots", format_count(totals.roots as u64), said(&roots)));
+        let totals = &self.page.histogram.totals;
+        let figure = |figure: Figure| totals.figure(figure).unwrap_or(0);
+        let old = |figure: Figure| self.page.old_totals.as_ref().and_then(|old| old.figure(figure));
+        let counts = |of: Figure| changed(figure(of), old(of), signed_count);
+        let sizes = |of: Figure| changed(figure(of), old(of), signed_bytes);
+        let whole = count_of(totals.bytes(), "bytes");
+        if let Some(heaps) = &self.page.histogram.heaps {
+            figures.push(("Allocated", format_bytes(totals.bytes()), said(&[sizes(TOTAL), whole])));
+            if let Some(allocations) = totals.figure(ALLOCATIONS) {
+                figures.push(("Allocations", format_count(allocations), counts(ALLOCATIONS)));
             }
-            HistogramTotals::Counted(totals) => {
-                figures.push(("Heap", format_bytes(totals.shallow_bytes), count_of(totals.objects, "objects")));
-            }
-            HistogramTotals::Allocations(totals) => {
-                let bytes = totals.total_bytes;
-                let old = match &self.page.old_totals {
-                    Some(HistogramTotals::Allocations(old)) => Some(old),
-                    _ => None,
-                };
-                let grown = changed(bytes, old.map(|old| old.total_bytes), signed_bytes);
-                figures.push(("Allocated", format_bytes(bytes), said(&[grown, count_of(bytes, "bytes")])));
-                if let Some(allocations) = totals.allocations {
-                    let grown = changed(allocations, old.and_then(|old| old.allocations), signed_count);
-                    figures.push(("Allocations", format_count(allocations), grown));
-                }
-                figures.push(("Types", format_count(totals.types as u64), String::new()));
-                let heaps = self.page.histogram.heaps.as_ref().map_or(0, Vec::len);
-                figures.push(("Heaps", format_count(heaps as u64), String::new()));
-            }
+            figures.push(("Types", format_count(figure(TYPES)), String::new()));
+            figures.push(("Heaps", format_count(heaps.len() as u64), String::new()));
+        } else {
+            figures.push(("Heap", format_bytes(totals.bytes()), said(&[sizes(SHALLOW), whole])));
+            let without_bytes = totals.figure(WITHOUT_BYTES).filter(|&others| others > 0);
+            let objects = [
+                counts(OBJECTS),
+                without_bytes.map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
+                count_of(figure(REFERENCES), "references"),
+            ];
+            figures.push(("Objects", format_count(figure(OBJECTS)), said(&objects)));
+            let of_heap = format!("{} of the heap", share(figure(REACHABLE), totals.bytes()));
+            figures.push(("Reachable", format_bytes(figure(REACHABLE)), said(&[sizes(REACHABLE), of_heap])));
+            figures.push(("Types", format_count(figure(TYPES)), counts(TYPES)));
+            let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
+            figures.push(("Roots", format_count(figure(ROOTS)), said(&[counts(ROOTS), inferred.to_string()])));
         }
         html.markup("<dl class=\"figures\">");
         for (name, figure, under) in figures {
@@ -211,13 +186,6 @@ impl Sections<'_, '_> {
         }
         html.markup("</dl>\n");
         suspects::bar_of_heap(self, html);
-    }
-}
-
-fn format_of(info: &Info) -> &FormatRow {
-    match info {
-        Info::Objects(info) => &info.format,
-        Info::Allocations(info) => &info.format,
     }
 }
 

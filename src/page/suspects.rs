@@ -9,7 +9,8 @@ use super::names::{parts, shown};
 use super::sections::Sections;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
 use super::trees::subject_id;
-use crate::answers::histogram::HistogramTotals;
+use crate::answers::figure::REACHABLE;
+use crate::answers::histogram::EXCLUDED;
 use crate::answers::leaks::{SubjectKind, SuspectView};
 use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
 use crate::escape::escape_controls;
@@ -96,10 +97,11 @@ pub(super) struct BarPart {
 
 /// Parts of the whole heap: the first suspects, the rest, what is not reachable.
 fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
-    let HistogramTotals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
+    let totals = &sections.page.histogram.totals;
+    let reachable = totals.figure(REACHABLE).unwrap_or(0);
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
     let mut parts_of_bar = Vec::new();
-    let mut rest = totals.reachable_bytes;
+    let mut rest = reachable;
     for (number, suspect) in apart(objects) {
         let bytes = suspect.row.retained_bytes.min(rest);
         let class = shown(&parts(suspect.row.type_name).1);
@@ -117,10 +119,10 @@ fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     };
     let rest_words = if parts_of_bar.is_empty() { "all that is reachable" } else { "the rest of what is reachable" };
     parts_of_bar.push(plain(rest_words, "part-rest", rest));
-    let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
+    let unreachable = totals.bytes().saturating_sub(reachable);
     let histogram = &sections.page.histogram;
     let words = match () {
-        () if totals.excluded_roots_objects.is_some() => "not reachable from the roots that were kept",
+        () if totals.figure(EXCLUDED).is_some() => "not reachable from the roots that were kept",
         () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
         () if sections.roots_inferred() => "not reachable from the inferred roots",
         () => "not reachable: garbage not yet collected",

@@ -5,10 +5,8 @@
 
 mod ascii;
 mod columns;
-mod delimited;
 mod fit;
-mod json;
-mod markdown;
+mod forms;
 mod names;
 mod plain;
 mod present;

@@ -6,9 +6,7 @@ use serde::Serialize;
 
 use super::ascii::Ascii;
 use super::fit::{with_breaks, wrapping};
-use super::{
-    Format, Outline, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal, tree,
-};
+use super::{Format, Outline, Style, Table, escape_controls, forms, plain, several, terminal, tree};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -30,7 +28,7 @@ pub trait Present: Serialize {
     /// The answer for a ticket. Default: the table as Markdown.
     fn markdown(&self, page: &mut TextPage<'_>) {
         let table = self.table(page.style());
-        page.write(|out, style| markdown::write(&table, out, style));
+        page.write(|out, style| forms::write_markdown(&table, out, style));
     }
 
     /// The answer as a thread dump. Default: as for people.
@@ -137,7 +135,7 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
         Format::Markdown => A::markdown,
         Format::Jstack => A::thread_dump,
         Format::Json => {
-            json::write_value(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
+            forms::write_json(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
             return writeln!(out);
         }
         _ => return write_rows(&answer.table(style), out, style),
@@ -167,7 +165,7 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
         }
         Format::Json => {
             let files: Vec<_> = answers.iter().map(|(file, answer)| WithFile { file, answer }).collect();
-            json::write_value(out, &Files { schema: schema(A::COMMAND), files })?;
+            forms::write_json(out, &Files { schema: schema(A::COMMAND), files })?;
             writeln!(out)
         }
         _ => {
@@ -181,10 +179,10 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
 fn write_rows(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     match style.format {
         Format::Table | Format::Json | Format::Jstack => plain::write(table, out, style),
-        Format::Markdown => markdown::write(table, out, style),
-        Format::Csv => delimited::write(table, out, style, b','),
-        Format::Tsv => delimited::write(table, out, style, b'\t'),
-        Format::JsonLines => json::write_lines(table, out),
+        Format::Markdown => forms::write_markdown(table, out, style),
+        Format::Csv => forms::write_delimited(table, out, style, b','),
+        Format::Tsv => forms::write_delimited(table, out, style, b'\t'),
+        Format::JsonLines => forms::write_json_lines(table, out),
     }
 }
 

@@ -82,7 +82,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
     (
         "explore",
         &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "report", "units", "sort"],
-        &["base64", "ratatui_core", "ratatui_crossterm", "rustix", "serde", "signal_hook", "unicode_width"],
+        &["base64", "crossterm", "rustix", "serde", "signal_hook", "terminal_size", "unicode_width"],
     ),
     (
         "cli",
@@ -110,7 +110,6 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
             "clap",
             "clap_complete",
             "clap_mangen",
-            "indicatif",
             "rayon",
             "rustix",
             "sysinfo",
@@ -121,7 +120,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 38] = [
+const OUTSIDE: [&str; 36] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -132,17 +131,15 @@ const OUTSIDE: [&str; 38] = [
     "clap_complete",
     "clap_mangen",
     "comfy_table",
+    "crossterm",
     "csv",
     "flate2",
-    "indicatif",
     "inferno",
     "memchr",
     "memmap2",
     "nom",
     "parquet",
     "petgraph",
-    "ratatui_core",
-    "ratatui_crossterm",
     "rayon",
     "regex_lite",
     "rustc_hash",

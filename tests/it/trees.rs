@@ -5,9 +5,10 @@ use std::io::Write;
 
 use heapdump::analysis::selection::TypePattern;
 use heapdump::analysis::threshold::Threshold;
-use heapdump::answers::breakdown::{Breakdown, BreakdownBy, HeapOrSection, Kind};
+use heapdump::answers::breakdown::{Breakdown, BreakdownBy, Kind};
 use heapdump::answers::dominator_tree::DominatorRows;
 use heapdump::answers::figure::RETAINED;
+use heapdump::answers::tree::LazyTree;
 use heapdump::answers::{
     AnswerError, BreakdownOptions, DominatorTreeOptions, GroupBy, Limits, MergedPathsOptions, ScopeOptions, breakdown,
     dominator_tree, merged_paths,
@@ -134,7 +135,7 @@ fn breakdowns_of_both_models_are_what_the_command_prints() {
         // Along one axis the children of a node and what is left are the node.
         for heap in answer.heaps.iter().filter(|_| by == BreakdownBy::Caller) {
             let rows = heap.tree.rows();
-            assert_eq!(rows[0].row.bytes, heap.total_bytes());
+            assert_eq!(rows[0].row.bytes, heap.heap.total_bytes);
             for (at, place) in rows.iter().enumerate() {
                 let below = rows[at + 1..].iter().take_while(|below| below.depth > place.depth);
                 let children: Vec<u64> =
@@ -175,7 +176,7 @@ fn by_types_below(heap: &Heap, object: usize) -> BTreeMap<Vec<&'static str>, (u6
 /// Children and what is left are their parent, to the byte and the object.
 fn assert_sums(answer: &Breakdown<'_>) -> Result<(), TestCaseError> {
     let rows = answer.heaps[0].tree.rows();
-    prop_assert_eq!(rows[0].row.bytes, answer.heaps[0].total_bytes());
+    prop_assert_eq!(rows[0].row.bytes, answer.heaps[0].heap.total_bytes);
     for (at, place) in rows.iter().enumerate() {
         let below = rows[at + 1..].iter().take_while(|below| below.depth > place.depth);
         let children: Vec<_> = below.filter(|below| below.depth == place.depth + 1).collect();
@@ -203,7 +204,7 @@ proptest! {
                 continue;
             };
             assert_sums(&answer)?;
-            let HeapOrSection::Objects(row) = &answer.heaps[0].heap else { panic!("no objects") };
+            let row = &answer.heaps[0];
             let asked = row.object.as_ref().unwrap();
             prop_assert_eq!((asked.retained_bytes, &*asked.type_name), (bytes, heap.objects[object].type_name));
             // Every node by definition; what a node has itself is what its children have not.

@@ -5,8 +5,8 @@ mod of_objects;
 mod tree;
 
 pub use tree::{
-    BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow,
-    BreakdownSection, HeapOrSection, HeapTree, choice_of, small_share,
+    BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow, HeapTree,
+    choice_of, small_share,
 };
 
 pub use crate::analysis::breakdown::{Axis, Kind};
@@ -76,7 +76,7 @@ fn of_allocations<'d>(
         }
         let tree = HeapTree::new(rows, "/", |name| names.text(name));
         rows_left -= tree.rows().len();
-        heaps.push(BreakdownHeap { heap: HeapOrSection::Heap(HeapRow::new(heap, &totals.at(0))), tree });
+        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.at(0)), object: None, tree });
     }
     match &options.below {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),

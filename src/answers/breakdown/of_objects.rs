@@ -1,8 +1,7 @@
 //! The breakdown of a dump of objects: types on the way down the dominator tree.
 
 use super::tree::{
-    Breakdown, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownSection, HeapOrSection, HeapTree, MAX_ROWS,
-    TreeView, small_share,
+    Breakdown, BreakdownHeap, BreakdownObject, BreakdownOptions, HeapTree, MAX_ROWS, TreeView, small_share,
 };
 use crate::allocations::AllocationHeap;
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
@@ -58,13 +57,17 @@ pub(super) fn breakdown<'d>(
     }
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
     let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize]);
-    let HeapRow { process, dump: number, total_bytes, allocations, .. } = HeapRow::new(&heap, &totals.at(0));
-    let section = scope.section().filter(|_| graph.sections().len() > 1);
-    let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
     let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
-    let row =
-        BreakdownSection { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section, object };
-    Ok(answer(vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }]))
+    let whole = match scope.section().filter(|_| graph.sections().len() > 1) {
+        Some(section) if heap.process.is_empty() => format!("section {}", section.number()),
+        Some(section) => format!("section {} ({})", section.number(), heap.process),
+        None if heap.process.is_empty() => "all sections".to_string(),
+        None => heap.process.clone(),
+    };
+    let title = || format!("{whole}, types on the way down the dominator tree");
+    let title = object.as_ref().map_or_else(title, BreakdownObject::title);
+    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.at(0)) };
+    Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
 }
 
 impl BreakdownObject {

@@ -126,39 +126,18 @@ pub struct Breakdown<'d> {
     pub fuller_dump: Option<FullerDump>,
 }
 
-/// A heap and its tree.
+/// A heap and its tree; the objects of one section, of all, or below one object are a heap without process and allocator.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct BreakdownHeap<'d> {
     /// The heap.
     #[serde(flatten)]
-    pub heap: HeapOrSection,
-    /// The tree.
-    pub tree: HeapTree<'d>,
-}
-
-/// Objects as a heap: allocations are objects.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct BreakdownSection {
-    /// The name of the one section, if it has one.
-    pub process: Option<String>,
-    /// Objects belong to no process of a number.
-    pub(super) pid: (),
-    /// 1.
-    pub dump: usize,
-    /// Objects have no allocator.
-    pub(super) allocator: (),
-    /// Bytes of the reachable objects, or of those that the object asked for retains.
-    pub total_bytes: u64,
-    /// Number of them.
-    pub allocations: Option<u64>,
-    /// The section that was asked for, from 1, and its name, where there are several.
-    #[serde(skip)]
-    pub section: Option<(usize, String)>,
+    pub heap: HeapRow,
     /// The object asked for, of which the tree is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<BreakdownObject>,
+    /// The tree.
+    pub tree: HeapTree<'d>,
 }
 
 /// The object that a tree begins at.
@@ -180,63 +159,27 @@ pub struct BreakdownObject {
     pub retained_bytes: u64,
 }
 
-/// Subject of a tree.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum HeapOrSection {
-    /// A heap of allocation totals.
-    Heap(HeapRow),
-    /// The objects of one section, of all, or below one object.
-    Objects(BreakdownSection),
-}
-
-impl HeapOrSection {
-    /// The subject in words, for a title.
-    pub fn title(&self) -> String {
-        let objects = match self {
-            HeapOrSection::Heap(heap) => return heap.title.clone(),
-            HeapOrSection::Objects(objects) => objects,
-        };
-        if let Some(object) = &objects.object {
-            let said = object.class.as_ref().or(object.said.as_ref());
-            let said = said.map_or(String::new(), |said| format!(" {said}"));
-            let BreakdownObject { id, type_name, .. } = object;
-            return format!("{id}, {type_name}{said}: types on the way down the dominator tree");
-        }
-        let whole = match (&objects.section, &objects.process) {
-            (Some((number, name)), _) if name.is_empty() => format!("section {number}"),
-            (Some((number, name)), _) => format!("section {number} ({name})"),
-            (None, Some(name)) => name.clone(),
-            (None, None) => "all sections".to_string(),
-        };
-        format!("{whole}, types on the way down the dominator tree")
+impl BreakdownObject {
+    /// The object in words, for a title.
+    pub(super) fn title(&self) -> String {
+        let BreakdownObject { id, type_name, .. } = self;
+        let said = self.class.as_ref().or(self.said.as_ref());
+        let said = said.map_or(String::new(), |said| format!(" {said}"));
+        format!("{id}, {type_name}{said}: types on the way down the dominator tree")
     }
 }
 
 /// The options that choose one of several heaps, by its place.
 pub fn choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
-    let of = |heap: &BreakdownHeap<'_>| match &heap.heap {
-        HeapOrSection::Heap(row) => Some((row.dump, row.pid, row.part)),
-        HeapOrSection::Objects(_) => None,
-    };
-    let Some(HeapOrSection::Heap(row)) = heaps.get(number).map(|heap| &heap.heap) else { return HeapChoice::default() };
-    let is_another = |(dump, pid, part)| (dump, pid) == (row.dump, row.pid) && part != row.part;
-    let is_one_of_several = heaps.iter().filter_map(of).any(is_another);
+    let Some(row) = heaps.get(number).map(|heap| &heap.heap) else { return HeapChoice::default() };
+    let Some(pid) = row.pid else { return HeapChoice::default() };
+    let is_another = |heap: &HeapRow| (heap.dump, heap.pid) == (row.dump, row.pid) && heap.part != row.part;
+    let is_one_of_several = heaps.iter().any(|heap| is_another(&heap.heap));
     HeapChoice {
         dump: Some(row.dump.to_string()),
-        process: Some(if is_one_of_several { format!("{} #{}", row.pid, row.part) } else { row.pid.to_string() }),
-        allocator: Some(row.allocator.clone()),
+        process: Some(if is_one_of_several { format!("{pid} #{}", row.part) } else { pid.to_string() }),
+        allocator: row.allocator.clone(),
         ..HeapChoice::default()
-    }
-}
-
-impl BreakdownHeap<'_> {
-    /// Bytes of the whole tree.
-    pub fn total_bytes(&self) -> u64 {
-        match &self.heap {
-            HeapOrSection::Heap(heap) => heap.total_bytes,
-            HeapOrSection::Objects(section) => section.total_bytes,
-        }
     }
 }
 

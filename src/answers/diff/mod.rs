@@ -9,16 +9,17 @@ mod rows;
 use std::collections::BTreeSet;
 
 pub use limits::{GrowthLimit, GrowthLimits};
-pub use objects::{ChangedObjects, ChangedTotals, ChangedType};
+pub use objects::ChangedTotals;
 pub use options::{DiffFlags, DiffOptions};
 pub use rows::*;
 
 pub use super::shared::diff_figures::*;
 pub use super::shared::over_limit::OverLimit;
 pub use super::shared::side::DiffBy;
-pub use crate::analysis::diff::{Amounts, Change, delta};
+pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
+pub use super::histogram_row::Totals;
 use super::problems::problems_of;
 use super::side::Side;
 use super::two_dumps::check_runtimes;
@@ -57,7 +58,16 @@ fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff
             let side = |dump, row_bytes| Side::find(dump, &options.scope, options.by, options.retained, row_bytes);
             let old = side(old, 0)?;
             let new = side(new, old.row_bytes)?;
-            Ok(of_objects(old, new, by_object, options))
+            let roots_inferred = old.roots_inferred || new.roots_inferred;
+            let totals = |side: &Side| Totals::of_objects(side.totals.objects, side.totals.shallow_bytes);
+            let (old_totals, new_totals) = (totals(&old), totals(&new));
+            let (objects, rows) = match by_object {
+                Some((objects, rows)) => (Some(objects), rows),
+                None => (None, join(old.rows, new.rows)),
+            };
+            let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
+            let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), options);
+            Ok(Diff { roots_inferred, objects, ..diff })
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
             options.scope.check_on_allocations()?;
@@ -71,34 +81,19 @@ fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff
     }
 }
 
-fn of_objects(old: Side, new: Side, by_object: Option<ChangedObjects>, options: &DiffOptions) -> Diff {
-    let [old_totals, new_totals] = [&old, &new]
-        .map(|side| DiffTotals::Objects { objects: side.totals.objects, shallow_bytes: side.totals.shallow_bytes });
-    let roots_inferred = old.roots_inferred || new.roots_inferred;
-    let rows = join(old.rows, new.rows);
-    let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
-    let whole = (whole, old_totals.bytes(), new_totals.bytes());
-    let bytes_of = |amounts: &Amounts| if options.retained { amounts.retained_bytes } else { amounts.bytes };
-    let sizes = rows.iter().map(|(name, change)| (name.as_str(), bytes_of(&change.old), bytes_of(&change.new)));
-    let over_limits = options.growth_limits.check(whole, &sizes.collect::<Vec<_>>());
-    let rows = match by_object {
-        Some(rows) => DiffRows::ByObject(rows),
-        None => DiffRows::Objects(ObjectDiffRows::new(rows, options)),
-    };
-    let shallow_bytes_delta = Some(delta(old_totals.bytes(), new_totals.bytes()));
-    Diff { shallow_bytes_delta, roots_inferred, over_limits, ..Diff::new(old_totals, new_totals, rows) }
-}
-
 impl Diff {
-    fn new(old: DiffTotals, new: DiffTotals, rows: DiffRows) -> Self {
+    /// `whole`: words for everything, which the limits are checked for.
+    fn new(old: Totals, new: Totals, whole: &str, source: RowSource, options: &DiffOptions) -> Self {
+        let rows = DiffRows::new(source, options);
         Diff {
+            over_limits: options.growth_limits.check((whole, old.bytes(), new.bytes()), &rows.sizes_of_types()),
+            shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,
-            shallow_bytes_delta: None,
             roots_inferred: false,
+            objects: None,
             rows,
             problems: DiffProblems::default(),
-            over_limits: Vec::new(),
             unmatched_heaps: UnmatchedHeaps::default(),
             fuller_dumps: Vec::new(),
         }
@@ -132,15 +127,12 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
     }
-    let [old, new] = [diff.whole().old, diff.whole().new]
-        .map(|amount| DiffTotals::Allocations { total_bytes: amount.bytes, allocations: amount.allocations });
-    let rows = AllocationDiffRows::new(diff, options);
-    let whole = ("the heaps", old.bytes(), new.bytes());
-    let over_limits = options.growth_limits.check(whole, &rows.sizes_of_types());
-    let rows = DiffRows::Allocations(Box::new(rows));
+    let Change { old, new } = diff.whole();
+    let [old, new] = [old, new].map(|amounts| Totals::of_allocations(amounts.bytes, amounts.count));
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
-    Ok(Diff { unmatched_heaps, fuller_dumps, over_limits, ..Diff::new(old, new, rows) })
+    let source = RowSource::Allocations(Box::new(diff));
+    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, "the heaps", source, options) })
 }
 
 /// The heaps to choose on either side.

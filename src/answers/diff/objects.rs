@@ -1,13 +1,13 @@
 //! Objects that came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::options::DiffOptions;
-use crate::analysis::diff::delta;
-use crate::answers::diff_figures::{GONE_BYTES, NEW, NEW_BYTES};
-use crate::answers::figure::TYPE;
+use crate::allocations::add_counts;
+use crate::analysis::diff::{Amounts, Change, Measure};
 use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, Scope};
 use crate::dump::OpenDump;
@@ -15,20 +15,7 @@ use crate::graph::NodeSet;
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
-/// Objects that came and went. An object counts where it has bytes of its own.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct ChangedObjects {
-    /// All of them.
-    pub objects: ChangedTotals,
-    /// By type, those that are shown: a new object under its type in the new dump, one that is gone under that in the old.
-    pub types: Vec<ChangedType>,
-    /// Rows that a limit left out.
-    #[serde(skip)]
-    pub hidden: usize,
-}
-
-/// Numbers of objects that came, went and stayed.
+/// Numbers of objects that came, went and stayed. An object counts where it has bytes of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangedTotals {
@@ -46,27 +33,10 @@ pub struct ChangedTotals {
     pub new_retained_bytes: u64,
 }
 
-/// Objects of a type that came and went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ChangedType {
-    /// The type.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// In the new dump alone.
-    pub new: u64,
-    /// Their bytes.
-    pub new_bytes: u64,
-    /// In the old dump alone.
-    pub gone: u64,
-    /// Their bytes.
-    pub gone_bytes: u64,
-}
-
-impl ChangedObjects {
+impl ChangedTotals {
     /// The totals in a sentence.
     pub fn sentence(&self) -> String {
-        let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
+        let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = *self;
         format!(
             "{} came ({}, retaining {}), {} went ({}), {} stayed",
             count_of(new, "objects"),
@@ -79,7 +49,8 @@ impl ChangedObjects {
     }
 }
 
-/// The answer. O(objects + references) of the new dump, O(objects) of the old one.
+/// The totals, and by type what came and went: a new object under its type in the new dump, one that is gone under that in
+/// the old, most growth first. O(objects + references) of the new dump, O(objects) of the old one.
 ///
 /// # Errors
 /// As [`changes_of`] and [`retained_of`], and when there is no such section.
@@ -87,36 +58,35 @@ pub(super) fn object_diff(
     old: &OpenDump,
     new: &OpenDump,
     options: &DiffOptions,
-) -> Result<ChangedObjects, AnswerError> {
+) -> Result<(ChangedTotals, Vec<(String, Change<Amounts>)>), AnswerError> {
     let changes = changes_of(old, new)?;
     let Some(new_graph) = new.graph() else { return Err(AnswerError::NotObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
-    let mut rows: BTreeMap<&str, ChangedType> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, Change<Amounts>> = BTreeMap::new();
+    let mut totals = ChangedTotals { kept: changes.kept, ..ChangedTotals::default() };
     for (type_name, objects, bytes) in tally(&new_scope, &changes.new) {
-        let row = rows.entry(type_name).or_default();
-        (row.new, row.new_bytes) = (row.new + objects, row.new_bytes.saturating_add(bytes));
+        add(&mut rows.entry(type_name).or_default().new, objects, bytes);
+        (totals.new, totals.new_bytes) = (totals.new + objects, totals.new_bytes.saturating_add(bytes));
     }
     for (type_name, objects, bytes) in tally(&old_scope, &changes.gone) {
-        let row = rows.entry(type_name).or_default();
-        (row.gone, row.gone_bytes) = (row.gone + objects, row.gone_bytes.saturating_add(bytes));
+        add(&mut rows.entry(type_name).or_default().old, objects, bytes);
+        (totals.gone, totals.gone_bytes) = (totals.gone + objects, totals.gone_bytes.saturating_add(bytes));
     }
     let mut wanted = NodeSet::new(new_graph.node_count());
     new_scope.nodes().filter(|&node| changes.new.contains(node)).for_each(|node| {
         wanted.insert(node);
     });
-    let mut objects = ChangedTotals { kept: changes.kept, ..ChangedTotals::default() };
-    for row in rows.values() {
-        objects.new += row.new;
-        objects.gone += row.gone;
-        objects.new_bytes = objects.new_bytes.saturating_add(row.new_bytes);
-        objects.gone_bytes = objects.gone_bytes.saturating_add(row.gone_bytes);
-    }
-    objects.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
-    let named = rows.into_iter().map(|(name, row)| ChangedType { type_name: name.to_string(), ..row });
-    let mut types: Vec<ChangedType> = named.collect();
-    sort_rows(&mut types, options);
-    let hidden = options.limits.cut(&mut types);
-    Ok(ChangedObjects { objects, types, hidden })
+    totals.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
+    let mut rows: Vec<(String, Change<Amounts>)> =
+        rows.into_iter().map(|(name, change)| (name.to_string(), change)).collect();
+    sort::by_key(&mut rows, |(_, change)| Reverse((change.growth(Measure::Bytes), change.new.bytes)));
+    Ok((totals, rows))
+}
+
+/// Types of one name may be several.
+fn add(to: &mut Amounts, objects: u64, bytes: u64) {
+    to.count = add_counts(to.count, Some(objects));
+    to.bytes = to.bytes.saturating_add(bytes);
 }
 
 /// Objects of a set by type: name, how many, their bytes; types without any left out. O(objects).
@@ -129,17 +99,4 @@ fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
     }
     let of_types = graph.types().ids().zip(tallies).filter(|(_, (objects, _))| *objects > 0);
     of_types.map(|(type_id, (objects, bytes))| (graph.type_name(type_id), objects, bytes)).collect()
-}
-
-/// Rows come by name; a stable sort keeps that among equals.
-fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
-    let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
-    sort::by_key(rows, |row| std::cmp::Reverse(growth(row)));
-    match options.order {
-        Some(NEW) => sort::by_key(rows, |row| std::cmp::Reverse(row.new)),
-        Some(NEW_BYTES) => sort::by_key(rows, |row| std::cmp::Reverse(row.new_bytes)),
-        Some(GONE_BYTES) => sort::by_key(rows, |row| std::cmp::Reverse(row.gone_bytes)),
-        Some(TYPE) => sort::by(rows, &|a, b| a.type_name.cmp(&b.type_name)),
-        _ => {}
-    }
 }

@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::limits::TypeSizes;
-use super::objects::ChangedObjects;
+use super::objects::ChangedTotals;
 use super::options::DiffOptions;
-use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
-use crate::analysis::allocation_totals::Amount;
-use crate::analysis::diff::{Amounts, Change, delta};
+use crate::analysis::diff::{Amounts, Change, Measure};
 use crate::answers::DiffBy;
-use crate::answers::diff_figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
-use crate::answers::figure::{Figure, Unit};
+use crate::answers::diff_figures::{
+    DiffColumn, DiffSide, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
+};
+use crate::answers::figure::{OBJECTS, Unit};
 use crate::answers::heaps::FullerDump;
-use crate::answers::histogram_row::Keyed;
+use crate::answers::histogram_row::Totals;
 use crate::answers::over_limit::OverLimit;
 use crate::answers::paths::SerializeEach;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
-use crate::sort;
 use crate::units::{count_of, format_count};
 
 /// Growth between two dumps.
@@ -30,15 +30,18 @@ use crate::units::{count_of, format_count};
 #[non_exhaustive]
 pub struct Diff {
     /// Everything in the old dump.
-    pub old: DiffTotals,
+    pub old: Totals,
     /// Everything in the new one.
-    pub new: DiffTotals,
+    pub new: Totals,
     /// By how many shallow bytes the heap grew; only of objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shallow_bytes_delta: Option<i64>,
     /// Roots of one dump or both are inferred: it has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
+    /// Objects that came and went, where these are the rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ChangedTotals>,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
@@ -75,11 +78,11 @@ impl DiffProblems {
 impl Diff {
     /// The word for a row: `type`.
     pub fn row_word(&self) -> String {
-        match &self.rows {
-            DiffRows::Objects(ObjectDiffRows { by: DiffBy::Groups(by), .. }) => by.titles().0.to_lowercase(),
-            DiffRows::Objects(ObjectDiffRows { by: DiffBy::RootKinds, .. }) => "kind of roots".into(),
-            DiffRows::Objects(_) => "path".into(),
-            _ => "type".into(),
+        match self.rows.by {
+            DiffBy::Groups(by) => by.titles().0.to_lowercase(),
+            DiffBy::RootKinds => "kind of roots".into(),
+            DiffBy::Paths => "path".into(),
+            DiffBy::Backtraces | DiffBy::Objects => "type".into(),
         }
     }
 
@@ -89,8 +92,8 @@ impl Diff {
         let sign = if new < old { "-" } else { "+" };
         let grown = format!("{sign}{}", bytes(new.abs_diff(old)));
         let sides = format!("{} -> {}", bytes(old), bytes(new));
-        match (self.old, self.new) {
-            (DiffTotals::Objects { objects: before, .. }, DiffTotals::Objects { objects: after, .. }) => {
+        match self.old.figure(OBJECTS).zip(self.new.figure(OBJECTS)) {
+            Some((before, after)) => {
                 let share = match old {
                     0 => String::new(),
                     whole => format!(" ({:+.1} %)", (i128::from(new) - i128::from(old)) as f64 * 100.0 / whole as f64),
@@ -98,45 +101,8 @@ impl Diff {
                 let (before, after) = (format_count(before), count_of(after, "objects"));
                 format!("{sides}: {}{share}, {before} -> {after}", emphasis(&grown))
             }
-            _ => format!("{sides}, {grown}"),
+            None => format!("{sides}, {grown}"),
         }
-    }
-}
-
-/// Everything in one dump, or all that a pattern matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum DiffTotals {
-    /// Of an object graph.
-    Objects {
-        /// Objects.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-    },
-    /// Of allocation heaps.
-    Allocations {
-        /// Bytes.
-        total_bytes: u64,
-        /// Allocations, where they are counted.
-        allocations: Option<u64>,
-    },
-}
-
-impl DiffTotals {
-    /// Returns true if there is nothing.
-    pub fn is_empty(&self) -> bool {
-        match *self {
-            DiffTotals::Objects { objects, .. } => objects == 0,
-            DiffTotals::Allocations { total_bytes, .. } => total_bytes == 0,
-        }
-    }
-
-    /// Shallow bytes of objects, or bytes of allocations.
-    pub fn bytes(&self) -> u64 {
-        let (DiffTotals::Objects { shallow_bytes: bytes, .. } | DiffTotals::Allocations { total_bytes: bytes, .. }) =
-            *self;
-        bytes
     }
 }
 
@@ -163,43 +129,6 @@ impl UnmatchedHeaps {
     }
 }
 
-/// The rows of a diff, of either model.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub enum DiffRows {
-    /// Of objects.
-    Objects(ObjectDiffRows),
-    /// Of objects that came and went.
-    ByObject(ChangedObjects),
-    /// Of allocation totals.
-    Allocations(Box<AllocationDiffRows>),
-}
-
-impl DiffRows {
-    /// Number of rows that are shown.
-    pub fn len(&self) -> usize {
-        match self {
-            DiffRows::Objects(rows) => rows.rows.len(),
-            DiffRows::ByObject(rows) => rows.types.len(),
-            DiffRows::Allocations(rows) => rows.len(),
-        }
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Rows that a limit left out.
-    pub fn hidden(&self) -> usize {
-        match self {
-            DiffRows::Objects(rows) => rows.hidden,
-            DiffRows::ByObject(rows) => rows.hidden,
-            DiffRows::Allocations(rows) => rows.hidden(),
-        }
-    }
-}
-
 /// Compares by how many times the old bytes there are of new ones; what was not there is more than any.
 fn by_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
     let times = |(_, new): (u64, u64), (old, _): (u64, u64)| u128::from(new) * u128::from(old);
@@ -216,162 +145,109 @@ pub(crate) fn percent_words(old: u64, new: u64) -> String {
     }
 }
 
-/// Rows of objects.
-pub struct ObjectDiffRows {
-    /// Kind of the rows.
+/// The rows of a diff. They are put in order when they are first asked for, and a row is made when it is written.
+pub struct DiffRows {
+    /// Kind of the rows. Serialised are of allocation totals both types and backtraces.
     pub by: DiffBy,
-    /// They have retained bytes beside their shallow bytes.
-    pub retained: bool,
-    /// They are in the order of percents.
-    pub by_percent: bool,
-    /// Name and amounts of each that is shown, in order.
-    pub rows: Vec<(String, Change<Amounts>)>,
-    /// Rows that a limit left out.
-    pub hidden: usize,
-}
-
-impl ObjectDiffRows {
-    /// Of both sides, joined by name, what is asked for.
-    pub(super) fn new(mut rows: Vec<(String, Change<Amounts>)>, options: &DiffOptions) -> Self {
-        if !options.unchanged {
-            rows.retain(|(_, change)| change.old != change.new);
-        }
-        let mut largest_first = |amount: fn(&Amounts) -> u64| {
-            sort::by_key(&mut rows, |(_, Change { old, new })| std::cmp::Reverse(delta(amount(old), amount(new))));
-        };
-        let sides = |row: &Change<Amounts>| (row.old.bytes, row.new.bytes);
-        // Joined rows come ordered by growth: a stable sort keeps that among equals.
-        match options.order {
-            Some(OBJECTS_DELTA) => largest_first(|amounts| amounts.count),
-            Some(RETAINED_DELTA) => largest_first(|amounts| amounts.retained_bytes),
-            Some(PERCENT) => sort::by(&mut rows, &|(_, a), (_, b)| by_percent(sides(b), sides(a))),
-            Some(name) if name.unit == Unit::Text => sort::by(&mut rows, &|(a, _), (b, _)| a.cmp(b)),
-            _ => {}
-        }
-        let hidden = options.limits.cut(&mut rows);
-        let by_percent = options.order == Some(PERCENT);
-        ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
-    }
-}
-
-impl Serialize for ObjectDiffRows {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = SerializeEach(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self }));
-        Keyed { key: self.by.figures().rows, value: rows }.serialize(serializer)
-    }
-}
-
-/// A row of objects with its keys.
-struct ObjectDiffRow<'r> {
-    row: &'r (String, Change<Amounts>),
-    list: &'r ObjectDiffRows,
-}
-
-impl Serialize for ObjectDiffRow<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (name, Change { old, new }) = self.row;
-        let figures = self.list.by.figures();
-        let mut map = serializer.serialize_map(None)?;
-        let mut put = |figures: [Figure; 3], old: u64, new: u64| {
-            map.serialize_entry(figures[0].key, &old)?;
-            map.serialize_entry(figures[1].key, &new)?;
-            map.serialize_entry(figures[2].key, &delta(old, new))
-        };
-        put(figures.count, old.count, new.count)?;
-        put(figures.bytes, old.bytes, new.bytes)?;
-        if self.list.retained {
-            put(RETAINED, old.retained_bytes, new.retained_bytes)?;
-        }
-        map.serialize_entry(figures.name.key, name)?;
-        map.end()
-    }
-}
-
-/// Rows of allocation totals: types, and backtraces. Both are put in order when they are first asked for, and a row is
-/// made when it is written.
-pub struct AllocationDiffRows {
-    /// Kind of the rows of tables; serialised are both.
-    pub by: DiffBy,
-    diff: AllocationDiff,
+    /// Columns of the rows but their name.
+    pub columns: Vec<DiffColumn>,
+    source: RowSource,
     options: DiffOptions,
-    types: OnceCell<Ordered>,
-    paths: OnceCell<Ordered>,
+    /// Rows as `by` says; of allocation totals types, and backtraces.
+    ordered: [OnceCell<OrderedRows>; 2],
 }
 
-struct Ordered {
-    rows: Vec<AllocationKey>,
+/// Data that rows are made of, by number.
+pub(super) enum RowSource {
+    /// Names of objects, in the order of growth.
+    Joined(Vec<(String, Change<Amounts>)>),
+    /// Types and backtraces of allocation totals.
+    Allocations(Box<AllocationDiff>),
+}
+
+/// Numbers of the rows that are shown, in order.
+struct OrderedRows {
+    rows: Vec<u32>,
     hidden: usize,
 }
 
-#[derive(Clone, Copy)]
-enum AllocationKey {
-    Type(NameId),
-    Path(u32),
-}
-
-/// A row of allocation totals.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A row of a diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AllocationDiffRow<'d> {
+pub struct DiffRow<'d> {
     /// Name of the row.
-    #[serde(flatten)]
-    pub name: AllocationDiffName<'d>,
-    /// Bytes before.
-    pub total_bytes_old: u64,
-    /// Bytes after.
-    pub total_bytes_new: u64,
-    /// By how many it grew.
-    pub total_bytes_delta: i64,
-    /// Allocations before, where they are counted.
-    pub allocations_old: Option<u64>,
-    /// Allocations after.
-    pub allocations_new: Option<u64>,
-    /// By how many they grew.
-    pub allocations_delta: Option<i64>,
+    pub name: DiffName<'d>,
+    /// Its figures on both sides.
+    pub change: Change<Amounts>,
 }
 
-/// Name of a row of allocation totals.
+/// Name of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AllocationDiffName<'d> {
-    /// A type.
-    Type(&'d str),
+#[serde(untagged)]
+pub enum DiffName<'d> {
+    /// Of a type or group, of a kind of roots, or a path of types.
+    Text(&'d str),
     /// A backtrace, from the top down; first the heap where there are several.
-    Path(Vec<&'d str>),
+    Backtrace(Vec<&'d str>),
 }
 
-impl AllocationDiffName<'_> {
-    /// The type; the names of a path in a line, of a long one without its middle.
-    pub fn shortened(&self) -> Cow<'_, str> {
+impl<'d> DiffName<'d> {
+    /// The name; the names of a backtrace in a line, of a long one without its middle.
+    pub fn shortened(&self) -> Cow<'d, str> {
         const SHOWN: usize = 40;
         let names = match self {
-            AllocationDiffName::Type(name) => return (*name).into(),
-            AllocationDiffName::Path(names) if names.len() <= SHOWN => return names.join(" > ").into(),
-            AllocationDiffName::Path(names) => names,
+            DiffName::Text(name) => return (*name).into(),
+            DiffName::Backtrace(names) if names.len() <= SHOWN => return names.join(" > ").into(),
+            DiffName::Backtrace(names) => names,
         };
         let (start, end) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
         format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - SHOWN, end.join(" > ")).into()
     }
+
+    /// The names on the way down, of a path or backtrace.
+    pub fn steps(&self) -> Vec<&'d str> {
+        match self {
+            DiffName::Text(path) => path.split(" > ").collect(),
+            DiffName::Backtrace(names) => names.clone(),
+        }
+    }
 }
 
-impl AllocationDiffRows {
-    pub(super) fn new(diff: AllocationDiff, options: &DiffOptions) -> Self {
-        let (types, paths) = Default::default();
-        AllocationDiffRows { by: options.by, diff, options: options.clone(), types, paths }
+impl DiffRows {
+    pub(super) fn new(source: RowSource, options: &DiffOptions) -> Self {
+        let of_objects = matches!(source, RowSource::Joined(_));
+        let columns = options.by.columns(of_objects, options.retained);
+        DiffRows { by: options.by, columns, source, options: options.clone(), ordered: Default::default() }
+    }
+
+    /// Returns true if they are of allocation totals.
+    pub fn are_of_allocations(&self) -> bool {
+        matches!(self.source, RowSource::Allocations(_))
     }
 
     /// Returns true if they are in the order of percents.
-    pub fn is_by_percent(&self) -> bool {
+    pub fn are_by_percent(&self) -> bool {
         self.options.order == Some(PERCENT)
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
     pub(super) fn sizes_of_types(&self) -> Vec<TypeSizes<'_>> {
-        let types = self.diff.types(true).into_iter();
-        let sizes = types.map(|name| (self.diff.name(name), self.diff.change_of_type(name)));
-        let is_asked_for = |name: &str| self.options.scope.types.as_ref().is_none_or(|types| types.matches(name));
-        let sizes = sizes.map(|(name, change)| (name, change.old.bytes, change.new.bytes));
-        sizes.filter(|(name, ..)| is_asked_for(name)).collect()
+        let bytes = |amounts: &Amounts| if self.options.retained { amounts.retained_bytes } else { amounts.bytes };
+        match &self.source {
+            RowSource::Joined(_) if self.by == DiffBy::Objects => Vec::new(),
+            RowSource::Joined(rows) => {
+                rows.iter().map(|(name, change)| (name.as_str(), bytes(&change.old), bytes(&change.new))).collect()
+            }
+            RowSource::Allocations(diff) => {
+                let types = diff.types(true).into_iter().map(|name| (diff.type_name(name), diff.change_of_type(name)));
+                let sizes = types.map(|(name, change)| (name, change.old.bytes, change.new.bytes));
+                sizes.filter(|(name, ..)| self.is_asked_for(name)).collect()
+            }
+        }
+    }
+
+    fn is_asked_for(&self, name: &str) -> bool {
+        self.options.scope.types.as_ref().is_none_or(|types| types.matches(name))
     }
 
     /// Number of rows that are shown.
@@ -390,76 +266,109 @@ impl AllocationDiffRows {
     }
 
     /// A row below `len`. O(frames of the backtrace).
-    pub fn get(&self, row: usize) -> AllocationDiffRow<'_> {
-        self.row(self.ordered(self.by).rows[row])
+    pub fn get(&self, row: usize) -> DiffRow<'_> {
+        self.row(self.by, self.ordered(self.by).rows[row])
     }
 
-    fn row(&self, key: AllocationKey) -> AllocationDiffRow<'_> {
-        let change = self.change(key);
-        let name = match key {
-            AllocationKey::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
-            AllocationKey::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
+    fn row(&self, by: DiffBy, number: u32) -> DiffRow<'_> {
+        let name = match &self.source {
+            RowSource::Joined(rows) => DiffName::Text(&rows[number as usize].0),
+            RowSource::Allocations(diff) if by == DiffBy::Backtraces => DiffName::Backtrace(diff.names_of(number)),
+            RowSource::Allocations(diff) => DiffName::Text(diff.type_name(number)),
         };
-        AllocationDiffRow {
-            name,
-            total_bytes_old: change.old.bytes,
-            total_bytes_new: change.new.bytes,
-            total_bytes_delta: change.bytes_delta(),
-            allocations_old: change.old.allocations,
-            allocations_new: change.new.allocations,
-            allocations_delta: change.allocations_delta(),
+        DiffRow { name, change: self.change(by, number) }
+    }
+
+    fn change(&self, by: DiffBy, number: u32) -> Change<Amounts> {
+        match &self.source {
+            RowSource::Joined(rows) => rows[number as usize].1,
+            RowSource::Allocations(diff) if by == DiffBy::Backtraces => diff.change_of_path(number),
+            RowSource::Allocations(diff) => diff.change_of_type(number),
         }
     }
 
-    fn change(&self, key: AllocationKey) -> Change<Amount> {
-        match key {
-            AllocationKey::Type(name) => self.diff.change_of_type(name),
-            AllocationKey::Path(path) => self.diff.change_of_path(path),
-        }
-    }
-
-    fn ordered(&self, by: DiffBy) -> &Ordered {
-        match by {
-            DiffBy::Backtraces => self.paths.get_or_init(|| {
-                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(AllocationKey::Path).collect())
-            }),
-            _ => self.types.get_or_init(|| {
-                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(AllocationKey::Type).collect())
-            }),
-        }
+    fn ordered(&self, by: DiffBy) -> &OrderedRows {
+        self.ordered[usize::from(by == DiffBy::Backtraces)].get_or_init(|| self.in_order(by))
     }
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
-    fn in_order(&self, mut rows: Vec<AllocationKey>) -> Ordered {
-        let last_name = |key: &AllocationKey| match *key {
-            AllocationKey::Type(name) => self.diff.name(name),
-            AllocationKey::Path(path) => self.diff.last_name_of(path),
+    fn in_order(&self, by: DiffBy) -> OrderedRows {
+        let with_all = self.options.unchanged || by == DiffBy::Objects;
+        let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
+        let mut rows: Vec<u32> = match &self.source {
+            RowSource::Joined(rows) => {
+                (0u32..).zip(rows).filter(|(_, row)| is_shown(&row.1)).map(|row| row.0).collect()
+            }
+            RowSource::Allocations(diff) => {
+                let is_path = by == DiffBy::Backtraces;
+                let mut rows = if is_path { diff.paths(with_all) } else { diff.types(with_all) };
+                let last_name = |&row: &u32| if is_path { diff.last_name_of(row) } else { diff.type_name(row) };
+                rows.retain(|row| self.is_asked_for(last_name(row)));
+                rows
+            }
         };
-        if let Some(pattern) = &self.options.scope.types {
-            rows.retain(|key| pattern.matches(last_name(key)));
-        }
+        let mut largest_first = |figure: fn(&Change<Amounts>) -> i128| {
+            rows.sort_by_key(|&row| Reverse(figure(&self.change(by, row))));
+        };
         match self.options.order {
+            Some(OBJECTS_DELTA) => largest_first(|change| change.growth(Measure::Count).unwrap_or(0).into()),
+            Some(RETAINED_DELTA) => largest_first(|change| change.growth(Measure::Retained).unwrap_or(0).into()),
+            Some(TOTAL_OLD | GONE_BYTES) => largest_first(|change| change.old.bytes.into()),
+            Some(TOTAL_NEW | NEW_BYTES) => largest_first(|change| change.new.bytes.into()),
+            Some(NEW) => largest_first(|change| change.new.count.unwrap_or(0).into()),
             Some(PERCENT) => {
-                let sides = |key: &AllocationKey| (self.change(*key).old.bytes, self.change(*key).new.bytes);
+                let sides = |&row: &u32| (self.change(by, row).old.bytes, self.change(by, row).new.bytes);
                 rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
             }
-            Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
-            Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
-            Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
-                AllocationKey::Type(name) => self.diff.name(name).to_string(),
-                AllocationKey::Path(path) => self.diff.names_of(path).join("\0"),
+            Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&row| match self.row(by, row).name {
+                DiffName::Text(name) => Cow::Borrowed(name),
+                DiffName::Backtrace(names) => names.join("\0").into(),
             }),
             _ => {}
         }
         let hidden = self.options.limits.cut(&mut rows);
-        Ordered { rows, hidden }
+        OrderedRows { rows, hidden }
     }
 }
 
-impl Serialize for AllocationDiffRows {
+impl Serialize for DiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = |by| SerializeEach(move || self.ordered(by).rows.iter().map(|&key| self.row(key)));
-        serializer.collect_map([("types", rows(DiffBy::default())), ("paths", rows(DiffBy::Backtraces))])
+        let lists = if self.are_of_allocations() { vec![DiffBy::default(), DiffBy::Backtraces] } else { vec![self.by] };
+        let rows = |by: DiffBy| {
+            let keyed = move |&row: &u32| KeyedRow { row: self.row(by, row), by, list: self };
+            SerializeEach(move || self.ordered(by).rows.iter().map(keyed))
+        };
+        serializer.collect_map(lists.into_iter().map(|by| (by.rows_key(), rows(by))))
+    }
+}
+
+/// A row with its keys.
+struct KeyedRow<'r> {
+    row: DiffRow<'r>,
+    by: DiffBy,
+    list: &'r DiffRows,
+}
+
+impl Serialize for KeyedRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let DiffRow { name, change } = &self.row;
+        let key = self.by.name_figure().key;
+        let name_comes_first = self.list.are_of_allocations() || self.by == DiffBy::Objects;
+        let mut map = serializer.serialize_map(None)?;
+        if name_comes_first {
+            map.serialize_entry(key, name)?;
+        }
+        for &DiffColumn { figure, of, at } in &self.list.columns {
+            match at {
+                DiffSide::Old => map.serialize_entry(figure.key, &change.old.get(of))?,
+                DiffSide::New => map.serialize_entry(figure.key, &change.new.get(of))?,
+                DiffSide::Growth => map.serialize_entry(figure.key, &change.growth(of))?,
+            }
+        }
+        if !name_comes_first {
+            map.serialize_entry(key, name)?;
+        }
+        map.end()
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::figure::{
     ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
-    RETAINED, SHALLOW, TOTAL,
+    REFERENCES, RETAINED, SHALLOW, TOTAL,
 };
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::heaps::HeapRow;
@@ -17,7 +17,7 @@ use super::histogram_row::RowAmounts;
 use super::over_limit::OverLimit;
 use super::problems::problems_of;
 use super::rows::sort_first;
-pub use super::shared::histogram_row::{HistogramRow, Keyed};
+pub use super::shared::histogram_row::{HistogramRow, Keyed, Totals};
 pub use super::shared::loader_row::LoaderRow;
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
@@ -62,14 +62,14 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
         sum.add(tally);
         let Tally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
-        let estimate = estimates.get(group).map(|estimate| EstimateRow::from(*estimate));
+        let estimate = estimates.get(group).map(|estimate| estimate.rounded());
         let amounts = [
             Some(objects),
             Some(shallow_bytes),
             Some(reachable_objects),
             Some(reachable_bytes),
-            estimate.map(|row| row.estimated_objects),
-            estimate.map(|row| row.estimated_bytes),
+            estimate.map(|[objects, _]| objects),
+            estimate.map(|[_, bytes]| bytes),
         ];
         let row = HistogramRow::new(groups.names[group].clone(), options.group_by, RowAmounts::new(figures, amounts));
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
@@ -112,27 +112,29 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         Some(section) => &graph.sections()[section.index()..=section.index()],
         None => graph.sections(),
     };
-    let totals = ObjectTotals {
-        objects: sum.objects,
-        shallow_bytes: sum.shallow_bytes,
-        types: group_count,
-        references: references_within(graph, &scope).saturating_sub(dependent),
-        roots: graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
-        reachable_objects: sum.reachable_objects,
-        reachable_bytes: sum.reachable_bytes,
-        dangling_references: sections.iter().map(|section| section.dangling_references).sum(),
-        null_references: sections.iter().map(|section| section.null_references).sum(),
-        objects_without_bytes: graph
-            .counts_bytes_only()
-            .then(|| scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64),
-        dependent_references: (dependent > 0).then_some(dependent),
-        estimate: info.sampled.map(|_| estimate.into()),
-        given_roots_objects: given.map(|amount| amount.objects),
-        given_roots_bytes: given.map(|amount| amount.shallow_bytes),
-        excluded_roots_objects: excluded.map(|amount| amount.objects),
-        excluded_roots_bytes: excluded.map(|amount| amount.shallow_bytes),
-        reached_by,
-    };
+    let [dangling, nulls]: [u64; 2] = [
+        sections.iter().map(|section| section.dangling_references).sum(),
+        sections.iter().map(|section| section.null_references).sum(),
+    ];
+    let without_bytes = || scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64;
+    let [estimated_objects, estimated_bytes] = estimate.rounded().map(|figure| info.sampled.map(|_| figure));
+    let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with([
+        (TYPES, Some(group_count as u64)),
+        (REFERENCES, Some(references_within(graph, &scope).saturating_sub(dependent))),
+        (ROOTS, Some(graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count() as u64)),
+        (REACHABLE_OBJECTS, Some(sum.reachable_objects)),
+        (REACHABLE, Some(sum.reachable_bytes)),
+        (DANGLING, Some(dangling)),
+        (NULLS, Some(nulls)),
+        (WITHOUT_BYTES, graph.counts_bytes_only().then(without_bytes)),
+        (DEPENDENT, (dependent > 0).then_some(dependent)),
+        (ESTIMATED_OBJECTS, estimated_objects),
+        (ESTIMATED, estimated_bytes),
+        (GIVEN, given.map(|amount| amount.objects)),
+        (GIVEN_BYTES, given.map(|amount| amount.shallow_bytes)),
+        (EXCLUDED, excluded.map(|amount| amount.objects)),
+        (EXCLUDED_BYTES, excluded.map(|amount| amount.shallow_bytes)),
+    ]);
     let answer = Histogram {
         sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
         unreachable_are_alive: info.frozen_heap.then_some(reached_by.excluded_roots.objects == 0),
@@ -140,9 +142,10 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
+        reached_by: Some(reached_by),
         matching,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&info.format, HistogramTotals::Objects(Box::new(totals)), figures, options)
+        ..Histogram::new(&info.format, totals, figures, options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -221,11 +224,9 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
             *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
         }
     }
-    let totals = CountedTotals {
-        objects: groups.values().map(|(objects, _)| objects).sum(),
-        shallow_bytes: groups.values().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
-        types: groups.len(),
-    };
+    let bytes = groups.values().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+    let totals = Totals::of_objects(groups.values().map(|(objects, _)| objects).sum(), bytes);
+    let totals = totals.with([(TYPES, Some(groups.len() as u64))]);
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
     let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
@@ -241,7 +242,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(&counted.info.format, HistogramTotals::Counted(totals), &FIGURES[..2], options)
+        ..Histogram::new(&counted.info.format, totals, &FIGURES[..2], options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -285,17 +286,14 @@ fn of_allocations(
             HistogramRow::new(name.to_string(), GroupBy::Type, amounts)
         })
         .collect();
-    let totals = AllocationTotals {
-        total_bytes: total.bytes,
-        allocations: total.allocations,
-        types: rows.len(),
-        other_bytes: total.bytes.saturating_sub(of_types),
-    };
+    let other = total.bytes.saturating_sub(of_types);
+    let totals = Totals::of_allocations(total.bytes, total.allocations);
+    let totals = totals.with([(TYPES, Some(rows.len() as u64)), (OTHER, Some(other))]);
     let answer = Histogram {
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(&dump.info().format, HistogramTotals::Allocations(totals), &FIGURES_OF_ALLOCATIONS, options)
+        ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_ALLOCATIONS, options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -323,7 +321,7 @@ fn rank_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
 
 impl Histogram {
     /// A histogram without rows.
-    fn new(format: &str, totals: HistogramTotals, figures: &'static [Figure], options: &HistogramOptions) -> Self {
+    fn new(format: &str, totals: Totals, figures: &'static [Figure], options: &HistogramOptions) -> Self {
         Histogram {
             format: format.to_string(),
             sections: None,
@@ -337,6 +335,7 @@ impl Histogram {
             retained: None,
             matching: None,
             heaps: None,
+            reached_by: None,
             rows: Keyed::rows(options.group_by, Vec::new()),
             figures,
             group_by: options.group_by,

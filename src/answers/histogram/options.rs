@@ -89,6 +89,8 @@ impl HistogramOptions {
             Some(RetainedBy::Exact) => line.word("--retained=exact"),
             None => &mut line,
         };
+        line.switch("--raw-types", self.types_apart);
+        line.each("--fail-over", self.size_limits.iter().map(|limit| limit.text.as_str()));
         line.each("--library", self.own_types.libraries.iter().map(TypePattern::text));
         line.each("--mine", self.own_types.mine.iter().map(TypePattern::text));
         line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);

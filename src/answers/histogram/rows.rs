@@ -5,15 +5,32 @@ use serde::Serialize;
 use super::options::RetainedBy;
 use super::owners::owner_note;
 use super::requested_roots::ReachedBy;
-use crate::analysis::histogram::Estimate;
-use crate::answers::figure::RETAINED;
+use crate::answers::figure::{ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
 use crate::answers::heaps::{FullerDump, HeapRow};
-use crate::answers::histogram_row::{HistogramRow, Keyed};
+use crate::answers::histogram_row::{HistogramRow, Keyed, Totals};
 use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
 use crate::units::count_of;
+
+/// Rows of the histogram.
+pub const TYPES: Figure = Figure::count("types", "Types");
+/// Root records whose object is in the dump.
+pub const ROOTS: Figure = Figure::count("roots", "Roots");
+/// Objects without bytes, which no row counts; in dumps that have parts of objects apart.
+pub const WITHOUT_BYTES: Figure = Figure::count("objects_without_bytes", "Without bytes");
+/// References from keys to values of dependent handles.
+pub const DEPENDENT: Figure = Figure::count("dependent_references", "Dependent");
+/// Objects that only roots left out on request would reach, if there are any.
+pub const EXCLUDED: Figure = Figure::count("excluded_roots_objects", "Lost");
+/// Bytes of allocations of types too small to be dumped, or of none.
+pub(super) const OTHER: Figure = Figure::bytes("other_bytes", "Other", "other_bytes");
+pub(super) const DANGLING: Figure = Figure::count("dangling_references", "Dangling");
+pub(super) const NULLS: Figure = Figure::count("null_references", "Null");
+pub(super) const GIVEN: Figure = Figure::count("given_roots_objects", "Given");
+pub(super) const GIVEN_BYTES: Figure = Figure::bytes("given_roots_bytes", "Given", "given_roots_bytes");
+pub(super) const EXCLUDED_BYTES: Figure = Figure::bytes("excluded_roots_bytes", "Lost", "excluded_roots_bytes");
 
 /// The objects that fulfil an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +55,7 @@ pub struct Histogram {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
     /// All rows together, those that are not shown too.
-    pub totals: HistogramTotals,
+    pub totals: Totals,
     /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected. Not if some lost
@@ -69,6 +86,9 @@ pub struct Histogram {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: Keyed<Vec<HistogramRow>>,
+    /// Objects by the roots that reach them, where these are known.
+    #[serde(skip)]
+    pub reached_by: Option<ReachedBy>,
     /// Figures of the rows, in the order of columns.
     #[serde(skip)]
     pub(super) figures: &'static [Figure],
@@ -95,108 +115,6 @@ pub struct Sample {
     pub bytes: f32,
 }
 
-/// All rows together.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum HistogramTotals {
-    /// Of objects, counted with the graph.
-    Objects(Box<ObjectTotals>),
-    /// Of objects, counted without the graph.
-    Counted(CountedTotals),
-    /// Of allocation totals.
-    Allocations(AllocationTotals),
-}
-
-/// Totals of an object graph.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct ObjectTotals {
-    /// Objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Rows of the histogram.
-    pub types: usize,
-    /// References between objects of the dump, repeats included.
-    pub references: u64,
-    /// Root records whose object is in the dump.
-    pub roots: usize,
-    /// Objects that strong roots reach.
-    pub reachable_objects: u64,
-    /// Their shallow bytes.
-    pub reachable_bytes: u64,
-    /// References to ids that are not in the dump.
-    pub dangling_references: u64,
-    /// References to 0.
-    pub null_references: u64,
-    /// Objects without bytes, which no row counts; in dumps that have parts of objects apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub objects_without_bytes: Option<u64>,
-    /// References from keys to values of dependent handles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dependent_references: Option<u64>,
-    /// Estimates of the heap that a sample was taken of.
-    #[serde(flatten)]
-    pub estimate: Option<EstimateRow>,
-    /// Objects that only roots given on request reach, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub given_roots_objects: Option<u64>,
-    /// Their shallow bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub given_roots_bytes: Option<u64>,
-    /// Objects that only roots left out on request would reach, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub excluded_roots_objects: Option<u64>,
-    /// Their shallow bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub excluded_roots_bytes: Option<u64>,
-    /// Objects by the roots that reach them.
-    #[serde(skip)]
-    pub reached_by: ReachedBy,
-}
-
-/// Totals of a dump that was only counted.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct CountedTotals {
-    /// Objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Rows of the histogram.
-    pub types: usize,
-}
-
-/// Totals of allocation heaps.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct AllocationTotals {
-    /// Bytes.
-    pub total_bytes: u64,
-    /// Allocations, where they are counted.
-    pub allocations: Option<u64>,
-    /// Rows of the histogram.
-    pub types: usize,
-    /// Bytes of types too small to be dumped, or of none.
-    pub other_bytes: u64,
-}
-
-/// Figures of the heap that a sample was taken of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct EstimateRow {
-    /// Objects.
-    pub estimated_objects: u64,
-    /// Their shallow bytes.
-    pub estimated_bytes: u64,
-}
-
-impl From<Estimate> for EstimateRow {
-    fn from(estimate: Estimate) -> Self {
-        let Estimate { objects, bytes } = estimate;
-        EstimateRow { estimated_objects: objects.round() as u64, estimated_bytes: bytes.round() as u64 }
-    }
-}
-
 /// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
 fn is_some<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bool(sample.is_some())
@@ -217,48 +135,36 @@ impl Histogram {
 
     /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
     pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
-        match &self.totals {
-            HistogramTotals::Objects(totals) => self.of_objects(totals, bytes),
-            HistogramTotals::Counted(totals) => {
-                let types = count_of(totals.types as u64, self.group_by.titles().1);
-                let rest = format!(" in {} of {types}", count_of(totals.objects, "objects"));
-                vec![(bytes(totals.shallow_bytes), rest)]
-            }
-            HistogramTotals::Allocations(totals) => {
-                let heaps = self.heaps.iter().flatten().map(|heap| {
-                    let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
-                    (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
-                });
-                let other = (totals.other_bytes > 0)
-                    .then(|| format!("{} of types too small to be dumped, or of none", bytes(totals.other_bytes)));
-                heaps.chain(other.map(plain)).collect()
-            }
+        let figure = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
+        if let Some(heaps) = &self.heaps {
+            let heaps = heaps.iter().map(|heap| {
+                let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
+                (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
+            });
+            let other = Some(figure(OTHER)).filter(|&other| other > 0);
+            let other = other.map(|other| format!("{} of types too small to be dumped, or of none", bytes(other)));
+            return heaps.chain(other.map(plain)).collect();
         }
+        let (objects, types) = (count_of(figure(OBJECTS), "objects"), self.group_by.titles().1);
+        let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_of(figure(TYPES), types)));
+        let mut lines = vec![whole];
+        lines.extend(self.reached_by.into_iter().flat_map(|reached_by| self.reach_sentences(reached_by, &bytes)));
+        lines
     }
 
-    fn of_objects(&self, totals: &ObjectTotals, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
-        let ReachedBy { roots, given_roots, excluded_roots, no_root, .. } = totals.reached_by;
-        let share = match totals.shallow_bytes {
+    fn reach_sentences(&self, reached_by: ReachedBy, bytes: &dyn Fn(u64) -> String) -> Vec<Sentence> {
+        let ReachedBy { roots, given_roots, excluded_roots, no_root, .. } = reached_by;
+        let share = match self.totals.bytes() {
             0 => 0.0,
             whole => roots.shallow_bytes as f64 * 100.0 / whole as f64,
         };
-        let mut lines = vec![
-            (
-                bytes(totals.shallow_bytes),
-                format!(
-                    " in {} of {}",
-                    count_of(totals.objects, "objects"),
-                    count_of(totals.types as u64, self.group_by.titles().1),
-                ),
-            ),
-            plain(format!(
-                "{} in {} reachable from roots{}, {share:.1} %{}",
-                bytes(roots.shallow_bytes),
-                count_of(roots.objects, "objects"),
-                if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
-                if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
-            )),
-        ];
+        let mut lines = vec![plain(format!(
+            "{} in {} reachable from roots{}, {share:.1} %{}",
+            bytes(roots.shallow_bytes),
+            count_of(roots.objects, "objects"),
+            if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
+            if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
+        ))];
         lines.extend(self.matching.as_ref().map(|matching| {
             let objects = count_of(matching.matching_objects, "objects");
             (bytes(matching.matching_bytes), format!(" in {objects} where {}", matching.filter))
@@ -273,11 +179,12 @@ impl Histogram {
             let whose = if excluded_roots.objects == 1 { "its" } else { "their" };
             lines.push(plain(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
         }
-        if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
+        if let Some(sample) = self.sample {
+            let estimate = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
             lines.push(plain(format!(
                 "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
-                bytes(estimate.estimated_bytes),
-                count_of(estimate.estimated_objects, "objects"),
+                bytes(estimate(ESTIMATED)),
+                count_of(estimate(ESTIMATED_OBJECTS), "objects"),
                 sample.objects,
                 sample.bytes,
             )));
@@ -288,9 +195,8 @@ impl Histogram {
 
     /// Advice where most bytes are nobody's, of the rows that are shown.
     pub fn owner_note(&self) -> Option<String> {
-        let HistogramTotals::Objects(totals) = &self.totals else { return None };
         let is_asked = self.group_by.is_owner();
-        is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
+        is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, self.totals.bytes())).flatten()
     }
 
     /// Results of the limits of types; one of nothing is an error or a note. `file` is the dump's name where there are several.

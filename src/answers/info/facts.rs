@@ -138,10 +138,10 @@ impl FileFacts<'_> {
         for (at, heap) in info.heaps.iter().enumerate() {
             let field = |name: &str| format!("heap.{}.{name}", at + 1);
             self.field(field("dump"), Some(heap.dump));
-            self.field(field("pid"), Some(heap.pid));
+            self.field(field("pid"), heap.pid);
             self.field(field("process"), heap.process.as_ref());
             self.field(field("part"), (heap.part > 1).then_some(heap.part));
-            self.field(field("allocator"), Some(&heap.allocator));
+            self.field(field("allocator"), heap.allocator.as_ref());
             self.field(field("total_bytes"), Some(heap.total_bytes));
             self.field(field("allocations"), heap.allocations);
             let allocations =

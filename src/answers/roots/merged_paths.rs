@@ -14,7 +14,7 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::tree::{MadeRows, MakeRow, TreeLevel, preorder};
+use crate::answers::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
@@ -73,6 +73,9 @@ impl MergedPathsOptions {
         let mut line = CommandLine::new("roots");
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
+        if let KeptRows::OfShare(Threshold::Share(share)) = self.kept_rows {
+            line.option("--min-percent", Some(&share.to_string()));
+        }
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
         self.scope.add_to(&mut line);
         line
@@ -103,6 +106,7 @@ pub struct MergedRootPaths<'d> {
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
     /// The merged paths.
+    #[serde(serialize_with = "serialize_lazy")]
     pub tree: MergedPathRows<'d>,
     /// The paths go around some types.
     #[serde(skip)]
@@ -110,10 +114,8 @@ pub struct MergedRootPaths<'d> {
 }
 
 /// Rows from the roots down, each followed by those that it holds. The tree has numbers of merged rows.
-pub type MergedPathRows<'d> = MadeRows<MakeMergedPaths<'d>>;
-
-/// Maker of rows of merged paths.
-pub struct MakeMergedPaths<'d> {
+pub struct MergedPathRows<'d> {
+    tree: Tree<u32>,
     graph: &'d HeapGraph,
     merged: MergedPaths,
     names: Option<ReferenceNames<'d>>,
@@ -315,29 +317,29 @@ impl<'d> MergedPathRows<'d> {
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
         let hidden = HiddenTotals::of(&merged, &tree);
-        MadeRows { tree, maker: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
+        MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, is_of_one }
     }
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.maker.names.is_some()
+        self.names.is_some()
     }
 
     /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
     pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
-        let found = self.maker.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
-        found.map_or((0, 0), |at| (self.maker.hidden.0[at].1, self.maker.hidden.0[at].2))
+        let found = self.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
+        found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
     }
 
     /// The largest number of bytes of a row, or of those left out after one. O(rows).
     pub(crate) fn largest_bytes(&self) -> u64 {
-        let rows = self.maker.merged.rows.iter().map(|row| row.weight_bytes);
-        rows.chain(self.maker.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
+        let rows = self.merged.rows.iter().map(|row| row.weight_bytes);
+        rows.chain(self.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
     }
 
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
-        match (self.maker.kept_rows, self.maker.limits.rows) {
+        match (self.kept_rows, self.limits.rows) {
             (KeptRows::OfShare(_), None) => "--min-percent 0",
             (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
             _ => "-n 0",
@@ -345,9 +347,13 @@ impl<'d> MergedPathRows<'d> {
     }
 }
 
-impl<'d> MakeRow for MakeMergedPaths<'d> {
+impl<'d> LazyTree for MergedPathRows<'d> {
     type Kept = u32;
     type Row = MergedPathRow<'d>;
+
+    fn tree(&self) -> &Tree<u32> {
+        &self.tree
+    }
 
     fn make(&self, &number: &u32) -> MergedPathRow<'d> {
         let row = &self.merged.rows[number as usize];
@@ -509,18 +515,18 @@ mod tests {
         let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            let lines = cut.len() + cut.maker.hidden.0.len();
+            let lines = cut.len() + cut.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
         let cut = tree(KeptRows::Largest(150), None);
-        assert!(cut.len() + cut.maker.hidden.0.len() > 140);
+        assert!(cut.len() + cut.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
         assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
-        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.maker.merged.reached_objects);
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
@@ -552,7 +558,7 @@ mod tests {
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
         // The root, 16 holders with what they hold, and the line of the others.
-        assert_eq!((cut.len(), cut.maker.hidden.0.len()), (33, 1));
+        assert_eq!((cut.len(), cut.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

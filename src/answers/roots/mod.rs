@@ -52,6 +52,7 @@ impl RootPathsOptions {
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
+        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
         line

@@ -111,6 +111,7 @@ impl HeapChoice {
 
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
         line.option("--dump", self.dump.as_deref());
+        line.option("--snapshot", self.snapshot.as_deref());
         line.option("--process", self.process.as_deref());
         line.option("--allocator", self.allocator.as_deref());
     }
@@ -161,12 +162,12 @@ pub fn title_of(heap: &AllocationHeap) -> String {
 pub struct HeapRow {
     /// The process's name, where it has one.
     pub process: Option<String>,
-    /// Its number.
-    pub pid: i64,
+    /// Its number; none of objects.
+    pub pid: Option<i64>,
     /// The memory dump, from 1.
     pub dump: usize,
-    /// The allocator.
-    pub allocator: String,
+    /// The allocator; none of objects.
+    pub allocator: Option<String>,
     /// All there is in it.
     pub total_bytes: u64,
     /// Allocations, where they are counted.
@@ -194,9 +195,9 @@ impl HeapRow {
     pub fn new(heap: &AllocationHeap, total: &Amount) -> Self {
         HeapRow {
             process: (!heap.process.is_empty()).then(|| heap.process.clone()),
-            pid: heap.pid,
+            pid: Some(heap.pid),
             dump: heap.dump,
-            allocator: heap.allocator.clone(),
+            allocator: Some(heap.allocator.clone()),
             total_bytes: total.bytes,
             allocations: total.allocations,
             part: heap.part,

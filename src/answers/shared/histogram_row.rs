@@ -66,6 +66,49 @@ impl Serialize for RowAmounts {
     }
 }
 
+/// Figures of a whole, by name, in the order of the documented JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals(pub(in crate::answers) Vec<(Figure, Option<u64>)>);
+
+impl Totals {
+    /// Objects and their shallow bytes.
+    pub(in crate::answers) fn of_objects(objects: u64, shallow_bytes: u64) -> Self {
+        Totals(vec![(OBJECTS, Some(objects)), (SHALLOW, Some(shallow_bytes))])
+    }
+
+    /// Allocated bytes, and allocations where they are counted.
+    pub(in crate::answers) fn of_allocations(total_bytes: u64, allocations: Option<u64>) -> Self {
+        Totals(vec![(TOTAL, Some(total_bytes)), (ALLOCATIONS, allocations)])
+    }
+
+    /// The same with figures more, those that are known.
+    pub(in crate::answers) fn with(mut self, figures: impl IntoIterator<Item = (Figure, Option<u64>)>) -> Self {
+        self.0.extend(figures.into_iter().filter(|(_, value)| value.is_some()));
+        self
+    }
+
+    /// A figure, where it is among them.
+    pub fn figure(&self, figure: Figure) -> Option<u64> {
+        self.0.iter().find(|(own, _)| *own == figure)?.1
+    }
+
+    /// Shallow bytes of objects, or bytes of allocations.
+    pub fn bytes(&self) -> u64 {
+        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
+    }
+
+    /// Returns true if there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.figure(OBJECTS).unwrap_or_else(|| self.bytes()) == 0
+    }
+}
+
+impl Serialize for Totals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(figure, value)| (figure.key, value)))
+    }
+}
+
 /// A type or group with its amounts.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]

@@ -91,8 +91,8 @@ impl Side {
                 let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
                 side.rows = rows
                     .map(|(name, tally)| {
-                        let Tally { objects: count, shallow_bytes: bytes, .. } = *tally;
-                        (name.clone(), Amounts { count, bytes, retained_bytes: 0 })
+                        let count = Some(tally.objects);
+                        (name.clone(), Amounts { count, bytes: tally.shallow_bytes, retained_bytes: 0 })
                     })
                     .collect();
                 if retained {

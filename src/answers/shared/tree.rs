@@ -60,55 +60,53 @@ impl<R> FromIterator<TreeRow<R>> for Tree<R> {
     }
 }
 
-/// Makes the rows of a tree that keeps only what they are made of.
-pub trait MakeRow {
+/// A tree that keeps only what its rows are made of: these are made when they are asked for.
+pub trait LazyTree {
     /// The part of a row that the tree keeps.
     type Kept;
     /// A row.
     type Row;
 
+    /// The tree.
+    fn tree(&self) -> &Tree<Self::Kept>;
+
     /// Makes a row.
     fn make(&self, kept: &Self::Kept) -> Self::Row;
-}
 
-/// Rows, each followed by those below it. They are made when they are asked for.
-pub struct MadeRows<M: MakeRow> {
-    pub(in crate::answers) tree: Tree<M::Kept>,
-    pub(in crate::answers) maker: M,
-}
-
-impl<M: MakeRow> MadeRows<M> {
     /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.tree.rows.len()
+    fn len(&self) -> usize {
+        self.tree().rows.len()
     }
 
     /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.tree.deepest()
+    fn deepest(&self) -> usize {
+        self.tree().deepest()
     }
 
     /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.
-    pub fn get(&self, row: usize) -> TreeRow<M::Row> {
-        let TreeRow { depth, hidden_after, row } = &self.tree.rows[row];
-        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.maker.make(row) }
+    fn get(&self, row: usize) -> TreeRow<Self::Row> {
+        let TreeRow { depth, hidden_after, row } = &self.tree().rows[row];
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.make(row) }
     }
 
     /// The rows, each followed by those below it.
-    pub fn iter(&self) -> impl Iterator<Item = TreeRow<M::Row>> + '_ {
+    fn iter(&self) -> impl Iterator<Item = TreeRow<Self::Row>> + '_ {
         (0..self.len()).map(|row| self.get(row))
     }
 }
 
-impl<M: MakeRow<Row: Serialize>> Serialize for MadeRows<M> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.maker.make(&row.row)).serialize(serializer)
-    }
+/// Serialises the rows of a tree as [`Tree`] does.
+pub(in crate::answers) fn serialize_lazy<T, S>(tree: &T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    T: LazyTree<Row: Serialize>,
+    S: Serializer,
+{
+    tree.tree().nested(|row| tree.make(&row.row)).serialize(serializer)
 }
 
 /// Rows of one parent, in their order, and how many more there are.

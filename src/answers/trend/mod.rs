@@ -146,7 +146,7 @@ impl TrendOfDumps {
                 values.push(Vec::new());
             }
             let bytes = if *retained { retained_bytes } else { bytes };
-            values[row].push((number as u32, count, bytes));
+            values[row].push((number as u32, count.unwrap_or(0), bytes));
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ impl TrendRows {
 /// Under the key that `diff` has for such rows.
 impl Serialize for TrendRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Keyed { key: self.by.figures().rows, value: &self.rows }.serialize(serializer)
+        Keyed { key: self.by.rows_key(), value: &self.rows }.serialize(serializer)
     }
 }
 
@@ -178,7 +178,7 @@ impl DumpsTrend {
         let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
         TrendRow {
-            name: Keyed { key: self.rows.by.figures().name.key, value: name },
+            name: Keyed { key: self.rows.by.name_figure().key, value: name },
             trend,
             first_bytes,
             last_bytes,

@@ -103,6 +103,7 @@ impl WasteOptions {
         line.each("--kind", self.kinds.iter().map(|kind| kind.name()));
         self.collections.add_to(&mut line);
         line.each("--where", self.filter.iter().flat_map(Filter::texts));
+        line.option("--fail-over", self.fail_over.map(|limit| limit.to_string()).as_deref());
         line.sort(self.order, WASTED);
         self.limits.add_to(&mut line);
         line

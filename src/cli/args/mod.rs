@@ -3,8 +3,5 @@
 //!
 //! Not here: options of one command (see `commands`), opening files (see `terminal`).
 
-pub(crate) mod diff;
-pub(crate) mod export;
-pub(crate) mod heaps;
-pub(crate) mod object;
+pub(crate) mod objects;
 pub(crate) mod options;

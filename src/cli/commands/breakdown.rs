@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::answers::breakdown::{BreakdownBy, small_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
-use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_smallest, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
         session.print_answer(&answer, &args.common.output)?;
-        let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
+        let is_empty = answer.heaps.iter().all(|heap| heap.heap.total_bytes == 0);
         let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
     })

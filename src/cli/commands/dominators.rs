@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::CommandOutcome;
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 

@@ -1,22 +1,29 @@
-//! `heapdump export --to NAME`: the heap in other tools' forms.
+//! `heapdump export --to NAME`: the heap in other tools' forms; an option that does not act in a form is refused there.
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+#[cfg(feature = "parquet")]
+use anyhow::anyhow;
+use anyhow::{Error, Result, bail};
+use clap::ValueEnum;
 
-use crate::answers::AnswerError;
+use crate::analysis::cutoff::Cutoff;
+use crate::analysis::threshold::Threshold;
+use crate::answers::{AnswerError, ObjectId};
 use crate::cli::CommandOutcome;
-use crate::cli::args::export::{DatasetArgs, ExportForm, FormArgs};
-use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
-use crate::cli::args::object::parse_object_id;
-use crate::cli::args::options::{InputArgs, SectionArgs};
+use crate::cli::args::objects::{HeapArgs, fuller_dump_note, parse_object_id};
+use crate::cli::args::options::{InputArgs, SectionArgs, WhereArgs, parse_smallest};
 use crate::cli::terminal::asking::ask;
 #[cfg(feature = "parquet")]
 use crate::cli::terminal::dataset::export_each;
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write_export};
-use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra};
+#[cfg(feature = "parquet")]
+use crate::export::dataset::{DatasetOptions, labels_of};
+use crate::export::{
+    DotOptions, FoldedOptions, MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra,
+};
 
 /// The dump in other tools' forms
 ///
@@ -60,7 +67,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     form.check(*to, heaps, section, rows)?;
     if *to == ExportForm::Parquet {
         #[cfg(feature = "parquet")]
-        return export_each(session, files, args.output_file.as_deref(), rows, &form.filter, input);
+        return export_each(
+            session,
+            files,
+            args.output_file.as_deref(),
+            rows.options(&form.filter, input)?,
+            &form.filter,
+            input,
+        );
         #[cfg(not(feature = "parquet"))]
         bail!("this heapdump was built without the feature parquet");
     }
@@ -93,4 +107,162 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         })?;
         Ok(form.filter.outcome(session, "", !has_any, input.read.quiet))
     })
+}
+
+/// The forms of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// A line per path of types: `A;B;C bytes`
+    Folded,
+    /// An SVG flame graph of the same
+    Flamegraph,
+    /// A graph for Graphviz
+    Dot,
+    /// Chromium's heap dump format
+    MemoryInfra,
+    /// Tables for DuckDB, Spark and their like, of one dump or many
+    Parquet,
+}
+
+/// Options of the forms. An option that does not act in a form is refused there.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FormArgs {
+    /// The object to begin at
+    #[arg(long, value_name = "OBJID")]
+    pub(crate) object: Option<String>,
+    /// dot: what the object retains in place of its neighbourhood
+    #[arg(long)]
+    retained: bool,
+    /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra: 64 for objects, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) depth: Option<u32>,
+    /// Leave out what is smaller: a size, or a share [default: 0.1%; memory-infra: 1KiB for objects, else none]
+    #[arg(long, value_name = "SIZE")]
+    min_bytes: Option<String>,
+    /// memory-infra: leave out less than this share, in percent, of its list so far (Chromium 49 has 0.8)
+    #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes", hide_short_help = true)]
+    min_percent: Option<f64>,
+    /// dot: objects at most [default: 100]
+    #[arg(long, value_name = "N")]
+    max_objects: Option<usize>,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
+}
+
+/// Options of a dataset of tables.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tables")]
+pub(crate) struct DatasetArgs {
+    /// parquet: summary (the default), all (objects and references too), or names with commas between them
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) tables: Option<String>,
+    /// parquet: what else is to be known of the dumps, a pair of the map "labels"
+    #[arg(long = "label", value_name = "NAME=TEXT")]
+    pub(crate) labels: Vec<String>,
+    /// parquet: the dump's name in the tables [default: the file's name and a checksum]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) id: Option<String>,
+    /// parquet: write dumps anew that are there already
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
+const MAX_DEPTH_OF_PATHS: u32 = 500;
+
+impl ExportForm {
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+impl FormArgs {
+    /// Fails on options that act in other forms only.
+    pub(crate) fn check(
+        &self,
+        to: ExportForm,
+        heaps: &HeapArgs,
+        section: &SectionArgs,
+        rows: &DatasetArgs,
+    ) -> Result<()> {
+        let (paths, dot, trace) =
+            (&[ExportForm::Folded, ExportForm::Flamegraph][..], &[ExportForm::Dot][..], &[ExportForm::MemoryInfra][..]);
+        let tables = vec![ExportForm::Parquet];
+        let options = [
+            ("--object", self.object.is_some(), [paths, dot].concat()),
+            ("--where", self.filter.words().is_some(), [paths, &tables].concat()),
+            ("--retained", self.retained, dot.to_vec()),
+            ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
+            ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
+            ("--min-percent", self.min_percent.is_some(), trace.to_vec()),
+            ("--dump", heaps.dump.is_some(), trace.to_vec()),
+            ("--process", heaps.process.is_some(), trace.to_vec()),
+            ("--allocator", heaps.allocator.is_some(), trace.to_vec()),
+            ("--depth", self.depth.is_some(), [paths, dot, trace].concat()),
+            ("--domain", section.domain.is_some(), [paths, dot, trace].concat()),
+            ("--tables", rows.tables.is_some(), tables.clone()),
+            ("--label", !rows.labels.is_empty(), tables.clone()),
+            ("--id", rows.id.is_some(), tables.clone()),
+            ("--replace", rows.replace, tables),
+        ];
+        for (option, is_given, forms) in options {
+            if is_given && !forms.contains(&to) {
+                let names: Vec<String> = forms.iter().map(|form| format!("--to {}", form.name())).collect();
+                bail!("{option} acts with {} only, not with --to {}", names.join(" and "), to.name());
+            }
+        }
+        if matches!(to, ExportForm::Folded | ExportForm::Flamegraph)
+            && self.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS)
+        {
+            bail!("--depth: paths of types have 1 to {MAX_DEPTH_OF_PATHS} levels");
+        }
+        Ok(())
+    }
+
+    /// The cut-off rule of the memory-infra format, if one is asked for.
+    pub(crate) fn cutoff(&self) -> Result<Option<Cutoff>> {
+        Ok(parse_smallest(self.min_bytes.as_deref(), self.min_percent)?.map(|min_size| match min_size {
+            Threshold::Bytes(bytes) => Cutoff::Fixed(bytes),
+            Threshold::Share(share) => Cutoff::Relative(share),
+        }))
+    }
+
+    /// The paths of a flame graph.
+    pub(crate) fn paths(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
+        let filter = self.filter.filter()?;
+        let mut options = FoldedOptions { object, section: section.domain.clone(), filter, ..FoldedOptions::default() };
+        if let Some(depth) = self.depth {
+            options.depth = depth as usize;
+        }
+        if let Some(text) = &self.min_bytes {
+            options.min_size = text.parse().map_err(Error::msg)?;
+        }
+        Ok(options)
+    }
+
+    /// The objects of a drawing.
+    pub(crate) fn drawing(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<DotOptions> {
+        let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
+        let mut options = DotOptions::around(object);
+        options.section = section.domain.clone();
+        options.retained = self.retained;
+        options.depth = self.depth.unwrap_or(options.depth);
+        options.max_objects = self.max_objects.unwrap_or(options.max_objects);
+        Ok(options)
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl DatasetArgs {
+    fn options(&self, filter: &WhereArgs, input: &InputArgs) -> Result<DatasetOptions> {
+        let tables = self.tables.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--tables: {why}")));
+        Ok(DatasetOptions {
+            filter: filter.filter()?,
+            tables: tables.transpose()?.unwrap_or_default(),
+            labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
+            replace: self.replace,
+            id: self.id.clone(),
+            reading: input.words(),
+        })
+    }
 }

@@ -7,8 +7,8 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
+use crate::cli::terminal::asking::warn;
 use crate::cli::terminal::load::{DumpInput, open_options};
-use crate::cli::terminal::notes::warn;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
 use crate::dump::{

@@ -8,7 +8,7 @@ use crate::answers::{Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, RowArgs};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
-use crate::cli::terminal::{each_file::ask_each, session::Session};
+use crate::cli::terminal::{asking::ask_each, session::Session};
 
 /// What is this file: format, sections, records, problems
 ///

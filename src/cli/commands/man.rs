@@ -1,12 +1,14 @@
 //! `heapdump man`: manual pages, made of the same texts as `--help`.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::Command;
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::CommandOutcome;
-use crate::cli::render::manual::page;
 use crate::cli::terminal::target::{find_target, write};
 
 /// Manual pages
@@ -51,4 +53,83 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
     };
     write(&find_target(&[], None)?, &page(command)?.1)?;
     Ok(CommandOutcome::Done)
+}
+
+/// Exit codes, which every page lists.
+const EXIT_CODES: [(&str, &str); 3] = [
+    ("0", "Done."),
+    ("1", "The answer is no: not reachable, nothing matches --type, over --fail-over."),
+    ("2", "An error: wrong usage, unreadable input, an unknown format or object, a problem under --strict."),
+];
+const ENVIRONMENT: [(&str, &str); 2] = [
+    ("HEAPDUMP_FILE", "The dump, where a command line names none."),
+    ("NO_COLOR", "No colours, when it is set to anything."),
+];
+
+/// A page and its name, `heapdump-stats`.
+pub(crate) fn page(command: Command) -> Result<(String, Vec<u8>)> {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_string();
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_help().map(ToString::to_string);
+    let (examples, text): (Vec<&str>, Vec<&str>) =
+        about.split("\n\n").chain(after.as_deref()).partition(|paragraph| paragraph.starts_with("Example: "));
+    let has_commands = command.has_subcommands();
+    // The first paragraph of a command stands under NAME.
+    let text = if text.len() > 1 && !has_commands { text[1..].join("\n\n") } else { text.join("\n\n") };
+    // The short usage: all options in a row are of no help.
+    let usage = command.clone().render_usage().to_string();
+    let command = command
+        .long_about(text)
+        .override_usage(usage.trim_start_matches("Usage: ").to_string())
+        .subcommand_help_heading("COMMANDS")
+        .mut_args(for_a_page);
+
+    let mut page = Vec::new();
+    // By hand: clap_mangen leaves an empty date out, and what follows takes its place.
+    writeln!(page, ".TH {} 1 \"\" \"heapdump {}\" \"heapdump\"", name.to_uppercase(), env!("CARGO_PKG_VERSION"))?;
+    let man = Man::new(command);
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if has_commands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    man.render_options_section(&mut page)?;
+    let mut rest = Roff::new();
+    for (number, example) in examples.iter().enumerate() {
+        match number {
+            0 => rest.control("SH", ["EXAMPLES"]),
+            _ => rest.control("PP", []),
+        };
+        rest.text([bold(example.trim_start_matches("Example: "))]);
+    }
+    for (heading, items) in [("EXIT STATUS", &EXIT_CODES[..]), ("ENVIRONMENT", &ENVIRONMENT[..])] {
+        rest.control("SH", [heading]);
+        for (item, meaning) in items {
+            rest.control("TP", []).text([bold(*item)]).text([roman(*meaning)]);
+        }
+    }
+    if !has_commands {
+        rest.control("SH", ["SEE ALSO"]).text([bold("heapdump"), roman("(1)")]);
+    }
+    rest.to_writer(&mut page)?;
+    Ok((name, page))
+}
+
+/// An option as a page has it: those that -h leaves out too, and its values in a sentence and not in a list.
+fn for_a_page(option: Arg) -> Arg {
+    let values: Vec<String> = option
+        .get_possible_values()
+        .iter()
+        .map(|value| match value.get_help() {
+            Some(help) => format!("{} ({help})", value.get_name()),
+            None => value.get_name().to_string(),
+        })
+        .collect();
+    // A flag has the values true and false.
+    if values.is_empty() || !option.get_action().takes_values() {
+        return option.hide_short_help(false);
+    }
+    let help = option.get_long_help().or(option.get_help()).map(ToString::to_string).unwrap_or_default();
+    option.hide_short_help(false).hide_possible_values(true).long_help(format!("{help}; one of: {}", values.join(", ")))
 }

@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 
 use crate::answers::referrers;
 use crate::answers::referrers::{ReferredTo, ReferrersOptions};
+use crate::answers::tree::LazyTree;
 use crate::cli::CommandOutcome;
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
 

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::CommandOutcome;
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::session::Session;

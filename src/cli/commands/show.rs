@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
 use crate::cli::CommandOutcome;
-use crate::cli::args::object::{parse_object_id, read_object_ids, split_objects_and_file};
+use crate::cli::args::objects::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
 use crate::cli::terminal::target::{find_target, write_export};
 use crate::cli::terminal::{asking::ask, load::DumpInput, session::Session};

@@ -8,11 +8,11 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
 use crate::cli::CommandOutcome;
-use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
 use crate::cli::args::options::{Common, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
-use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
+use crate::cli::terminal::asking::{Asked, ask_each, ask_input, ask_with, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
-use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
+use crate::cli::terminal::session::Session;
 use crate::units::parse_size;
 
 /// How much is in the heap, by type
@@ -116,7 +116,7 @@ fn count(
     let options = args.ordered(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input.read)?;
     if !args.common.input.read.quiet {
-        notes::warn_of_counted(session, &counted.diagnostics, file);
+        warn_of_counted(session, &counted.diagnostics, file);
     }
     histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::answers::{AnswerError, ThreadsOptions, threads};
 use crate::cli::CommandOutcome;
-use crate::cli::args::object::split_object_and_file;
+use crate::cli::args::objects::split_object_and_file;
 use crate::cli::args::options::{Common, RowArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 use crate::dump::NoValues;

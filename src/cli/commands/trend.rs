@@ -10,7 +10,7 @@ use crate::answers::problems::problems_of;
 use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{Common, LenientArgs, LimitArgs, ScopeArgs, words};
-use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
+use crate::cli::terminal::{asking::ask_each, asking::ask_input, session::Session};
 
 /// What grew over many dumps: what never shrinks first
 ///

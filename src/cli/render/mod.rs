@@ -1,21 +1,12 @@
-//! Answers as tables and texts, one file an answer: columns, titles, sentences. What they say is the answer's.
+//! Answers as tables and texts, answers that look alike in one file: columns, titles, sentences. What they say is the answer's.
 
-mod breakdown;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 mod collect;
-pub(crate) mod diff;
-mod dominator_tree;
-pub(crate) mod histogram;
-pub(crate) mod info;
-pub(crate) mod leaks;
-pub(crate) mod manual;
-mod merged_paths;
-mod object;
-pub(crate) mod objects;
-mod referrers;
-pub(crate) mod root_paths;
-pub(crate) mod rows;
-mod strings;
+mod growth;
+mod leaks;
+mod objects;
+mod root_paths;
+mod rows;
+mod tables;
 mod threads;
-mod trend;
-mod waste;
+mod trees;

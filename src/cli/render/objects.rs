@@ -1,10 +1,14 @@
-//! `heapdump list`.
+//! `heapdump list` and `heapdump show`.
 
-use super::rows::{CLASS, TRUNCATED, VALUE, shown};
-use crate::answers::ObjectList;
+use super::rows::{CLASS, REFERENCE, TRUNCATED, VALUE, heading, note_inferred_roots, root_words, shown};
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
+use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
-use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
+use crate::answers::values::{FieldRow, ShownValue};
+use crate::answers::{ObjectAnswer, ObjectList, ObjectRow};
+use crate::report::{
+    Column, Columns, Format, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count,
+};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
@@ -46,4 +50,135 @@ impl Present for ObjectList<'_> {
         let table = self.table(page.style());
         page.table(&table);
     }
+}
+
+/// Rows whose ids decide how wide that column is.
+const ALIGNED: usize = 4096;
+
+impl Present for ShownObjects<'_> {
+    const COMMAND: &'static str = "show";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        let (row_count, row) = self.related();
+        let objects = self.as_slice();
+        let values = objects.iter().any(ObjectAnswer::has_values);
+        let for_people = style.is_for_people();
+        let has_classes = objects.iter().any(|object| object.has_classes);
+        let type_column = if values { TYPE_WORD } else { TYPE };
+        Columns::new()
+            .add_if(objects.len() > 1, Column::word("of", "Of"), |row: &mut RelatedRow| std::mem::take(&mut row.of))
+            .add(Column::word("relation", "Relation"), |row| row.relation)
+            .add(ID, |row| row.id.take())
+            .add(SHALLOW, |row| row.shallow_bytes)
+            .add_if(has_classes, CLASS, |row| row.class.take())
+            .add_if(values, REFERENCE, |row| row.reference.take())
+            .add(type_column, |row| std::mem::take(&mut row.text))
+            .add_if(values, VALUE, move |row| row.value.clone().map(|value| shown(value, for_people)))
+            .add_if(values && !style.is_for_people(), TRUNCATED, |row| {
+                row.value.as_ref().is_some_and(ShownValue::is_cut)
+            })
+            .table(row_count, 0, row)
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        for (number, object) in self.as_slice().iter().enumerate() {
+            if number > 0 {
+                page.line("\n");
+            }
+            object.text(page);
+        }
+        note_inferred_roots(self.as_slice().iter().any(|object| object.roots_inferred), page);
+    }
+}
+
+impl ObjectAnswer<'_> {
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let row = &self.object.row;
+        heading(row, page);
+        page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
+        let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
+        page.paragraph(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
+        if let Some(location) = &self.object.location {
+            page.line(style.line("  location   ", &[], &location.text()));
+        }
+        if let Some(length) = self.object.length {
+            page.line(format!("  length     {}", format_count(length)));
+        }
+        if let Some((number, name)) = &self.section {
+            page.line(style.line(&format!("  section    {number} "), &[], name));
+        }
+        match &self.dominator {
+            Some(dominator) => page.line(object_line("  dominator  ", dominator, 0, "", &style)),
+            None if self.reachability.is_reached() => page.paragraph("  dominator  none: no single object holds it"),
+            None => {}
+        }
+        for root in &self.roots {
+            page.paragraph(format!("  root       {}", root_words(root)));
+        }
+        if let Some(frames) = &self.object.backtrace {
+            page.line(format!("\n{}", style.bold("Allocated by")));
+            frames.iter().for_each(|frame| page.line(style.line("  ", &[], frame)));
+        }
+        if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
+            let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
+            let all = self.object.length.filter(|all| *all > elements.len() as u64);
+            let which =
+                all.map_or(String::new(), |all| format!(", the first {} of {}", elements.len(), format_count(all)));
+            page.line(format!("\n{}{which}", style.bold("Elements")));
+            page.paragraph(escape_controls(&format!("  {}", words.join(", "))));
+        }
+        for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
+            page.line(format!("\n{}", style.bold("Fields")));
+            page.table(
+                &Columns::new()
+                    .add(Column::word("name", "Field"), |field: &mut FieldRow| field.label())
+                    .add(TYPE_WORD, |field| field.type_name)
+                    .add(VALUE, |field| field.words())
+                    .table(fields.len(), 0, |at| fields[at].clone()),
+            );
+        }
+        list("References", &self.references, page);
+        match self.referrers.len() < self.referrers.total() {
+            true => types("Referrers", &self.referrers, page),
+            false => list("Referrers", &self.referrers, page),
+        }
+    }
+}
+
+fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+    let style = *page.style();
+    page.line(format!("\n{} ({})", style.bold(title), rows.total()));
+    let width = (0..rows.len().min(ALIGNED)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
+    let mut at = 0;
+    while at < rows.len() {
+        let name = rows.reference(at).map_or(String::new(), |name| format!("{name}  "));
+        let weak = if rows.is_weak(at) { "(weak) " } else { "" };
+        // References to one object, one behind the other, are one line.
+        let repeats = rows.repeats(at);
+        let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
+        page.line(object_line("  ", &rows.saying(at), width, &format!("{weak}{times}{name}"), &style));
+        at += repeats;
+    }
+    if at < rows.total() {
+        page.line(format!("  {} more; -n 0 shows all", format_count((rows.total() - at) as u64)));
+    }
+}
+
+/// Too many objects to be shown one by one: their types.
+fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+    let style = *page.style();
+    page.paragraph(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
+    let types = rows.by_type();
+    for (count, name) in types.iter().take(rows.len()) {
+        page.line(style.line(&format!("  {:>10}  ", format_count(*count)), &[], name));
+    }
+    if rows.len() < types.len() {
+        page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));
+    }
+}
+
+fn object_line(start: &str, row: &ObjectRow, width: usize, name: &str, style: &Style) -> String {
+    let figures = [format!("{:>10}", style.size(row.shallow_bytes))];
+    style.line(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
 }

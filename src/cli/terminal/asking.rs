@@ -1,18 +1,20 @@
-//! The way of every question: open the dump, compute the answer, print it.
+//! The way of every question: open the dump, say what is wrong with it, compute the answer, print it;
+//! for several files one after the other, with memory for one at a time.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 
 use crate::analysis::selection::{TypePattern, hint};
 use crate::answers::{AnswerError, OwnTypes};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
-use crate::cli::terminal::load::{DumpInput, Memory, read_dump};
-use crate::cli::terminal::notes;
+use crate::cli::terminal::load::{self, DumpInput, Memory, read_dump};
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
+use crate::files::for_each_file;
 use crate::graph::{HeapGraph, TypeId};
+use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT};
 
 /// A dump that a command asks, and what its errors need to be explained.
 pub(crate) struct Asked<'d> {
@@ -187,9 +189,79 @@ impl Asked<'_> {
         if self.is_quiet {
             return;
         }
-        notes::warn(self.session, self.dump.diagnostics(), self.file);
+        warn(self.session, self.dump.diagnostics(), self.file);
         if let Content::Objects(graph) = self.dump.content() {
-            notes::note_of_graph(self.session, graph, self.dump.info(), self.file);
+            note_of_graph(self.session, graph, self.dump.info(), self.file);
         }
+    }
+}
+
+/// The answer of each file, with its name, and the end of the command if one could not be read.
+type Answers<T> = (Vec<(String, T)>, Option<CommandOutcome>);
+
+/// Asks every file, in the order of the command line; those of `together` small ones several at a time. One that cannot
+/// be read is reported on standard error, and the next one is asked.
+///
+/// # Errors
+/// When the options are wrong, whatever the files.
+pub(crate) fn ask_each<T: Send>(
+    session: &Session,
+    files: &[PathBuf],
+    together: bool,
+    input: &InputArgs,
+    answer: impl Fn(&DumpInput, &str) -> Result<T> + Sync,
+) -> Result<Answers<T>> {
+    if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        bail!("- stands for standard input, which can be read once");
+    }
+    input.read.read_options()?;
+    load::excluded_roots(input)?;
+    let ask = |at: usize| {
+        session.progress.at_file(at + 1, files.len());
+        let (place, name) = (DumpInput::of(&files[at]), files[at].display().to_string());
+        let answer = answer(&place, &name).map_err(|error| session.progress.print_error(&error, &place.name()));
+        Some((name, answer.ok()?))
+    };
+    let answers = if together { for_each_file(files, ask) } else { (0..files.len()).map(ask).collect() };
+    let failed = answers.iter().any(Option::is_none).then_some(CommandOutcome::Failed);
+    Ok((answers.into_iter().flatten().collect(), failed))
+}
+
+/// Notes on an object graph besides its problems.
+pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+    let snapshots = &facts.snapshots;
+    if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
+        let all = snapshots.len();
+        session.print_note(
+            "note",
+            file,
+            &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
+        );
+    }
+    if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
+        let left_out = graph.roots().iter().any(|root| root.excluded);
+        let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
+        let hint = "--keep-unreachable makes roots of what is left";
+        session.print_note("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
+    }
+    if graph.roots_inferred() {
+        session.print_note("note", file, "roots are inferred, for the dump has no root records");
+    }
+}
+
+/// One line on standard error for each kind of problem.
+pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+    for problem in diagnostics.sorted() {
+        if !problem.is_note() {
+            session.print_note("warning", file, &problem.to_string());
+        }
+    }
+}
+
+/// The same where only types were counted: a repeat is no more than possible there.
+pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+    warn(session, diagnostics, file);
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.is(&POSSIBLE_REPEAT)) {
+        session.print_note("note", file, &problem.to_string());
     }
 }

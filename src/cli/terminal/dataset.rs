@@ -2,32 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
-use crate::cli::args::export::DatasetArgs;
 use crate::cli::args::options::{InputArgs, WhereArgs};
+use crate::cli::terminal::asking::ask_each;
 use crate::cli::terminal::asking::ask_input;
-use crate::cli::terminal::each_file::ask_each;
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
-use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump, labels_of};
+use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump};
 
 /// Writes every dump into the dataset of a folder.
 pub(crate) fn export_each(
     session: &Session,
     files: &[PathBuf],
     folder: Option<&Path>,
-    args: &DatasetArgs,
+    options: DatasetOptions,
     filter: &WhereArgs,
     input: &InputArgs,
 ) -> Result<CommandOutcome> {
     let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
         bail!("--to parquet writes a folder of tables: say which with -o DIR");
     };
-    let options = DatasetOptions { filter: filter.filter()?, ..args.options(input)? };
     let found = match files {
         [] => DumpInput::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
         _ => PathBuf::new(),
@@ -71,18 +69,4 @@ pub(crate) fn export_each(
     })?;
     let has_any = written.iter().any(|(_, has_any)| *has_any);
     Ok(failed.unwrap_or_else(|| filter.outcome(session, "", !has_any, input.read.quiet)))
-}
-
-impl DatasetArgs {
-    fn options(&self, input: &InputArgs) -> Result<DatasetOptions> {
-        let tables = self.tables.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--tables: {why}")));
-        Ok(DatasetOptions {
-            tables: tables.transpose()?.unwrap_or_default(),
-            labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
-            replace: self.replace,
-            id: self.id.clone(),
-            reading: input.words(),
-            ..DatasetOptions::default()
-        })
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
-use crate::cli::args::object::{URL_ADVICE, is_url};
+use crate::cli::args::objects::{URL_ADVICE, is_url};
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::ProgressWatch;

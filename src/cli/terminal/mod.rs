@@ -5,14 +5,10 @@
 pub(crate) mod asking;
 #[cfg(feature = "parquet")]
 pub(crate) mod dataset;
-pub(crate) mod each_file;
 pub(crate) mod help;
 pub(crate) mod load;
 mod memory_watch;
-pub(crate) mod notes;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod session;
 pub(crate) mod target;
-pub(crate) mod usage;
-pub(crate) mod width;

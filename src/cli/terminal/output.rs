@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::asking::Asked;
+use crate::cli::terminal::progress::terminal_width;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::width::terminal_width;
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 

@@ -6,12 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Error;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::terminal::width::terminal_width;
 use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
-use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
+use crate::report::{escape_controls, progress_line, progress_prefix, shorten_middle, wrap_sentence};
 
 const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
@@ -32,7 +30,20 @@ struct ProgressLine {
     work: Option<Work>,
     /// Number and count of the files, where there are several.
     file: (usize, usize),
-    bar: Option<ProgressBar>,
+    is_drawn: bool,
+}
+
+impl ProgressLine {
+    /// Draws a text in its place, at once; an empty one clears it.
+    fn show(&mut self, text: &str) {
+        // In the last column some terminals begin the next line.
+        let room = terminal_width().saturating_sub(1);
+        if self.is_drawn || !text.is_empty() {
+            // Nobody looks at a standard error that is closed.
+            _ = write!(std::io::stderr(), "\r{:room$}\r{}", "", shorten_middle(text, room));
+        }
+        self.is_drawn = !text.is_empty();
+    }
 }
 
 /// The work in progress.
@@ -80,11 +91,9 @@ impl ProgressDisplay {
         let has_lines = text.contains('\n') || !std::io::stderr().is_terminal();
         let text = if has_lines { text } else { wrap_sentence(&text, terminal_width()) };
         // A closed standard error must not change the answer.
-        let print = || drop(writeln!(std::io::stderr(), "{text}"));
-        match &self.line().bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
+        let mut line = self.line();
+        line.show("");
+        _ = writeln!(std::io::stderr(), "{text}");
     }
 
     /// The files are counted, where there are several.
@@ -96,9 +105,7 @@ impl ProgressDisplay {
     pub(crate) fn end(&self) {
         let mut line = self.line();
         line.work = None;
-        if let Some(bar) = line.bar.take() {
-            bar.finish_and_clear();
-        }
+        line.show("");
     }
 
     /// Draws the line from time to time as long as somebody holds the progress.
@@ -117,16 +124,10 @@ impl ProgressDisplay {
 
     fn draw(&self) {
         let mut line = self.line();
-        let ProgressLine { work: Some(Work { prefix, phase, since }), bar, .. } = &mut *line else { return };
+        let ProgressLine { work: Some(Work { prefix, phase, since }), .. } = &*line else { return };
         if self.begun.elapsed() < DELAY {
             return;
         }
-        let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // The template is a constant: a wrong one would show at once, as indicatif's own in its place.
-            let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.with_style(style)
-        });
         let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
         // The first phase is the only one with a known end, and goes on after the last byte.
         let (step, bytes) = match phase {
@@ -135,8 +136,8 @@ impl ProgressDisplay {
             phase if total > 0 => (format!("{}: {done} of {total}", phase.name()), None),
             phase => (phase.name().to_string(), None),
         };
-        // One message and not indicatif's own fields: it draws after every field that is set.
-        bar.set_message(progress_line(prefix, &step, since.elapsed(), bytes, terminal_width()));
+        let text = progress_line(prefix, &step, since.elapsed(), bytes, terminal_width().saturating_sub(1));
+        line.show(&text);
     }
 }
 
@@ -194,4 +195,10 @@ impl Drop for ProgressWatch {
     fn drop(&mut self) {
         self.progress.end();
     }
+}
+
+/// Columns of the terminal, else COLUMNS, else 80.
+pub(crate) fn terminal_width() -> usize {
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(said).unwrap_or(80)
 }

@@ -1,11 +1,8 @@
 //! The keys of a view.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
-
 use super::text::{Pen, cut, wrapped};
 use crate::answers::diff::DiffBy;
+use crate::explore::cells::{Buffer, Rect, Style};
 use crate::explore::state::BrowserState;
 use crate::explore::view::BrowserView;
 use crate::units::format_count;
@@ -96,8 +93,8 @@ pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut 
     let first = first.min(lines.len().saturating_sub(height));
     for (line, (key, what)) in lines.iter().skip(first).take(height).enumerate() {
         let y = area.y + line as u16;
-        buffer.set_stringn(area.x + 2, y, pen.escaped(key), 11, pen.bold());
-        buffer.set_stringn(area.x + 14, y, cut(what, room, pen), room, Style::new());
+        buffer.put(area.x + 2, y, pen.escaped(key), 11, pen.bold());
+        buffer.put(area.x + 14, y, cut(what, room, pen), room, Style::new());
     }
     first
 }

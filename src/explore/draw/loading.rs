@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
-
 use super::text::{Pen, cut};
 use crate::dump::Phase;
+use crate::explore::cells::{Buffer, Rect, Style};
 use crate::explore::state::BrowserState;
 use crate::report::{progress_line, progress_prefix};
 use crate::units::count_of;
@@ -26,13 +23,13 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     let elapsed = progress.elapsed.max(Duration::from_millis(1));
     let line = progress_line(&prefix, name, elapsed, bytes, room);
     let y = area.height / 3;
-    buffer.set_stringn(2, y, "heapdump explore", room, pen.bold());
-    buffer.set_stringn(2, y + 2, cut(&pen.escaped(&line), room, pen), room, Style::new());
+    buffer.put(2, y, "heapdump explore", room, pen.bold());
+    buffer.put(2, y + 2, cut(&pen.escaped(&line), room, pen), room, Style::new());
     if progress.objects > 0 {
         let so_far = if bytes.is_some() { " so far" } else { "" };
         let objects = count_of(progress.objects, "objects");
-        buffer.set_stringn(2, y + 3, format!("{objects}{so_far}"), room, Style::new());
+        buffer.put(2, y + 3, format!("{objects}{so_far}"), room, Style::new());
     }
     let hint = "q ends; `heapdump index` once, and the next time it is there at once";
-    buffer.set_stringn(2, y + 4, cut(hint, room, pen), room, pen.dim());
+    buffer.put(2, y + 4, cut(hint, room, pen), room, pen.dim());
 }

@@ -6,10 +6,7 @@ mod pane;
 mod rows;
 mod text;
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
-
+use super::cells::{Buffer, Color, Rect, Style};
 use super::frame::ViewFrame;
 use super::state::{BrowserState, Prompt, Spot, WIDE};
 use super::view::BrowserView;
@@ -24,7 +21,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
     state.spots.clear();
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         let text = format!("needs {} x {}", MIN_SIZE.0, MIN_SIZE.1);
-        buffer.set_stringn(0, 0, text, area.width.into(), Style::new());
+        buffer.put(0, 0, text, area.width.into(), Style::new());
         return;
     }
     if state.dumps.is_none() {
@@ -62,7 +59,7 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<
             false => format!(" {} ", tab.number()),
         };
         let style = if at == state.tab { pen.reverse() } else { pen.dim() };
-        let end = buffer.set_stringn(column, 0, &text, (area.width - column).into(), style).0;
+        let end = buffer.put(column, 0, &text, (area.width - column).into(), style);
         spots.push((0, column..end, Spot::Tab(*tab)));
         column = end;
     }
@@ -78,7 +75,7 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<
     let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
     let head = pen.escaped(&format!("  {names}  {}", state.head));
     let room = usize::from(area.width - column);
-    buffer.set_stringn(column, 0, cut(&head, room, pen), room, pen.dim());
+    buffer.put(column, 0, cut(&head, room, pen), room, pen.dim());
     spots
 }
 
@@ -117,9 +114,9 @@ fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Ve
             } else {
                 between.into()
             };
-            column = buffer.set_stringn(column, 1, gap, (area.width - column).into(), pen.dim()).0;
+            column = buffer.put(column, 1, gap, (area.width - column).into(), pen.dim());
         }
-        let end = buffer.set_stringn(column, 1, text, (area.width - column).into(), style).0;
+        let end = buffer.put(column, 1, text, (area.width - column).into(), style);
         spots.push((1, column..end, Spot::Crumb(at)));
         column = end;
     }
@@ -137,8 +134,8 @@ fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     };
     let room = usize::from(area.width).saturating_sub(place.len() + 2);
     let command = pen.escaped(&format!("$ {}", state.command().unwrap_or_default()));
-    buffer.set_stringn(0, area.y, cut(&command, room, pen), room, pen.color(Color::Green));
-    buffer.set_stringn(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
+    buffer.put(0, area.y, cut(&command, room, pen), room, pen.color(Color::Green));
+    buffer.put(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
 fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
@@ -153,8 +150,8 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
             };
             let text = pen.escaped(&text);
             // The end of what is typed is what matters.
-            let end = buffer.set_stringn(0, area.y, cut_end(&text, room - 1), room - 1, Style::new()).0;
-            buffer.set_stringn(end, area.y, " ", 1, pen.reverse());
+            let end = buffer.put(0, area.y, cut_end(&text, room - 1), room - 1, Style::new());
+            buffer.put(end, area.y, " ", 1, pen.reverse());
             return;
         }
         (None, Some(note)) => (pen.escaped(note), pen.bold()),
@@ -162,7 +159,7 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
         (None, None) => (help::keys_of(state), pen.dim()),
     };
     let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
-    buffer.set_stringn(0, area.y, text, room, style);
+    buffer.put(0, area.y, text, room, style);
 }
 
 /// As many of the keys as there is room for; `?` names them all.
@@ -183,24 +180,19 @@ fn keys_that_fit(text: &str, room: usize) -> String {
 }
 
 impl Pen {
-    fn style(self, color: Color, modifier: Modifier) -> Style {
-        let style = if self.look.color { Style::new().fg(color) } else { Style::new() };
-        style.add_modifier(modifier)
-    }
-
     fn color(self, color: Color) -> Style {
-        self.style(color, Modifier::empty())
+        Style { color: self.look.color.then_some(color), ..Style::new() }
     }
 
     fn reverse(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
+        Style { is_reversed: true, ..Style::new() }
     }
 
     fn dim(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
+        Style { is_dim: true, ..Style::new() }
     }
 
     fn bold(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        Style { is_bold: true, ..Style::new() }
     }
 }

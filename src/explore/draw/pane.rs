@@ -1,10 +1,7 @@
 //! The object under the cursor, beside the list.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
-
 use super::text::{Pen, cut};
+use crate::explore::cells::{Buffer, Rect, Style};
 use crate::explore::list::RowLook;
 use crate::explore::state::BrowserState;
 
@@ -14,7 +11,7 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     let mut y = area.y;
     for (line, text) in listing.above.iter().enumerate() {
         let style = if line == 0 { pen.bold() } else { Style::new() };
-        buffer.set_stringn(area.x, y, cut(&pen.escaped(text), room, pen), room, style);
+        buffer.put(area.x, y, cut(&pen.escaped(text), room, pen), room, style);
         y += 1;
     }
     for at in 0..listing.len() {
@@ -31,7 +28,7 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
                 .join(" "),
         };
         let style = if row.look == RowLook::Title { pen.bold() } else { Style::new() };
-        buffer.set_stringn(area.x, y, cut(&pen.escaped(&text), room, pen), room, style);
+        buffer.put(area.x, y, cut(&pen.escaped(&text), room, pen), room, style);
         y += 1;
     }
 }

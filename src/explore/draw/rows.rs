@@ -1,10 +1,7 @@
 //! A list: figures, a bar, ids, names.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
-
 use super::text::{Pen, cut, width, wrapped};
+use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::{PendingList, ViewFrame};
 use crate::explore::list::{ListRow, Listing, RowLook};
 use crate::explore::state::BrowserState;
@@ -68,7 +65,7 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     let above = listing.above.len().min(usize::from(state.size.1) / 3);
     for (line, text) in listing.above.iter().take(above).enumerate() {
         let text = cut(&pen.escaped(text), area.width.into(), pen);
-        buffer.set_stringn(
+        buffer.put(
             area.x,
             area.y + line as u16,
             text,
@@ -90,19 +87,19 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
         let text =
             if frame.find().is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find()) };
         let text = cut(&pen.escaped(&text), usize::from(area.width).saturating_sub(2), pen);
-        buffer.set_stringn(area.x + 2, first, text, area.width.into(), Style::new());
+        buffer.put(area.x + 2, first, text, area.width.into(), Style::new());
         return;
     }
     for (line, (at, row)) in rows.iter().enumerate() {
         let y = first + line as u16 * listing.height;
         let place = Rect { y, height: listing.height.min(area.bottom().saturating_sub(y)), ..area };
         let Some(row) = row else {
-            buffer.set_stringn(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
+            buffer.put(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
             continue;
         };
         draw_row(state, frame, listing, row, &columns, place, buffer, pen);
         if *at == frame.cursor {
-            buffer.set_style(Rect { height: 1, ..place }, Style::new().add_modifier(Modifier::REVERSED));
+            buffer.reverse(Rect { height: 1, ..place });
         }
     }
 }
@@ -142,17 +139,17 @@ fn draw_titles(
         put_right(buffer, area, *column, &format!("{mark}{}", figure.figure.title), style);
     }
     if let Some(share) = columns.share {
-        buffer.set_stringn(area.x + share + 2, area.y, "Share", 5, style);
+        buffer.put(area.x + share + 2, area.y, "Share", 5, style);
     }
     let room = area.width.saturating_sub(columns.id);
-    buffer.set_stringn(area.x + columns.id, area.y, cut(listing.title, room.into(), pen), room.into(), style);
+    buffer.put(area.x + columns.id, area.y, cut(listing.title, room.into(), pen), room.into(), style);
 }
 
 /// Right aligned in a column of figures.
 fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
     let blanks = usize::from(cells).saturating_sub(width(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
-    buffer.set_stringn(area.x + column + blanks, area.y, text, room.into(), style);
+    buffer.put(area.x + column + blanks, area.y, text, room.into(), style);
 }
 
 #[allow(clippy::too_many_arguments, reason = "where, what and how of one row")]
@@ -173,7 +170,7 @@ fn draw_row(
     };
     if row.look == RowLook::Title {
         let text = cut(&pen.escaped(&row.name), area.width.into(), pen);
-        buffer.set_stringn(area.x, area.y, text, area.width.into(), base);
+        buffer.put(area.x, area.y, text, area.width.into(), base);
         return;
     }
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
@@ -184,17 +181,17 @@ fn draw_row(
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {
         if let Some(share) = columns.share {
             let text = format!("{:>6.1}%", *own as f64 * 100.0 / whole.max(1) as f64);
-            buffer.set_stringn(area.x + share, area.y, text, SHARE.into(), base);
+            buffer.put(area.x + share, area.y, text, SHARE.into(), base);
         }
         if let Some((bar, cells)) = columns.bar {
             let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
-            buffer.set_stringn(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
+            buffer.put(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
         }
     }
     let mut column = columns.id;
     if columns.name > columns.id && !row.id.is_empty() {
         let room = usize::from(columns.name - columns.id - 1);
-        buffer.set_stringn(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
+        buffer.put(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
     }
     // What is no object has all of the line.
     column = if row.id.is_empty() { columns.id } else { columns.name };
@@ -203,15 +200,15 @@ fn draw_row(
     // An id of a suspect is whole; where it came from, at most half.
     let cells = if listing.height > 1 { room } else { room / 2 };
     let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, cells, pen)) };
-    let end = buffer.set_stringn(area.x + column, area.y, &lead, room, pen.dim().patch(base)).0;
+    let end = buffer.put(area.x + column, area.y, &lead, room, pen.dim().patch(base));
     let room = usize::from((area.x + area.width).saturating_sub(end));
     let style = if listing.height > 1 { pen.bold() } else { base };
-    buffer.set_stringn(end, area.y, cut(&pen.escaped(&row.name), room, pen), room, style);
+    buffer.put(end, area.y, cut(&pen.escaped(&row.name), room, pen), room, style);
     let indent = 2;
     let room = usize::from(area.width).saturating_sub(indent);
     for (line, text) in row.more.iter().enumerate().take(usize::from(area.height.saturating_sub(1))) {
         let text = cut(&pen.escaped(text), room, pen);
-        buffer.set_stringn(area.x + indent as u16, area.y + 1 + line as u16, text, room, Style::new());
+        buffer.put(area.x + indent as u16, area.y + 1 + line as u16, text, room, Style::new());
     }
 }
 
@@ -229,6 +226,6 @@ fn waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut Buf
     };
     let lines = wrapped(&pen.escaped(&text), room);
     for (line, y) in lines.iter().zip(area.y + 1..area.bottom()) {
-        buffer.set_stringn(area.x + 2, y, cut(line, room, pen), room, Style::new());
+        buffer.put(area.x + 2, y, cut(line, room, pen), room, Style::new());
     }
 }

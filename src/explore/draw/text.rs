@@ -1,6 +1,6 @@
 //! Texts in cells: harmless, cut, and drawn bars.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::escape::escape_controls;
 use crate::explore::state::ScreenLook;
@@ -52,9 +52,9 @@ impl Pen {
     }
 }
 
-/// Cells that a text takes.
+/// Cells that a text takes: each character by itself, as it is put into cells.
 pub(super) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    text.chars().filter_map(char::width).sum()
 }
 
 /// As much of the beginning, or of the end, as fits.

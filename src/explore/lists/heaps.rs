@@ -34,11 +34,11 @@ impl Heaps {
     /// All heaps, largest first as far as the file does not say otherwise.
     pub(super) fn list(&self, dump: &'static OpenDump) -> Result<Listing, AnswerError> {
         let heaps = self.trees(dump, Some(0))?;
-        let whole = heaps.iter().fold(0u64, |sum, heap| sum.saturating_add(heap.total_bytes()));
+        let whole = heaps.iter().fold(0u64, |sum, heap| sum.saturating_add(heap.heap.total_bytes));
         let rows = heaps.iter().enumerate().map(|(at, heap)| {
             let count = heap.tree.rows().first().and_then(|row| row.row.allocations);
-            let figures = vec![Some(signed(heap.total_bytes())), count.map(signed)];
-            let name = heap.heap.title();
+            let figures = vec![Some(signed(heap.heap.total_bytes)), count.map(signed)];
+            let name = heap.heap.title.clone();
             let view =
                 BrowserView::Frames { heap: at, choice: choice_of(&heaps, at), at: 0, path: None, name: name.clone() };
             ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }

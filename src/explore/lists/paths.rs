@@ -3,6 +3,7 @@
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
+use crate::answers::tree::LazyTree;
 use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
@@ -81,7 +82,7 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
             ..ListRow::new(format!("{}{}", row.type_name, row.chain_text()), RowTarget::Type(row.type_name.to_string()))
         });
     }
-    let all = answer.tree.iter().count();
+    let all = answer.tree.len();
     if all > MERGED {
         let left = count_of((all - MERGED) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");

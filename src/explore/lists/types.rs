@@ -1,7 +1,7 @@
 //! Types, and groups of them.
 
-use crate::answers::figure::{ALLOCATIONS, OBJECTS, RETAINED, SHALLOW, TOTAL};
-use crate::answers::histogram::{HistogramRow, HistogramTotals, histogram};
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
+use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
@@ -31,17 +31,15 @@ fn listing(
     options: &HistogramOptions,
     target: impl Fn(&HistogramRow, u32) -> RowTarget,
 ) -> Listing {
-    let by_shallow = || vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 90)];
-    let (columns, whole) = match &answer.totals {
-        HistogramTotals::Objects(totals) if options.retained.is_some() => (
-            vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(OBJECTS, 90)],
-            totals.reachable_bytes,
-        ),
-        HistogramTotals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
-        HistogramTotals::Counted(totals) => (by_shallow(), totals.shallow_bytes),
-        HistogramTotals::Allocations(totals) => {
-            (vec![ListColumn::new(TOTAL, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.total_bytes)
+    let totals = &answer.totals;
+    let (columns, whole) = match totals.figure(REACHABLE) {
+        _ if answer.heaps.is_some() => {
+            (vec![ListColumn::new(TOTAL, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.bytes())
         }
+        Some(reachable) if options.retained.is_some() => {
+            (vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(OBJECTS, 90)], reachable)
+        }
+        _ => (vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 90)], totals.bytes()),
     };
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.

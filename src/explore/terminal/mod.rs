@@ -9,20 +9,20 @@ mod bytes;
 mod event;
 mod guard;
 mod input;
+mod screen;
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod system;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use base64::Engine;
-use ratatui_core::terminal::Terminal;
-use ratatui_crossterm::CrosstermBackend;
 
+use super::cells::{Buffer, Rect};
 use super::draw::draw;
 use super::dumps::{BrowsedDumps, WriteIndex};
 use super::keys::KeyPress;
@@ -34,13 +34,12 @@ use super::watch::Watching;
 use crate::dump::OpenDump;
 use event::LoopEvent;
 use guard::{Guard, ToScreen};
+use screen::Screen;
 
 /// Time between two looks at the terminal and at the progress of reading.
 const BEAT: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
-
-type Screen = Terminal<CrosstermBackend<BufWriter<ToScreen>>>;
 
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by a
 /// signal.
@@ -51,7 +50,6 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let Setup { context, look, start, mouse, load, write_index, opened } = setup;
     let (events, queue) = channel();
     let guard = Guard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
-    let screen = new_screen().map_err(|error| error.to_string())?;
     let resized = Arc::new(AtomicBool::new(false));
     let _keys = input::start(&guard, events.clone(), &resized);
     let watching = Watching::default();
@@ -66,9 +64,9 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
             _ = loaded.send(LoopEvent::Loaded(Box::new(read)));
         })
         .map_err(|error| error.to_string())?;
-    let size = screen.size().map_err(|error| error.to_string())?;
-    let state = BrowserState::new(context, look, start, (size.width, size.height));
-    let mut show = Show { screen, resized, state, guard, workers: None, watching, events, write_index };
+    let state = BrowserState::new(context, look, start, size());
+    let mut show =
+        Show { screen: Screen::default(), resized, state, guard, workers: None, watching, events, write_index };
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
     show.watching.cancel();
@@ -80,8 +78,9 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     ended
 }
 
-fn new_screen() -> std::io::Result<Screen> {
-    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 << 10, ToScreen)))
+/// Columns and lines of the terminal; those of the oldest ones where it does not say.
+fn size() -> (u16, u16) {
+    terminal_size::terminal_size().map_or((80, 24), |(width, height)| (width.0, height.0))
 }
 
 struct Show {
@@ -143,14 +142,13 @@ impl Show {
     /// Returns false if the terminal is gone.
     fn draw(&mut self) -> bool {
         let (screen, state) = (&mut self.screen, &mut self.state);
-        let drawn = self.guard.drawing(|| {
-            screen.draw(|frame| {
-                let area = frame.area();
-                state.size = (area.width, area.height);
-                draw(state, area, frame.buffer_mut());
-            })
-        });
-        drawn.is_ok()
+        self.guard.drawing(|| {
+            state.size = size();
+            let (width, height) = state.size;
+            let mut buffer = Buffer::new(state.size);
+            draw(state, Rect { x: 0, y: 0, width, height }, &mut buffer);
+            screen.show(state.size, &buffer, &mut ToScreen).is_ok()
+        })
     }
 
     /// Returns true if an index turned out damaged: checked before what was read stays on the screen.
@@ -161,7 +159,7 @@ impl Show {
 
     /// Looks whether anything has changed by itself.
     fn beat(&mut self) -> bool {
-        let size = self.screen.size().map_or(self.state.size, |size| (size.width, size.height));
+        let size = size();
         if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
             self.draw_anew();
             self.update(Msg::Resize(size.0, size.1));
@@ -176,11 +174,7 @@ impl Show {
 
     /// Everything is drawn the next time: what is on the screen is not known. The terminal is asked nothing.
     fn draw_anew(&mut self) {
-        // Should the terminal be gone, the loop sees it.
-        _ = ToScreen.write_all(b"\x1b[0m\x1b[2J");
-        if let Ok(screen) = new_screen() {
-            self.screen = screen;
-        }
+        self.screen = Screen::default();
     }
 
     fn opened(&mut self, dumps: BrowsedDumps) -> Msg {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ratatui_crossterm::crossterm::Command;
-use ratatui_crossterm::crossterm::ansi_support::supports_ansi;
-use ratatui_crossterm::crossterm::event::{
+use crossterm::Command;
+use crossterm::ansi_support::supports_ansi;
+use crossterm::event::{
     DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton,
     MouseEvent, MouseEventKind, poll, read,
 };
-use ratatui_crossterm::crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 
 use crate::explore::keys::{KeyPress, Mouse};
 use crate::explore::state::Msg;

@@ -10,8 +10,9 @@ use super::TableName;
 use super::error::TableError;
 use super::place::CONTENT;
 use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, signed, small, text_of};
+use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
 use crate::answers::heaps::processes_of;
-use crate::answers::histogram::{HistogramTotals, ObjectTotals};
+use crate::answers::histogram::{DEPENDENT, ROOTS, TYPES};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
@@ -27,19 +28,14 @@ pub(super) struct DumpOrigin<'o> {
     pub(super) labels: &'o [(String, String)],
 }
 
-/// Totals as `stats` has them; of allocation totals only their types. O(objects).
-fn totals_of(dump: &OpenDump) -> Result<ObjectTotals, TableError> {
-    let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
-    Ok(match histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals {
-        HistogramTotals::Objects(totals) => *totals,
-        HistogramTotals::Allocations(totals) => ObjectTotals { types: totals.types, ..ObjectTotals::default() },
-        HistogramTotals::Counted(_) => ObjectTotals::default(),
-    })
-}
-
 /// Writes the table. O(objects).
 pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, out: W) -> Result<W, TableError> {
-    let totals = totals_of(dump)?;
+    let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
+    let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;
+    // Of allocation totals there are only types.
+    let total = |name: &'static str, figure: Figure| {
+        ParquetColumn::new(name, move |_| signed(totals.figure(figure).unwrap_or(0)))
+    };
     let info = dump.info();
     let facts = origin.file.and_then(|file| file.metadata().ok());
     let modified = facts.as_ref().and_then(|facts| facts.modified().ok()).and_then(micros);
@@ -63,14 +59,14 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
         ParquetColumn::new("schema_version", |_| SCHEMA_VERSION),
         ParquetColumn::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
         ParquetColumn::new("section_count", |_| small(sections)),
-        ParquetColumn::new("object_count", |_| signed(totals.objects)),
-        ParquetColumn::new("shallow_bytes", |_| signed(totals.shallow_bytes)),
-        ParquetColumn::new("reachable_objects", |_| signed(totals.reachable_objects)),
-        ParquetColumn::new("reachable_bytes", |_| signed(totals.reachable_bytes)),
-        ParquetColumn::new("reference_count", |_| signed(totals.references)),
-        ParquetColumn::new("dependent_references", |_| signed(totals.dependent_references.unwrap_or(0))),
-        ParquetColumn::new("root_count", |_| signed(totals.roots)),
-        ParquetColumn::new("type_count", |_| signed(totals.types)),
+        total("object_count", OBJECTS),
+        total("shallow_bytes", SHALLOW),
+        total("reachable_objects", REACHABLE_OBJECTS),
+        total("reachable_bytes", REACHABLE),
+        total("reference_count", REFERENCES),
+        total("dependent_references", DEPENDENT),
+        total("root_count", ROOTS),
+        total("type_count", TYPES),
         ParquetColumn::new("roots_inferred", |_| inferred),
         ParquetColumn::new("complete", |_| is_complete(dump)),
         ParquetColumn::new("problem_count", |_| small(dump.diagnostics().sorted().len())),

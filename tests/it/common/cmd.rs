@@ -79,7 +79,7 @@ pub fn run_with_input(args: &[&str], input: &[u8]) -> Ran {
 /// which a slow machine shows, is cleared before a line is written in its place: it is left out.
 pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
     let ran = run_on_terminal_with_progress(line, columns);
-    let lines = ran.stdout.split('\n').map(|line| line.rsplit("\x1b[2K").next().unwrap_or(line));
+    let lines = ran.stdout.split('\n').map(|line| line.rsplit('\r').next().unwrap_or(line));
     Ran { stdout: lines.collect::<Vec<_>>().join("\n"), ..ran }
 }
 

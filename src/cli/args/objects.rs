@@ -1,11 +1,13 @@
-//! The words behind a command with `OBJID [FILE]`, or `OBJID... [FILE]`.
+//! Words and options of single commands that several have: `OBJID [FILE]`, or `OBJID... [FILE]`, and the heaps of allocation totals.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::answers::ObjectId;
+use crate::answers::heaps::FullerDump;
+use crate::answers::{HeapChoice, ObjectId};
+use crate::cli::args::options::{ReadArgs, SectionArgs};
 
 /// Tells an object from a file: a lone word is FILE when such a file exists or it is `-`.
 pub(crate) fn split_object_and_file(words: &[OsString]) -> (Option<String>, Option<PathBuf>) {
@@ -63,4 +65,37 @@ pub(crate) const URL_ADVICE: &str = "heapdump reads files and fetches nothing: c
 /// Returns true for the address of something elsewhere.
 pub(crate) fn is_url(word: &str) -> bool {
     ["http://", "https://", "ftp://", "s3://", "gs://", "file://"].iter().any(|scheme| word.starts_with(scheme))
+}
+
+/// Options that choose heaps of allocation totals.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Allocation totals")]
+pub(crate) struct HeapArgs {
+    /// Which of several memory dumps [default: the last with heaps]
+    #[arg(long, value_name = "N|all|last", hide_short_help = true)]
+    pub(crate) dump: Option<String>,
+    /// Heaps of one process
+    #[arg(long, value_name = "PID|NAME", hide_short_help = true)]
+    pub(crate) process: Option<String>,
+    /// Heaps of one allocator
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) allocator: Option<String>,
+}
+
+impl HeapArgs {
+    /// As the library takes it; `--snapshot` and `--domain` choose too.
+    pub(crate) fn choice(&self, section: &SectionArgs, read: &ReadArgs) -> HeapChoice {
+        HeapChoice {
+            dump: self.dump.clone(),
+            snapshot: read.snapshot.clone(),
+            process: self.process.clone(),
+            allocator: self.allocator.clone(),
+            section: section.domain.clone(),
+        }
+    }
+}
+
+/// Says that an earlier memory dump has more heaps than the one that was chosen by default.
+pub(crate) fn fuller_dump_note(found: &FullerDump) -> String {
+    format!("note: {}; --dump {} shows those", found.statement(), found.fullest)
 }

@@ -1,0 +1,216 @@
+//! Tables: `heapdump stats`, `info`, `strings`, `waste`.
+
+use super::rows::{TRUNCATED, hidden};
+use crate::answers::figure::{
+    ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
+    SECTIONS, SHALLOW, TOTAL, TYPE, TYPE_WORD, WASTED,
+};
+use crate::answers::histogram::{Histogram, HistogramRow};
+use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
+use crate::answers::strings::TextRow;
+use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
+use crate::answers::{StringsAnswer, Waste};
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
+
+impl Present for Histogram {
+    const COMMAND: &'static str = "stats";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        let rows = self.rows.as_slice();
+        let with_loader = style.is_for_people();
+        let module = Column::word("module", "Module").hide_priority(1);
+        let location = Column::word("location", "Constructor").hide_priority(1);
+        let columns = self.figures().into_iter().fold(Columns::new(), |columns, figure| {
+            let hide_priority = match figure {
+                REACHABLE_OBJECTS => 3,
+                ESTIMATED_OBJECTS => 2,
+                _ => 0,
+            };
+            columns.add(hidden(figure, hide_priority), move |row: &mut &HistogramRow| row.figure(figure))
+        });
+        columns
+            .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
+                row.module.as_deref().unwrap_or("(none)")
+            })
+            .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
+                row.location.map_or(String::new(), |location| location.text())
+            })
+            .add(self.group_by.figure(), move |row| {
+                // A section without a name.
+                Some(row.name_with_loader(with_loader)).filter(|name| !with_loader || !name.is_empty())
+            })
+            .table(rows.len(), self.rows_hidden, |at| &rows[at])
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        for (size, rest) in self.sentences(|bytes| style.bytes(bytes)) {
+            page.paragraph(format!("{}{}", style.bold(&size), escape_controls(&rest)));
+        }
+        page.line("");
+        let table = self.table(&style);
+        page.table(&table);
+    }
+}
+
+impl Present for Info {
+    const COMMAND: &'static str = "info";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let rows = self.fields();
+        Columns::new()
+            .add(Column::word("field", "Field"), |row: &mut (String, String)| std::mem::take(&mut row.0))
+            .add(Column::text("value", "Value"), |row| std::mem::take(&mut row.1))
+            .table(rows.len(), 0, move |at| rows[at].clone())
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        self.lines(|bytes| style.bytes(bytes)).iter().for_each(|(field, text)| page.field(field, text));
+    }
+}
+
+/// The table, with files' names from this byte on.
+fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
+    let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
+    let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
+    Columns::new()
+        .add(FORMAT, |row: &mut &InfoOfFile| row.info.format().format.as_str())
+        // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
+        .add(Column::word("version", "Version").hide_priority(2), |row| {
+            row.info.format().version.as_deref().map(|text| text.split(" (").next().unwrap_or(text))
+        })
+        .add(hidden(SECTIONS, 1), |row| row.figure(SECTIONS))
+        .add_if(with_objects, OBJECTS, |row| row.figure(OBJECTS))
+        .add_if(with_objects, SHALLOW, |row| row.figure(SHALLOW))
+        .add_if(with_allocations, hidden(ALLOCATIONS, 1), |row| row.figure(ALLOCATIONS))
+        .add_if(with_allocations, TOTAL.titled("Allocated"), |row| row.figure(TOTAL))
+        .add(PROBLEMS, |row| row.figure(PROBLEMS))
+        .add(FILE, move |row| &row.file[name_start..])
+        .table(answer.files.len(), answer.rows_hidden, |at| &answer.files[at])
+}
+
+impl Present for InfoOfFiles {
+    const COMMAND: &'static str = "info";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        table_from(self, 0)
+    }
+
+    /// Narrow terminals have room for the part of a path that differs, not for the shared folder.
+    fn text(&self, page: &mut TextPage<'_>) {
+        let folder = self.shared_folder();
+        if !folder.is_empty() {
+            page.line(format!("in {}", escape_controls(folder)));
+        }
+        page.table(&table_from(self, folder.len()));
+    }
+}
+
+/// Holders in a line for people.
+const MOST_HOLDERS: usize = 1;
+
+impl Present for StringsAnswer<'_> {
+    const COMMAND: &'static str = "strings";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        let (rows, is_drawn) = (&self.strings, style.terminal && style.format == Format::Table);
+        let style = *style;
+        let holders = if is_drawn { Column::text } else { Column::word }("holders", "Held by");
+        Columns::new()
+            .add(COPIES, |row: &mut TextRow| row.copies)
+            .add(hidden(BYTES, 1), |row| row.bytes)
+            .add(WASTED, |row| row.wasted_bytes)
+            .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
+            .add_if(rows.have_holders(), holders, move |row| {
+                let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
+                // The texts have the rest of the line.
+                held_by.map(|text| if is_drawn { style.fit(style.width * 2 / 3, &text) } else { text })
+            })
+            .add(Column::text("text", "Text"), move |row| match is_drawn {
+                true => row.words(),
+                false if style.is_for_people() => row.in_table(),
+                false => std::mem::take(&mut row.text),
+            })
+            .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
+            .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let totals = &self.totals;
+        page.paragraph(format!(
+            "{} in {}, {}; {} would be freed if each text were there once.",
+            style.bold(&style.bytes(totals.bytes)),
+            count_of(totals.strings, "strings"),
+            count_of(totals.distinct, "different texts"),
+            style.bold(&style.bytes(totals.wasted_bytes)),
+        ));
+        if let Some(matching) = &self.matching {
+            page.paragraph(format!(
+                "{} with {} match: {}.",
+                count_of(matching.strings, "strings"),
+                count_of(matching.distinct, "different texts"),
+                style.bytes(matching.bytes)
+            ));
+        }
+        page.line("");
+        page.table(&self.table(&style));
+    }
+}
+
+impl Present for Waste {
+    const COMMAND: &'static str = "waste";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let rows = self.flat_rows();
+        let hidden = self.kinds.iter().map(|kind| kind.rows_hidden).sum();
+        let columns = Columns::new()
+            .add(KIND, |flat: &mut FlatWasteRow<'_>| flat.kind.name())
+            .add(OBJECTS, |flat| flat.row.objects)
+            .add(WASTED, |flat| flat.row.wasted_bytes)
+            .add(EXAMPLE, |flat| flat.row.example.as_str());
+        let columns = match rows.iter().any(|flat| flat.row.bytes_each.is_some()) {
+            true => columns.add(Column::bytes("bytes_each", "Each"), |flat| flat.row.bytes_each),
+            false => columns,
+        };
+        columns
+            .add(TYPE_WORD, |flat| flat.row.type_name.as_str())
+            .add(Column::word("holder", "Holder"), |flat| flat.row.holder.as_deref())
+            .add(Column::text("reference", "Reference"), |flat| flat.row.reference.as_deref())
+            .table(rows.len(), hidden, move |at| rows[at])
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let (wasted, share) = (style.bytes(self.totals.wasted_bytes), self.totals.share * 100.0);
+        let heap = style.bytes(self.totals.heap_bytes);
+        page.paragraph(format!("{} of {heap} is wasted ({share:.1} %).\n", style.bold(&wasted)));
+        page.table(
+            &Columns::new()
+                .add(WASTED, |kind: &mut &WasteKindRow| kind.wasted_bytes)
+                .add(OBJECTS, |kind| kind.objects)
+                .add(KIND, |kind| kind.kind.name())
+                .add(Column::text("meaning", "Meaning"), |kind| kind.kind.words())
+                .table(self.kinds.len(), 0, |at| &self.kinds[at]),
+        );
+        for kind in self.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
+            let (name, bytes) = (style.bold(kind.kind.name()), style.bytes(kind.wasted_bytes));
+            page.paragraph(format!(
+                "\n{name} ({}): {bytes} in {}",
+                kind.kind.words(),
+                count_of(kind.objects, "objects")
+            ));
+            page.table(
+                &Columns::new()
+                    .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
+                    .add(OBJECTS, |row| row.objects)
+                    .add(hidden(EXAMPLE, 1), |row| row.example.as_str())
+                    // What holds it has the rest of the line.
+                    .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.shown_type()))
+                    .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())
+                    .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
+            );
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
+
+use super::rows::{CLASS, REFERENCE, note_inferred_roots, root_text, root_words};
+use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
+use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
+use crate::answers::figure::{
+    ALLOCATIONS, BYTES, DOMINATED, ID, KIND, LEVEL, NAME, OBJECTS, REFERENCES, REFERRERS, RETAINED, SHALLOW, SHARE,
+    TOPMOST, TYPE,
+};
+use crate::answers::histogram::HistogramRow;
+use crate::answers::referrers::ReferrerRow;
+use crate::answers::roots::merged_paths::MergedPathRow;
+use crate::answers::tree::{LazyTree, TreeRow};
+use crate::answers::{DominatorTree, MergedRootPaths, Referrers};
+use crate::report::{
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
+    format_count, width_of_sizes,
+};
+
+impl Present for DominatorTree<'_> {
+    const COMMAND: &'static str = "dominators";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        match &self.rows {
+            DominatorRows::Objects { nodes } => table_of_objects(nodes),
+            DominatorRows::Groups(groups) => table_of_groups(groups, style.is_for_people()),
+        }
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        page.paragraph(format!(
+            "{} in {} reachable from roots{}{}\n",
+            style.bold(&style.bytes(self.reachable_bytes)),
+            count_of(self.reachable_objects, "objects"),
+            if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
+            if self.has_requested_roots { " or given roots on request" } else { "" },
+        ));
+        match &self.rows {
+            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.reachable_bytes, style)),
+            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
+        }
+    }
+}
+
+fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
+    Columns::new()
+        .add(LEVEL, |place: &mut TreeRow<DominatorRow<'t>>| place.depth)
+        .add(RETAINED, |place| place.row.retained_bytes)
+        .add(SHARE, |place| place.row.share)
+        .add(SHALLOW, |place| place.row.shallow_bytes)
+        .add(DOMINATED, |place| place.row.dominated_objects)
+        .add(ID, |place| std::mem::take(&mut place.row.id))
+        .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
+        .add(TYPE, |place| place.row.type_name)
+        .table(nodes.len(), 0, |at| nodes.get(at))
+}
+
+fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, style: Style) -> Outline<'t> {
+    let width = width_of_sizes(reachable_bytes, &style);
+    Outline {
+        figures: vec![("retained", width), ("share", 7), ("shallow", width), ("objects", 11)],
+        gap: 1,
+        title: "object",
+        header: style.header,
+        deepest: nodes.deepest(),
+        row_count: nodes.len(),
+        options_for_all: "-n 0",
+        row: Box::new(move |at| {
+            let place = nodes.get(at);
+            let row = place.row;
+            OutlineRow {
+                depth: place.depth as usize,
+                hidden_after: place.hidden_after.into(),
+                hidden_figures: Vec::new(),
+                figures: vec![
+                    style.size(row.retained_bytes),
+                    format!("{:.1}%", row.share * 100.0),
+                    style.size(row.shallow_bytes),
+                    format_count(row.dominated_objects.into()),
+                ],
+                start: format!("{}  ", row.id),
+                name: nodes.type_text(at),
+                end: String::new(),
+            }
+        }),
+    }
+}
+
+fn table_of_groups(groups: &DominatorGroups, with_loader: bool) -> Table<'_> {
+    let rows = groups.rows.as_slice();
+    let figures = [OBJECTS, SHALLOW, TOPMOST, RETAINED].into_iter();
+    let columns = figures
+        .fold(Columns::new(), |columns, figure| columns.add(figure, move |row: &mut &HistogramRow| row.figure(figure)));
+    columns.add(groups.group_by.figure(), move |row| row.name_with_loader(with_loader)).table(
+        rows.len(),
+        groups.rows_hidden,
+        |at| &rows[at],
+    )
+}
+
+/// Deep rows are not pushed off the screen.
+const MAX_INDENT: usize = 40;
+
+impl Present for Breakdown<'_> {
+    const COMMAND: &'static str = "breakdown";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        let indent = style.is_for_people();
+        let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
+            self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
+        type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);
+        Columns::new()
+            .add(Column::count("dump", "Dump"), |(heap, _): &mut Row<'_, '_>| heap.heap.dump)
+            .add(Column::word("pid", "Process"), |(heap, _)| heap.heap.pid.unwrap_or(0).to_string())
+            .add(Column::word("allocator", "Allocator"), |(heap, _)| heap.heap.allocator.as_deref().unwrap_or("-"))
+            .add(BYTES, |(_, place)| place.row.bytes)
+            .add(ALLOCATIONS, |(_, place)| place.row.allocations)
+            .add(Column::word("exact", "Exact"), |(_, place)| match place.row.is_lower_bound {
+                true => "at-least",
+                false => "exact",
+            })
+            .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
+            .add(KIND, |(_, place)| place.row.kind.name())
+            .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
+                true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
+                false => Cell::text(row.name),
+            })
+            .table(rows.len(), 0, move |at| rows[at])
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        for (place, heap) in self.heaps.iter().enumerate() {
+            if place > 0 {
+                page.line("");
+            }
+            let title = page.style().bold(&escape_controls(&heap.heap.title));
+            page.paragraph(format!("{title}\n"));
+            let style = *page.style();
+            page.tree(&breakdown_outline(heap, style));
+        }
+    }
+}
+
+fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
+    let rows = heap.tree.rows();
+    let whole = heap.heap.total_bytes.max(1) as f64;
+    let is_counted = rows.iter().any(|place| place.row.allocations.is_some());
+    let (count_title, title) = match &heap.heap.allocator {
+        Some(_) => (is_counted.then_some("allocations"), "backtrace, [type]"),
+        None => (Some("objects"), "type"),
+    };
+    Outline {
+        figures: [("bytes", 11), ("share", 7)].into_iter().chain(count_title.map(|title| (title, 11))).collect(),
+        gap: 2,
+        title,
+        header: true,
+        deepest: rows.iter().map(|row| row.depth as usize).max().unwrap_or(0),
+        row_count: rows.len(),
+        // Rows stand for those left out: no line says so.
+        options_for_all: "",
+        row: Box::new(move |at| {
+            let TreeRow { depth, hidden_after, row } = &rows[at];
+            let size = style.size(row.bytes);
+            let size = if row.is_lower_bound { format!("≥ {size}") } else { size };
+            let count = is_counted.then(|| row.allocations.map_or_else(|| "-".to_string(), format_count));
+            let share = format!("{:.1}%", row.bytes as f64 * 100.0 / whole);
+            OutlineRow {
+                depth: *depth as usize,
+                // Said in the row itself, which stands for them.
+                hidden_after: 0,
+                hidden_figures: Vec::new(),
+                figures: [size, share].into_iter().chain(count).collect(),
+                start: String::new(),
+                name: label(row),
+                end: match hidden_after {
+                    0 => String::new(),
+                    hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
+                },
+            }
+        }),
+    }
+}
+
+/// The name, in brackets where it is a type's or stands for types.
+fn label(row: &BreakdownRow<'_>) -> String {
+    let name = if row.name.is_empty() { "\"\"" } else { row.name };
+    if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() }
+}
+
+impl Present for Referrers<'_> {
+    const COMMAND: &'static str = "referrers";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        Columns::new()
+            .add(LEVEL, |place: &mut TreeRow<ReferrerRow<'_>>| place.depth)
+            .add(REFERRERS, |place| place.row.referrers)
+            .add(REFERENCES, |place| place.row.references)
+            .add(SHALLOW, |place| place.row.shallow_bytes)
+            .add_if(self.referrers.have_names(), REFERENCE, |place| place.row.reference.take())
+            .add(TYPE, |place| place.row.type_name)
+            .table(self.referrers.len(), 0, |at| self.referrers.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let objects = count_of(self.of.objects, "objects");
+        let of = match &self.of.words {
+            Some(words) => words.clone(),
+            None => {
+                let part = |word: &str, text: &Option<String>| text.as_ref().map(|text| format!(" {word} {text}"));
+                let parts = [part("of", &self.of.pattern), part("where", &self.of.filter)];
+                format!("{objects}{}", parts.into_iter().flatten().collect::<String>())
+            }
+        };
+        page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
+        page.tree(&Outline {
+            figures: vec![
+                ("referrers", 11),
+                ("references", 11),
+                ("shallow", width_of_sizes(self.referrers.largest_bytes(), &style)),
+            ],
+            gap: 1,
+            title: "referred to by",
+            header: style.header,
+            deepest: self.referrers.deepest(),
+            row_count: self.referrers.len(),
+            options_for_all: "-n 0",
+            row: Box::new(move |at| {
+                let TreeRow { depth, hidden_after, row } = self.referrers.get(at);
+                let name = row.reference.map_or(String::new(), |name| format!("{name}  "));
+                OutlineRow {
+                    depth: depth as usize,
+                    hidden_after: hidden_after.into(),
+                    figures: vec![
+                        format_count(row.referrers),
+                        format_count(row.references),
+                        style.size(row.shallow_bytes),
+                    ],
+                    name: name + row.type_name,
+                    ..OutlineRow::default()
+                }
+            }),
+        });
+    }
+}
+
+impl Present for MergedRootPaths<'_> {
+    const COMMAND: &'static str = "roots";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let of_one = self.object.is_some();
+        Columns::new()
+            .add(LEVEL, |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
+            .add_if(of_one, Column::count("paths", "Paths"), |place| place.row.paths)
+            .add_if(!of_one, OBJECTS, |place| place.row.objects)
+            .add_if(!of_one, RETAINED, |place| place.row.retained_bytes)
+            .add(Column::count("chain_objects", "Chain"), |place| place.row.chain_objects)
+            .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
+            .add(TYPE, |place| match &place.row.root {
+                Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
+                None => Cell::text(place.row.type_name),
+            })
+            .table(self.tree.len(), 0, |at| self.tree.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        if self.objects == 0 {
+            return;
+        }
+        let (style, of_one) = (*page.style(), self.object.is_some());
+        let (count, rest) = self.sentence();
+        page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
+        page.tree(&Outline {
+            figures: match of_one {
+                true => vec![("paths", 11)],
+                false => vec![("objects", 11), ("retained", width_of_sizes(self.tree.largest_bytes(), &style))],
+            },
+            gap: 1,
+            title: "held by",
+            header: style.header,
+            deepest: self.tree.deepest(),
+            row_count: self.tree.len(),
+            options_for_all: self.tree.options_for_all(),
+            row: Box::new(move |at| {
+                let place = self.tree.get(at);
+                let row = place.row;
+                let mut name = match (&row.root, &row.reference) {
+                    (Some(root), _) => format!("{}: {}", root_words(root), escape_controls(row.type_name)),
+                    (None, Some(reference)) => format!("{reference}  {}", row.type_name),
+                    (None, None) => row.type_name.to_string(),
+                };
+                name += &row.chain_text();
+                let figures = |count: Option<u64>, bytes: Option<u64>| {
+                    let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.size(bytes)));
+                    count.into_iter().chain(bytes).collect::<Vec<_>>()
+                };
+                let (count, bytes) = self.tree.hidden_after(at);
+                OutlineRow {
+                    depth: place.depth as usize,
+                    hidden_after: place.hidden_after.into(),
+                    hidden_figures: figures(Some(count), (!of_one).then_some(bytes)),
+                    figures: figures(row.paths.or(row.objects), row.retained_bytes),
+                    name,
+                    ..OutlineRow::default()
+                }
+            }),
+        });
+        note_inferred_roots(self.roots_inferred, page);
+    }
+}

@@ -1,0 +1,96 @@
+//! What stands on the terminal, and the lines that are sent when they change.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::explore::cells::{Buffer, Cell, Style};
+
+/// What is known to stand on the terminal.
+#[derive(Default)]
+pub(super) struct Screen {
+    size: (u16, u16),
+    /// Each line as it was sent.
+    lines: Vec<String>,
+}
+
+impl Screen {
+    /// Sends the lines that are not there yet, at once.
+    pub(super) fn show(&mut self, size: (u16, u16), buffer: &Buffer, out: &mut impl Write) -> io::Result<()> {
+        let mut sent = String::new();
+        if size != self.size {
+            sent.push_str("\x1b[0m\x1b[2J");
+            *self = Screen { size, lines: Vec::new() };
+        }
+        let lines: Vec<String> = buffer.lines().map(sequences).collect();
+        for (at, line) in lines.iter().enumerate().filter(|&(at, line)| self.lines.get(at) != Some(line)) {
+            // Writing to a string does not fail.
+            _ = write!(sent, "\x1b[{};1H{line}", at + 1);
+        }
+        self.lines = lines;
+        out.write_all(sent.as_bytes())
+    }
+}
+
+/// A line as a terminal takes it, from its first column on (ECMA-48).
+fn sequences(cells: &[Cell]) -> String {
+    let used = cells.iter().rposition(|cell| *cell != Cell::BLANK).map_or(0, |last| last + 1);
+    let mut text = String::from("\x1b[0m");
+    let mut style = Style::new();
+    let mut is_sure = true;
+    for (column, cell) in cells[..used].iter().enumerate() {
+        let Some(symbol) = cell.symbol else {
+            is_sure = false;
+            continue;
+        };
+        if !is_sure {
+            // Terminals differ in how wide some characters are.
+            _ = write!(text, "\x1b[{}G", column + 1);
+        }
+        if cell.style != style {
+            style = cell.style;
+            text.push_str("\x1b[0");
+            for (has, code) in [(style.is_bold, ";1"), (style.is_dim, ";2"), (style.is_reversed, ";7")] {
+                text.push_str(if has { code } else { "" });
+            }
+            if let Some(color) = style.color {
+                _ = write!(text, ";{}", color as u8);
+            }
+            text.push('m');
+        }
+        text.push(symbol);
+        text.push_str(&cell.marks);
+        is_sure = cell.marks.is_empty();
+    }
+    if style != Style::new() {
+        text.push_str("\x1b[0m");
+    }
+    // Behind the last column the cursor stands on it still.
+    if used < cells.len() {
+        text.push_str("\x1b[K");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::cells::Color;
+
+    #[test]
+    fn lines_that_stand_there_are_not_sent_again() {
+        let mut screen = Screen::default();
+        let mut sent = |size, buffer: &Buffer| {
+            let mut out = Vec::new();
+            screen.show(size, buffer, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let mut buffer = Buffer::new((4, 2));
+        buffer.put(0, 0, "日e\u{301}x", 4, Style { color: Some(Color::Cyan), is_dim: true, ..Style::new() });
+        let first = "\x1b[1;1H\x1b[0m\x1b[0;2;36m日\x1b[3Ge\u{301}\x1b[4Gx\x1b[0m";
+        assert_eq!(sent((4, 2), &buffer), format!("\x1b[0m\x1b[2J{first}\x1b[2;1H\x1b[0m\x1b[K"));
+        assert_eq!(sent((4, 2), &buffer), "");
+        buffer.put(1, 1, "ab", 2, Style { is_bold: true, is_reversed: true, ..Style::new() });
+        assert_eq!(sent((4, 2), &buffer), "\x1b[2;1H\x1b[0m \x1b[0;1;7mab\x1b[0m\x1b[K");
+        assert!(sent((5, 2), &buffer).starts_with("\x1b[0m\x1b[2J"), "of another size");
+    }
+}
