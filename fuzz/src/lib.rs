@@ -6,7 +6,7 @@ use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
-use heapdump::analysis::root_inference::{add_unreachable_roots, infer_roots};
+use heapdump::analysis::reachability::{add_unreachable_roots, infer_roots};
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::dump::{MemoryLimit, OpenOptions};
 use heapdump::graph::HeapGraph;

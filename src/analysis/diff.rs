@@ -1,10 +1,14 @@
-//! Two heaps compared by name: of types, packages, root kinds, paths. Never by object id: an id means nothing in another dump.
+//! Two heaps compared by name: of types, packages, root kinds, paths, backtraces. By object id only where ids stay with their
+//! objects, in two dumps of one process.
 
 use std::collections::BTreeMap;
 
-use super::type_tree::TypeTree;
-use crate::allocations::add_counts;
-use crate::graph::{HeapGraph, NodeId, RootKind};
+use rustc_hash::FxHashMap;
+
+use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
+use crate::analysis::allocation_totals::{Amount, Totals, TypeAmount};
+use crate::analysis::type_tree::TypeTree;
+use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind};
 use crate::sort;
 
 /// Levels of a path that are told apart.
@@ -72,9 +76,12 @@ pub fn delta(old: u64, new: u64) -> i64 {
     i64::try_from(i128::from(new) - i128::from(old)).unwrap_or(if new > old { i64::MAX } else { i64::MIN })
 }
 
+/// Rows of two heaps by name.
+pub type JoinedRows = Vec<(String, Change<Amounts>)>;
+
 /// Joins two heaps by name: largest growth in bytes first, then in objects, then by name.
-pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> Vec<(String, Change<Amounts>)> {
-    let mut changes: Vec<(String, Change<Amounts>)> = old
+pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> JoinedRows {
+    let mut changes: JoinedRows = old
         .into_iter()
         .map(|(name, old)| {
             let new = new.remove(&name).unwrap_or_default();
@@ -180,4 +187,245 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<Str
         names.push(name);
     }
     Ok(places)
+}
+
+impl Change<Amount> {
+    fn bytes_delta(&self) -> i64 {
+        delta(self.old.bytes, self.new.bytes)
+    }
+
+    fn amounts(&self) -> Change<Amounts> {
+        let amounts = |amount: Amount| Amounts { count: amount.allocations, bytes: amount.bytes, retained_bytes: 0 };
+        Change { old: amounts(self.old), new: amounts(self.new) }
+    }
+
+    fn has_changed(&self) -> bool {
+        let figures = |amount: &Amount| (amount.bytes, amount.allocations.unwrap_or(0));
+        figures(&self.old) != figures(&self.new)
+    }
+
+    fn side(&mut self, new: bool) -> &mut Amount {
+        if new { &mut self.new } else { &mut self.old }
+    }
+}
+
+/// Levels that are told apart; what is deeper counts where it leaves them. A row names all that is above it.
+const DEEPEST: u32 = 500;
+
+/// The names of both sides, and the paths and types that they have together.
+#[derive(Debug, Default)]
+pub struct AllocationDiff {
+    names: Names,
+    paths: FxHashMap<(u32, NameId), u32>,
+    /// (path one level up, name) of each path but 0, which is the top.
+    nodes: Vec<(u32, Option<NameId>)>,
+    changes: Vec<Change<Amount>>,
+    types: FxHashMap<NameId, Change<Amount>>,
+}
+
+impl AllocationDiff {
+    /// Nothing on either side.
+    pub fn new() -> Self {
+        AllocationDiff { nodes: vec![(0, None)], changes: vec![Change::default()], ..AllocationDiff::default() }
+    }
+
+    /// Adds a heap's types to the old side or the new one. O(types).
+    pub fn add_types(&mut self, types: &[TypeAmount], names: &Names, new: bool) {
+        for amount in types {
+            let name = self.names.intern(names.text(amount.type_name));
+            add_amount(self.types.entry(name).or_default().side(new), amount.total);
+        }
+    }
+
+    /// Adds a heap's backtraces to the old side or the new one, below `prefix`. O(frames).
+    pub fn add_paths(
+        &mut self,
+        heap: &AllocationHeap,
+        totals: &Totals,
+        names: &Names,
+        prefix: Option<&str>,
+        new: bool,
+    ) {
+        let mut top = 0;
+        add_amount(self.changes[0].side(new), totals.at(0));
+        if let Some(prefix) = prefix {
+            let name = self.names.intern(prefix);
+            top = self.below(0, name);
+            add_amount(self.changes[top as usize].side(new), totals.at(0));
+        }
+        let mut joined: Vec<u32> = vec![top; heap.frames.len()];
+        let mut depths = vec![0u32; heap.frames.len()];
+        for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+            depths[at] = depths[frame.parent as usize].saturating_add(1);
+            let above = joined[frame.parent as usize];
+            if depths[at] > DEEPEST {
+                joined[at] = above;
+                continue;
+            }
+            let name = self.names.intern(names.text(frame.name));
+            joined[at] = self.below(above, name);
+            add_amount(self.changes[joined[at] as usize].side(new), totals.at(at as u32));
+        }
+    }
+
+    fn below(&mut self, above: u32, name: NameId) -> u32 {
+        let next = self.nodes.len() as u32;
+        *self.paths.entry((above, name)).or_insert_with(|| {
+            self.nodes.push((above, Some(name)));
+            self.changes.push(Change::default());
+            next
+        })
+    }
+
+    /// Everything together.
+    pub fn whole(&self) -> Change<Amounts> {
+        self.changes[0].amounts()
+    }
+
+    /// Numbers of the names of types in the order of growth, then of name; all of them, or those that changed.
+    pub fn types(&self, all: bool) -> Vec<u32> {
+        let chosen = self.types.iter().filter(|(_, change)| all || change.has_changed());
+        let mut rows: Vec<(NameId, i64)> = chosen.map(|(&name, change)| (name, change.bytes_delta())).collect();
+        rows.sort_by(|(a, left), (b, right)| {
+            right.cmp(left).then_with(|| self.names.text(*a).cmp(self.names.text(*b)))
+        });
+        rows.into_iter().map(|(name, _)| name.0).collect()
+    }
+
+    /// Numbers of paths in the order of growth, then of first appearance; all of them, or those that changed.
+    pub fn paths(&self, all: bool) -> Vec<u32> {
+        let mut rows: Vec<u32> =
+            (1..self.nodes.len() as u32).filter(|&at| all || self.changes[at as usize].has_changed()).collect();
+        rows.sort_by_key(|&at| (std::cmp::Reverse(self.changes[at as usize].bytes_delta()), at));
+        rows
+    }
+
+    /// Change of a type. O(1).
+    pub fn change_of_type(&self, name: u32) -> Change<Amounts> {
+        self.types.get(&NameId(name)).map_or_else(|| Change::default().amounts(), Change::amounts)
+    }
+
+    /// Change at a path. O(1).
+    pub fn change_of_path(&self, path: u32) -> Change<Amounts> {
+        self.changes[path as usize].amounts()
+    }
+
+    /// The name of a type. O(1).
+    pub fn type_name(&self, name: u32) -> &str {
+        self.names.text(NameId(name))
+    }
+
+    /// The name at the end of a path; empty for the top. O(1).
+    pub fn last_name_of(&self, path: u32) -> &str {
+        self.nodes[path as usize].1.map_or("", |name| self.names.text(name))
+    }
+
+    /// The names on the way down to a path.
+    pub fn names_of(&self, path: u32) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut at = path;
+        while let (above, Some(name)) = self.nodes[at as usize] {
+            names.push(self.names.text(name));
+            at = above;
+        }
+        names.reverse();
+        names
+    }
+}
+
+fn add_amount(to: &mut Amount, amount: Amount) {
+    to.bytes = to.bytes.saturating_add(amount.bytes);
+    to.allocations = add_counts(to.allocations, amount.allocations);
+    to.is_lower_bound |= amount.is_lower_bound;
+}
+
+/// Objects that came and went.
+#[derive(Debug)]
+pub struct ObjectChanges {
+    /// Objects of the new dump that do not count in the old one.
+    pub new: NodeSet,
+    /// Objects of the old dump that do not count in the new one.
+    pub gone: NodeSet,
+    /// Objects that count in both.
+    pub kept: u64,
+    /// Of these how many have the same type and the same bytes in both.
+    pub alike: u64,
+}
+
+impl ObjectChanges {
+    /// Returns true if ids tell the same objects: of those with one id, nine in ten are alike. Recordings of one process
+    /// have nearly all alike, of two programs not half. Two runs of one program, stopped at the same step, can
+    /// be as alike as one.
+    pub fn are_of_one_process(&self) -> bool {
+        self.kept > 0 && u128::from(self.alike) * 10 >= u128::from(self.kept) * 9
+    }
+}
+
+/// Compares two dumps. O(objects of both * log objects); a bit for each.
+pub fn compare_objects(old: &HeapGraph, new: &HeapGraph) -> ObjectChanges {
+    let mut numbers = FxHashMap::default();
+    let old_types = numbers_of_names(old, &mut numbers);
+    let new_types = numbers_of_names(new, &mut numbers);
+    let mut changes =
+        ObjectChanges { new: NodeSet::new(new.node_count()), gone: NodeSet::new(old.node_count()), kept: 0, alike: 0 };
+    walk_together(old, new, |before, after| match (before, after) {
+        (Some(before), Some(after)) => {
+            let same_type = old_types[old.type_of(before).index()] == new_types[new.type_of(after).index()];
+            changes.kept += 1;
+            changes.alike += u64::from(same_type && old.shallow_bytes(before) == new.shallow_bytes(after));
+        }
+        (None, Some(after)) => {
+            changes.new.insert(after);
+        }
+        (Some(before), None) => {
+            changes.gone.insert(before);
+        }
+        (None, None) => {}
+    });
+    changes
+}
+
+/// Objects of `then` that are in `among` and count in `now` too: each as it is in both. O(objects of both * log objects).
+pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(NodeId, NodeId)> {
+    let mut found = Vec::new();
+    walk_together(then, now, |then, now| {
+        if let (Some(then), Some(now)) = (then, now)
+            && among.contains(then)
+        {
+            found.push((then, now));
+        }
+    });
+    found
+}
+
+/// Calls `meet` for every id, ascending, with the objects that count and have it. Objects stand in the order of their ids in
+/// either graph; one counts where it has bytes of its own.
+fn walk_together(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<NodeId>, Option<NodeId>)) {
+    fn counted(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
+        let nodes = graph.nodes().filter(move |&node| graph.shallow_bytes(node) > 0);
+        nodes.map(move |node| (graph.original_id(node), node))
+    }
+    let (mut olds, mut news) = (counted(old).peekable(), counted(new).peekable());
+    loop {
+        let id = match (olds.peek(), news.peek()) {
+            (None, None) => return,
+            (Some(&(id, _)), None) | (None, Some(&(id, _))) => id,
+            (Some(&(old, _)), Some(&(new, _))) => old.min(new),
+        };
+        let before = olds.next_if(|&(other, _)| other == id).map(|(_, node)| node);
+        let after = news.next_if(|&(other, _)| other == id).map(|(_, node)| node);
+        meet(before, after);
+    }
+}
+
+/// By type: a number that types of the same name have in both dumps. Nodes of a page may be taken out of it in between,
+/// and have another name for that.
+fn numbers_of_names<'g>(graph: &'g HeapGraph, numbers: &mut FxHashMap<&'g str, u32>) -> Vec<u32> {
+    let number = |type_id: crate::graph::TypeId| {
+        let name = graph.type_name(type_id);
+        let name = name.strip_prefix("Detached ").unwrap_or(name);
+        let next = numbers.len() as u32;
+        *numbers.entry(name).or_insert(next)
+    };
+    graph.types().ids().map(number).collect()
 }

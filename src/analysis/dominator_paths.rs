@@ -2,8 +2,8 @@
 //!
 //! The size of a path is that of all that its last objects retain. Objects whose dominators have the same types are one node.
 
-use super::chosen::Chosen;
 use super::dominators::{DomNode, Dominators, Step};
+use super::type_tree::Chosen;
 use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::root_paths::RootPath;
-use super::roots_by_node::display_rank;
+use super::root_paths::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 
 /// Greatest depth of a row: objects that are deeper count for the row at this depth.

@@ -5,7 +5,7 @@ use std::io;
 use rayon::prelude::*;
 
 use super::root_paths::RootPaths;
-use super::roots_by_node::RootsByNode;
+use super::root_paths::RootsByNode;
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// No strong root reaches the object.

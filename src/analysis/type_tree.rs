@@ -1,4 +1,4 @@
-//! The dominator tree merged by type: what hangs where, without its millions of objects.
+//! The dominator tree merged by type: what hangs where, without its millions of objects; of all objects or of some.
 //!
 //! All objects of one type below one place of the merged tree are one place. A chain of one type (a linked list, a
 //! tree of nodes) folds into a single place. Of one that alternates between two types every pair behind the first folds
@@ -6,9 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::chosen::Chosen;
-use super::dominators::{Children, DomNode, Dominators};
-use crate::graph::{HeapGraph, TypeId};
+use crate::analysis::dominators::{Children, DomNode, Dominators};
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// One place of the merged tree.
 #[derive(Debug, Clone)]
@@ -185,6 +184,38 @@ impl TypeTree {
         }
         path.reverse();
         path
+    }
+}
+
+/// Some objects of a dominator tree, and which objects have any of them below.
+#[derive(Debug)]
+pub struct Chosen<'s> {
+    objects: &'s NodeSet,
+    /// By number in the tree.
+    leads: Vec<bool>,
+}
+
+impl<'s> Chosen<'s> {
+    /// Finds the ways down. O(objects), a byte for each.
+    pub fn new(dominators: &Dominators, objects: &'s NodeSet) -> Self {
+        let mut leads = vec![false; dominators.reached_count() + 1];
+        for number in dominators.all().rev() {
+            if leads[number.index()] || objects.contains(dominators.node_at(number)) {
+                leads[number.index()] = true;
+                leads[dominators.immediate_of(number).index()] = true;
+            }
+        }
+        Chosen { objects, leads }
+    }
+
+    /// Is the object one of them?
+    pub fn has(&self, node: NodeId) -> bool {
+        self.objects.contains(node)
+    }
+
+    /// Is it one of them, or does it dominate one?
+    pub fn leads(&self, number: DomNode) -> bool {
+        self.leads[number.index()]
     }
 }
 

@@ -8,7 +8,6 @@
 //!
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 
-pub mod biggest;
 pub mod breakdown;
 pub mod browse;
 pub mod diff;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
-use super::reachability::unreached_note;
+use super::rows::unreached_note;
 use super::rows::{is_false, sort_first};
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};

@@ -1,7 +1,7 @@
 //! Roots with which a dump is seen.
 
+use crate::analysis::reachability::{add_unreachable_roots, infer_roots};
 use crate::analysis::reachability::{compute_reachable, compute_reachable_from};
-use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use crate::graph::{HeapGraph, NodeSet, Root, RootKind};
 use crate::input::{FormatInfo, Observer, Phase};
 

@@ -9,7 +9,7 @@ use super::ExportError;
 use super::error::check_index;
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::Retained;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::escape::escape_dot;

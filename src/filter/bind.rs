@@ -10,7 +10,7 @@ use super::number::{Number, Op};
 use super::tree::{Condition, Question, Subject, Test, fits};
 use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 

@@ -6,7 +6,7 @@ use super::number::{NotANumber, Number, Op};
 use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
 use super::tree::{Condition, Question, Subject, Test};
 use crate::analysis::selection::TypePattern;
-use crate::analysis::spelling::nearest;
+use crate::analysis::selection::nearest;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
 const MAX_NESTED: usize = 200;

@@ -2,8 +2,8 @@
 
 use super::PageOptions;
 use super::growth::{growth_by_path, growth_by_type};
-use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
+use crate::answers::browse::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::diff::Diff;
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;

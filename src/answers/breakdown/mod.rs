@@ -1,25 +1,25 @@
 //! Breakdown of bytes: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
 //! way down the dominator tree, from the top or below one object.
 
-mod of_objects;
 mod tree;
 
 pub use tree::{
     BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow, HeapTree,
     choice_of, small_share,
 };
-
-pub use crate::analysis::breakdown::{Axis, Kind};
-
-use super::AnswerError;
-use super::heaps::HeapRow;
-use super::tree::MAX_DEPTH;
-use super::values::unreadable;
-use crate::allocations::AllocationDump;
-use crate::analysis::threshold::Threshold;
-use crate::dump::{Content, OpenDump};
-use crate::graph::HeapGraph;
 use tree::{MAX_ROWS, TreeView};
+
+use crate::allocations::{AllocationDump, AllocationHeap};
+pub use crate::analysis::breakdown::{Axis, Kind};
+use crate::analysis::dominator_paths::dominator_tree_as_allocations;
+use crate::analysis::dominators::DomNode;
+use crate::analysis::threshold::Threshold;
+use crate::answers::heaps::HeapRow;
+use crate::answers::tree::MAX_DEPTH;
+use crate::answers::values::{ValueReader, unreadable};
+use crate::answers::{AnswerError, ScopeOptions};
+use crate::dump::{Content, OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
 const BYTES_PER_ROW: u64 = 600;
@@ -32,7 +32,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
     match dump.content() {
         Content::Objects(graph) => match stacks_of(dump, graph, options)? {
             Some(stacks) => of_allocations(dump, stacks, options),
-            None => of_objects::breakdown(dump, graph, options),
+            None => of_objects(dump, graph, options),
         },
         Content::Allocations(allocations) => match &options.object {
             Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
@@ -81,5 +81,76 @@ fn of_allocations<'d>(
     match &options.below {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
         _ => Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump)),
+    }
+}
+
+/// Levels, where no depth is asked for.
+const DEFAULT_DEPTH: u32 = 20;
+
+/// The tree of all objects, of those of a section, or of those that one retains.
+pub(super) fn of_objects<'d>(
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    options: &BreakdownOptions,
+) -> Result<Breakdown<'d>, AnswerError> {
+    options.heaps.check_on_objects()?;
+    let scope = ScopeOptions { types: None, ..options.scope.clone() };
+    let start = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
+    let scope = scope.resolve(dump)?;
+    let dominators = dump.dominator_tree()?;
+    let answer =
+        |heaps| Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) };
+    let Some(from) = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node)) else {
+        return Ok(Breakdown { unreachable: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
+    };
+    let depth = options.depth.unwrap_or(DEFAULT_DEPTH);
+    let levels = depth.max(1).saturating_add(options.levels_above());
+    dump.phase(Phase::MergingPaths);
+    // What an object retains is its own, in whichever section.
+    let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
+    let chosen = scope.chosen(dominators);
+    let (mut names, mut heap) =
+        dominator_tree_as_allocations(graph, dominators, from, levels, is_wanted, chosen.as_ref());
+    if let Some(section) = scope.section() {
+        heap.process = graph.sections()[section.index()].name.clone();
+    }
+    let min_size = options.min_size.unwrap_or_else(small_share);
+    let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
+    let view =
+        TreeView { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
+    let (rows, totals) = view.rows()?;
+    if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
+        return Err(AnswerError::NoSuchPath(path.clone()));
+    }
+    // Every name is that of a type, and lives as long as the graph.
+    let mut texts = vec![""; graph.type_count() + 1];
+    for type_name in (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index))) {
+        texts[names.intern(type_name).0 as usize] = type_name;
+    }
+    let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
+    let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize]);
+    let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
+    let whole = match scope.section().filter(|_| graph.sections().len() > 1) {
+        Some(section) if heap.process.is_empty() => format!("section {}", section.number()),
+        Some(section) => format!("section {} ({})", section.number(), heap.process),
+        None if heap.process.is_empty() => "all sections".to_string(),
+        None => heap.process.clone(),
+    };
+    let title = || format!("{whole}, types on the way down the dominator tree");
+    let title = object.as_ref().map_or_else(title, BreakdownObject::title);
+    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.at(0)) };
+    Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
+}
+
+impl BreakdownObject {
+    /// `heap` has what the object retains.
+    fn new(dump: &OpenDump, graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
+        BreakdownObject {
+            id: graph.display_id(node),
+            type_name: graph.type_name(graph.type_of(node)).to_string(),
+            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            said: ValueReader::of(dump).and_then(|values| values.row(node).said),
+            retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
+        }
     }
 }

@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 use crate::allocations::{AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::breakdown::CallerTree;
 use crate::analysis::breakdown::{Axes, Axis, BreakdownTree, Kind, Node, Row};
-use crate::analysis::callers::CallerTree;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};

@@ -1,36 +1,29 @@
 //! Growth between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
 //! so that the dumps may be of different formats of one runtime.
 
-mod limits;
-mod objects;
 mod options;
 mod rows;
 
 use std::collections::BTreeSet;
 
-pub use limits::{GrowthLimit, GrowthLimits};
-pub use objects::ChangedTotals;
-pub use options::{DiffFlags, DiffOptions};
+pub use options::{DiffFlags, DiffOptions, GrowthLimit, GrowthLimits};
 pub use rows::*;
 
-pub use super::shared::diff_figures::*;
 pub use super::shared::over_limit::OverLimit;
-pub use super::shared::side::DiffBy;
+pub use super::shared::side::*;
 pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 pub use super::histogram_row::Totals;
 use super::problems::problems_of;
-use super::side::Side;
-use super::two_dumps::check_runtimes;
+use super::side::{Side, check_runtimes};
 use super::{AnswerError, GroupBy};
 use crate::allocations::{AllocationDump, AllocationHeap};
-use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
-use crate::analysis::diff::join;
+use crate::analysis::diff::{AllocationDiff, join};
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
-use objects::object_diff;
+use rows::object_diff;
 
 /// Compares two dumps, or two memory dumps of one that is given twice. O(objects) of both; with retained bytes, or by
 /// paths, their dominator trees.

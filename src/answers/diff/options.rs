@@ -1,9 +1,18 @@
-//! Options of a diff: rows, their order and limits, and the combinations that make sense.
+//! Options of a diff: rows, their order and limits, the combinations that make sense, and limits on growth: of the heap, of
+//! some types together, of every type.
 
-use super::limits::GrowthLimits;
-use crate::answers::diff_figures::{SHALLOW_DELTA, TOTAL_DELTA};
+use std::cmp::Reverse;
+use std::str::FromStr;
+
+use crate::analysis::diff::delta;
+use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::heaps::HeapChoice;
+use crate::answers::over_limit::OverLimit;
+use crate::answers::side::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
+use crate::sort;
+use crate::units::{count_of, format_bytes};
 
 /// Options of a diff.
 #[derive(Debug, Clone, Default)]
@@ -92,6 +101,119 @@ impl DiffBy {
     }
 }
 
+/// The most that the heap, or some types together, may grow by.
+#[derive(Debug, Clone)]
+pub struct GrowthLimit {
+    /// As it was written.
+    text: String,
+    /// Types that are limited together; `None` for the whole heap.
+    of: Option<TypePattern>,
+    /// The limit; a share is one of the old bytes.
+    most: Threshold,
+}
+
+/// `10%`, `20MiB`, each also behind `PATTERN=`.
+impl FromStr for GrowthLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (of, most) = TypePattern::split_limit(text)?;
+        Ok(GrowthLimit { text: text.to_string(), of, most: most.parse()? })
+    }
+}
+
+/// Limits on growth.
+#[derive(Debug, Clone, Default)]
+pub struct GrowthLimits {
+    /// Of the heap, and of some types.
+    pub of_some: Vec<GrowthLimit>,
+    /// Of every single type: a share of its old bytes.
+    pub of_each: Option<Percent>,
+    /// A type that grew by fewer bytes is not over that share.
+    pub min_bytes: Option<Threshold>,
+}
+
+/// A type, with its bytes in the old dump and in the new one.
+pub(super) type TypeSizes<'r> = (&'r str, u64, u64);
+
+impl GrowthLimits {
+    /// Returns true if types are limited, and not only the heap.
+    pub fn are_of_types(&self) -> bool {
+        self.of_each.is_some() || self.of_some.iter().any(GrowthLimit::is_of_types)
+    }
+
+    /// Adds the options of a command line that sets the same limits.
+    pub(super) fn add_to(&self, line: &mut CommandLine) {
+        line.each("--fail-over", self.of_some.iter().map(|limit| limit.text.as_str()));
+        line.option("--fail-over-type", self.of_each.map(|share| format!("{share}%")).as_deref());
+        line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
+    }
+
+    /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
+    /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
+    pub(super) fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Vec<OverLimit> {
+        let some = self.of_some.iter().filter_map(|limit| limit.check(whole, rows));
+        some.chain(self.of_each.and_then(|share| self.check_each(share, whole.1, rows))).collect()
+    }
+
+    fn check_each(&self, share: Percent, whole: u64, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
+        const NAMED: usize = 5;
+        let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
+        let grown = |old: u64, new: u64| u64::try_from(delta(old, new)).unwrap_or(0);
+        let is_over = |&&(_, old, new): &&TypeSizes<'_>| {
+            let grown = grown(old, new);
+            grown > share.at_most(old) && grown >= least
+        };
+        let mut over: Vec<&TypeSizes<'_>> = rows.iter().filter(is_over).collect();
+        sort::by_key(&mut over, |(name, old, new)| (Reverse(grown(*old, *new)), *name));
+        let named = over.iter().take(NAMED);
+        let named: Vec<String> =
+            named.map(|(name, old, new)| format!("{name} by {}", in_words(grown(*old, *new)))).collect();
+        let more = over.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let count = count_of(over.len() as u64, "types");
+        let text = format!("{count} grew by more than {share}%: {}{more}", named.join(", "));
+        (!over.is_empty()).then_some(OverLimit { text, is_over: true })
+    }
+}
+
+impl GrowthLimit {
+    /// Returns true if it limits types, not the heap.
+    pub fn is_of_types(&self) -> bool {
+        self.of.is_some()
+    }
+
+    fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
+        let (name, old, new) = match &self.of {
+            None => whole,
+            Some(pattern) => {
+                let text = pattern.text();
+                let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
+                if own.peek().is_none() {
+                    return Some(OverLimit::of_nothing(
+                        "type in the dumps",
+                        &self.text,
+                        pattern,
+                        rows.iter().map(|(name, ..)| *name),
+                    ));
+                }
+                own.fold((text, 0, 0), |(text, old, new), row| {
+                    (text, u64::saturating_add(old, row.1), u64::saturating_add(new, row.2))
+                })
+            }
+        };
+        let limit = self.most.at_most(old);
+        let grown = u64::try_from(delta(old, new)).ok().filter(|grown| *grown > limit)?;
+        let text = format!("{name} grew by {}, over the limit of {}", in_words(grown), format_bytes(limit));
+        Some(OverLimit { text, is_over: true })
+    }
+}
+
+/// `1.2 MiB (1258291 bytes)`.
+fn in_words(bytes: u64) -> String {
+    format!("{} ({bytes} bytes)", format_bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +240,80 @@ mod tests {
             "heapdump diff --paths --all --sort name --fail-over 12.5% --type 'A b' --domain 2 --reverse -n 5 old.txt new.txt"
         );
         assert_eq!(DiffOptions::default().command_line().for_shell(paths), "heapdump diff -n 0 old.txt new.txt");
+    }
+
+    const ROWS: [TypeSizes<'static>; 5] =
+        [("A", 100, 110), ("A[]", 1000, 1200), ("B", 50, 10), ("New", 0, 4), ("Same", 9, 9)];
+
+    fn said(limit: &str) -> Option<OverLimit> {
+        limit.parse::<GrowthLimit>().unwrap().check(("the heap", 1159, 1333), &ROWS)
+    }
+
+    #[test]
+    fn limits_as_they_are_written() {
+        for wrong in ["", "x", "A=", "A=1KiB/dump", "/(/=1KiB", "=%"] {
+            assert!(wrong.parse::<GrowthLimit>().is_err(), "{wrong}");
+        }
+        let limits = GrowthLimits {
+            of_some: ["10%", "A b=2KiB"].map(|text| text.parse().unwrap()).to_vec(),
+            of_each: Percent::new(5.0),
+            min_bytes: Some(Threshold::Bytes(7)),
+        };
+        let mut line = CommandLine::new("diff");
+        limits.add_to(&mut line);
+        let expected = "heapdump diff --fail-over 10% --fail-over 'A b=2KiB' --fail-over-type 5% --min-bytes 7";
+        assert_eq!(line.for_shell([]), expected);
+    }
+
+    #[test]
+    fn a_limit_is_passed_by_more_and_by_growth_alone() {
+        for (limit, is_over) in [
+            ("174", false),
+            ("173", true),
+            ("15.02%", false),
+            ("15%", true),
+            // As for --type: a part of names is all that have it.
+            ("A=210", false),
+            ("A=209", true),
+            ("/^A$/=10", false),
+            ("/^A$/=10%", false),
+            ("/^A$/=9", true),
+            ("A*=210", false),
+            ("A*=209", true),
+            ("A[]=20%", false),
+            ("A[]=19.9%", true),
+            ("B=0", false),
+            ("New=1000000%", true),
+            ("New=4", false),
+        ] {
+            assert_eq!(said(limit).is_some_and(|said| said.is_over), is_over, "{limit}");
+        }
+        let said = said("Nothing=1").unwrap();
+        assert_eq!(said.sentence(false), "note: no type in the dumps matches --fail-over Nothing=1");
+        let said = super::tests::said("Saem=1").unwrap().sentence(true);
+        assert_eq!(
+            said,
+            "no type in the dumps matches --fail-over Saem=1; did you mean Same? (an error because of --strict)"
+        );
+    }
+
+    #[test]
+    fn every_type_has_its_share() {
+        let check = |share: f64, least: u64| {
+            let share = Percent::new(share);
+            let limits = GrowthLimits {
+                of_some: Vec::new(),
+                of_each: share,
+                min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
+            };
+            limits.check(("the heap", 1159, 1333), &ROWS).pop().map(|over| over.text)
+        };
+        let a = "A[] by 200 B (200 bytes)";
+        assert_eq!(
+            check(9.0, 0),
+            Some(format!("3 types grew by more than 9%: {a}, A by 10 B (10 bytes), New by 4 B (4 bytes)"))
+        );
+        assert_eq!(check(10.0, 5), Some(format!("1 type grew by more than 10%: {a}")));
+        assert_eq!(check(10.0, 201), None);
     }
 }

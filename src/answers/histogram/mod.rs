@@ -2,7 +2,6 @@
 
 mod options;
 mod owners;
-mod requested_roots;
 mod rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,8 +16,8 @@ use super::histogram_row::RowAmounts;
 use super::over_limit::OverLimit;
 use super::problems::problems_of;
 use super::rows::sort_first;
+pub use super::shared::histogram_row::LoaderRow;
 pub use super::shared::histogram_row::{HistogramRow, Keyed, Totals};
-pub use super::shared::loader_row::LoaderRow;
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
@@ -33,7 +32,6 @@ use crate::parallel;
 use crate::units::format_bytes;
 pub use options::*;
 use owners::{FIGURES_OF_OWNERS, rows_of_owners};
-pub use requested_roots::ReachedBy;
 pub use rows::*;
 
 /// Objects and bytes of a dump by type or group. O(objects); with retained bytes as [`RetainedBy`] says.

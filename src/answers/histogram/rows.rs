@@ -1,17 +1,20 @@
-//! The totals of a histogram, and all of it in sentences: what stands above its table, results of its limits.
+//! The answer of a histogram: its totals, what requested roots change in them, and all of it in sentences.
 
 use serde::Serialize;
 
-use super::options::RetainedBy;
-use super::owners::owner_note;
-use super::requested_roots::ReachedBy;
+use crate::analysis::histogram::Tally;
+use crate::analysis::reachability::compute_reachable_from;
 use crate::answers::figure::{ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
+use crate::answers::groups::Groups;
 use crate::answers::heaps::{FullerDump, HeapRow};
+use crate::answers::histogram::options::RetainedBy;
+use crate::answers::histogram::owners::owner_note;
 use crate::answers::histogram_row::{HistogramRow, Keyed, Totals};
 use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
+use crate::graph::{HeapGraph, Root};
 use crate::units::count_of;
 
 /// Rows of the histogram.
@@ -203,5 +206,69 @@ impl Histogram {
     pub fn limit_sentences(&self, file: &str, is_strict: bool) -> impl Iterator<Item = String> {
         let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
         self.over_limits.iter().map(move |limit| format!("{file}{}", limit.sentence(is_strict)))
+    }
+}
+
+/// Objects and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReachedAmount {
+    /// Objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+}
+
+impl ReachedAmount {
+    fn reachable(tally: &Tally) -> Self {
+        ReachedAmount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
+    }
+
+    fn without(self, part: ReachedAmount) -> Self {
+        ReachedAmount {
+            objects: self.objects.saturating_sub(part.objects),
+            shallow_bytes: self.shallow_bytes.saturating_sub(part.shallow_bytes),
+        }
+    }
+}
+
+/// Objects of an answer by the roots that reach them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReachedBy {
+    /// From roots of the dump that were not left out.
+    pub roots: ReachedAmount,
+    /// From roots given on request alone.
+    pub given_roots: ReachedAmount,
+    /// From roots left out on request alone: nothing that the answer counts reaches them.
+    pub excluded_roots: ReachedAmount,
+    /// From no root that the dump has.
+    pub no_root: ReachedAmount,
+}
+
+impl ReachedBy {
+    /// `totals` are those with the roots as they are now. O(roots), and O(objects + references) for each of both
+    /// requests that was made.
+    pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &Tally) -> Self {
+        let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
+            let mut sum = Tally::default();
+            groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
+            ReachedAmount::reachable(&sum)
+        };
+        let now = ReachedAmount::reachable(totals);
+        let from_roots = match graph.roots().iter().any(Root::is_requested) {
+            true => reached(&|root| root.is_strong() && !root.is_requested()),
+            false => now,
+        };
+        let in_dump = match graph.roots().iter().any(|root| root.excluded) {
+            true => reached(&Root::is_strong_in_dump),
+            false => from_roots,
+        };
+        let all = ReachedAmount { objects: totals.objects, shallow_bytes: totals.shallow_bytes };
+        ReachedBy {
+            roots: from_roots,
+            given_roots: now.without(from_roots),
+            excluded_roots: in_dump.without(from_roots),
+            no_root: all.without(in_dump),
+        }
     }
 }

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::LeaksOptions;
-use crate::analysis::object_changes;
+use crate::analysis::diff;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::root_paths::RootPaths;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::two_dumps::{changes_of, retained_of};
+use crate::answers::side::{changes_of, retained_of};
 use crate::answers::{AnswerError, Limits, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -98,7 +98,7 @@ pub fn survivors<'d>(
     changes_of(until, dump)?;
     let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NotObjects) };
     let scope = options.scope.resolve(until)?;
-    let mut pairs = object_changes::survivors(then, &allocated, graph);
+    let mut pairs = diff::survivors(then, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();
     let mut rows: BTreeMap<&str, SurvivorGroup<'_>> = BTreeMap::new();

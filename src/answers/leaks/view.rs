@@ -8,7 +8,7 @@ use super::growth::SuspectGrowth;
 use super::naming::ElementRow;
 use super::words::HolderRow;
 use crate::analysis::root_paths::RootPaths;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::{CommandLine, ObjectRow, PathRow};

@@ -9,7 +9,7 @@ use super::{RootPathsOptions, find_paths};
 use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;

@@ -8,7 +8,7 @@ use super::AnswerError;
 use super::reference_names::ReferenceNames;
 use crate::analysis::dominators::Step;
 use crate::analysis::retained_sets::topmost_members;
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeSet};
 use crate::sort;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::loader_row::{LoaderRow, loader_key, loader_row, loader_text};
+use super::histogram_row::{LoaderRow, loader_key, loader_row, loader_text};
 use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::held::{HeldBy, held_by};

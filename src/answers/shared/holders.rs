@@ -7,7 +7,7 @@ use super::reference_names::ReferenceNames;
 use super::{AnswerError, CommandLine};
 use crate::analysis::collections::{CollectionTable, TypeFields};
 use crate::analysis::holders::{Holder, HolderFinder, types_passed_over};
-use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::root_paths::RootsByNode;
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId};
 

@@ -3,10 +3,8 @@
 //!
 //! Not here: a question. Words that questions have in common are, `DiffBy` of `diff` and `trend` say.
 
-pub(in crate::answers) mod advice;
 pub(in crate::answers) mod command_line;
 pub mod detached;
-pub(in crate::answers) mod diff_figures;
 pub(in crate::answers) mod error;
 pub mod figure;
 pub(in crate::answers) mod frames;
@@ -14,21 +12,17 @@ pub(in crate::answers) mod group_by;
 pub(in crate::answers) mod grouped_strings;
 pub(crate) mod groups;
 pub mod heaps;
-pub(in crate::answers) mod histogram_row;
+pub(crate) mod histogram_row;
 pub mod holders;
 pub mod libraries;
-pub(crate) mod loader_row;
-pub(in crate::answers) mod object_id;
 pub(in crate::answers) mod over_limit;
 pub(in crate::answers) mod paths;
 pub mod problems;
-pub(in crate::answers) mod reachability;
 pub(in crate::answers) mod reference_names;
 pub(in crate::answers) mod rows;
 pub(in crate::answers) mod scope;
 pub(in crate::answers) mod side;
 pub mod tree;
-pub(in crate::answers) mod two_dumps;
 pub mod type_map;
 pub mod values;
 pub(in crate::answers) mod words;
@@ -38,11 +32,9 @@ pub use error::{AnswerError, MIN_JUDGED};
 pub use figure::Figure;
 pub use group_by::GroupBy;
 pub use heaps::HeapChoice;
-pub use object_id::{NotAnObjectId, ObjectId};
 pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};
-pub use reachability::Reachability;
-pub use rows::{ObjectRow, RootRow};
-pub use scope::{Limits, Scope, ScopeOptions};
+pub use rows::{ObjectRow, Reachability, RootRow};
+pub use scope::{Limits, NotAnObjectId, ObjectId, Scope, ScopeOptions};
 pub use side::DiffBy;
 pub use tree::{Tree, TreeRow};

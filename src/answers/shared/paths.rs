@@ -9,8 +9,8 @@ use super::reference_names::ReferenceNames;
 use super::{ObjectRow, RootRow};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{PathNodes, RootPath};
-use crate::analysis::roots_by_node::RootsByNode;
 use crate::graph::{HeapGraph, NodeId, Root};
 
 /// A shortest path from a rooted object to the one asked for. Its rows are made when they are asked for: it may be as

@@ -1,13 +1,19 @@
-//! Amounts of one dump by name: for answers that compare dumps.
+//! Comparing dumps: kinds of rows with their figures and orders, the amounts of one dump by name, and conditions for two
+//! to be compared.
 
 use std::collections::BTreeMap;
 
-use super::groups::{Groups, TypesApart};
-use super::{AnswerError, GroupBy, Scope, ScopeOptions};
-use crate::analysis::diff::{Amounts, PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::diff::{ObjectChanges, compare_objects};
 use crate::analysis::histogram::Tally;
+use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
-use crate::dump::{AnswerNeed, OpenDump};
+use crate::answers::shared::figure::{Figure, KIND, PATH, TYPE, Unit};
+use crate::answers::shared::groups::{Groups, TypesApart};
+use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
+use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::input::Runtime;
 
 /// Kinds of rows of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,4 +134,174 @@ impl Side {
         }
         Ok(())
     }
+}
+
+/// A column of a diff, and what it is of.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffColumn {
+    /// Key and title.
+    pub figure: Figure,
+    /// The measure that it compares.
+    pub of: Measure,
+    /// The side that it is of, or both.
+    pub at: DiffSide,
+}
+
+/// A side of a diff, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffSide {
+    /// The old dump.
+    Old,
+    /// The new one.
+    New,
+    /// From one to the other.
+    Growth,
+}
+
+/// Old value, new value, and growth.
+const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
+    [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
+}
+
+const RETAINED: [Figure; 3] =
+    sides(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
+const SHALLOW: [Figure; 3] =
+    sides(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
+const OBJECTS: [Figure; 3] = sides(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
+const ROOTS: [Figure; 3] =
+    sides(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
+const HELD: [Figure; 3] = sides(
+    ("held_bytes_old", "Held alone\nold"),
+    ("held_bytes_new", "Held alone\nnew"),
+    Figure::bytes("held_bytes_delta", "Held alone\n+-", "held_bytes_delta"),
+);
+/// Growth in shallow bytes; of paths in what they retain, of kinds of roots in what these alone hold.
+pub const SHALLOW_DELTA: Figure = Figure::bytes("shallow_bytes_delta", "Shallow\n+-", "shallow");
+/// Growth in objects; of kinds of roots in roots.
+pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", Unit::Count, "objects");
+/// Growth in retained bytes.
+pub const RETAINED_DELTA: Figure = Figure::bytes("retained_bytes_delta", "Retained\n+-", "retained");
+/// Growth in bytes as a share of the old ones.
+pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent");
+/// Bytes of a row in the old dump, of allocations or of objects.
+pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
+/// Bytes of a row in the new dump, of allocations or of objects.
+pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
+/// By how many they grew.
+pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
+/// Growth in allocations.
+pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
+const TOTAL: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
+const ALLOCATIONS: [Figure; 3] = sides(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
+/// Objects in the new dump: those that came, or all of a row.
+pub const NEW: Figure = Figure::count("new", "New");
+/// Their bytes.
+pub const NEW_BYTES: Figure = Figure::bytes("new_bytes", "New\nbytes", "new_bytes");
+/// Objects in the old dump alone.
+pub const GONE: Figure = Figure::count("gone", "Gone");
+/// Bytes of objects in the old dump alone.
+pub const GONE_BYTES: Figure = Figure::bytes("gone_bytes", "Gone\nbytes", "gone_bytes");
+/// New bytes without those that are gone.
+pub const GROWTH: Figure = Figure::bytes("growth", "Growth", "growth");
+
+impl DiffBy {
+    /// The column with the names of rows.
+    pub fn name_figure(self) -> Figure {
+        match self {
+            DiffBy::RootKinds => Figure { unit: Unit::Text, ..KIND },
+            DiffBy::Paths | DiffBy::Backtraces => PATH,
+            DiffBy::Groups(by) => by.figure(),
+            DiffBy::Objects => TYPE,
+        }
+    }
+
+    /// The key of the rows in JSON.
+    pub(in crate::answers) fn rows_key(self) -> &'static str {
+        match self {
+            DiffBy::RootKinds => "kinds",
+            DiffBy::Paths | DiffBy::Backtraces => "paths",
+            DiffBy::Groups(GroupBy::Type) | DiffBy::Objects => "types",
+            DiffBy::Groups(_) => "groups",
+        }
+    }
+
+    /// The columns of rows but their name.
+    pub(in crate::answers) fn columns(self, of_objects: bool, retained: bool) -> Vec<DiffColumn> {
+        use DiffSide::{Growth, New, Old};
+        use Measure::{Bytes, Count, Retained};
+        let sides = |of: Measure, figures: [Figure; 3]| {
+            [Old, New, Growth].into_iter().zip(figures).map(move |(at, figure)| DiffColumn { figure, of, at })
+        };
+        let (count, bytes) = match self {
+            DiffBy::Objects => {
+                let columns =
+                    [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
+                return columns.map(|(figure, of, at)| DiffColumn { figure, of, at }).to_vec();
+            }
+            _ if !of_objects => return sides(Bytes, TOTAL).chain(sides(Count, ALLOCATIONS)).collect(),
+            DiffBy::RootKinds => (ROOTS, HELD),
+            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS, RETAINED),
+            DiffBy::Groups(_) => (OBJECTS, SHALLOW),
+        };
+        let retained = retained.then(|| sides(Retained, RETAINED)).into_iter().flatten();
+        sides(Count, count).chain(sides(Bytes, bytes)).chain(retained).collect()
+    }
+
+    /// Figures that the rows of a diff can be ordered by.
+    pub fn orders(self, of_objects: bool, retained: bool) -> Vec<Figure> {
+        let mut orders = match (self, of_objects) {
+            (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
+            (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
+            (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
+            (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().called("name")],
+        };
+        orders.extend(retained.then_some(RETAINED_DELTA));
+        orders
+    }
+}
+
+/// Types of two dumps compare, or an error.
+///
+/// # Errors
+/// If the dumps are of different runtimes.
+pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
+    let [old, new] = [old, new].map(|dump| &*dump.info().format);
+    match Runtime::of_format(old) == Runtime::of_format(new) {
+        true => Ok(()),
+        false => Err(AnswerError::MixedFormats(old.to_string(), new.to_string())),
+    }
+}
+
+/// Compares the objects of two dumps of one process.
+///
+/// # Errors
+/// If ids of the format do not stay with their objects, or the dumps are not of one process.
+pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
+    let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
+    if !of(old) || !of(new) {
+        return Err(AnswerError::NoLastingIds);
+    }
+    let (Some(old), Some(new)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
+    let changes = compare_objects(old, new);
+    match changes.are_of_one_process() {
+        true => Ok(changes),
+        false => Err(AnswerError::OtherProcess { alike: changes.alike, of: changes.kept }),
+    }
+}
+
+/// Bytes that would be freed if all objects of a set went, and those of its objects that no strong root reaches: at least
+/// the bytes of all its objects.
+///
+/// # Errors
+/// If it takes too much work or memory.
+pub(in crate::answers) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
+    dump.check_exact_retained()?;
+    dump.phase(Phase::RemovingTypes);
+    let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
+    let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph), |_| {});
+    let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;
+    let reachable = dump.reachable();
+    let unreached =
+        graph.objects(0..graph.node_count()).filter(|(node, ..)| set.contains(*node) && !reachable.contains(*node));
+    Ok(unreached.fold(bytes.first().copied().unwrap_or(0), |sum, (_, _, bytes)| sum.saturating_add(bytes)))
 }

@@ -2,7 +2,6 @@
 //!
 //! Dumps are asked one after another and not kept; of each stay two figures a row.
 
-mod limits;
 mod rows;
 
 use std::collections::HashMap;
@@ -10,8 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-pub use limits::TrendLimit;
-pub use rows::{DumpsTrend, TrendDump, TrendRow, TrendRows, TrendTotal};
+pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, TrendTotal};
 
 use super::error::MIN_JUDGED;
 use super::side::{DiffBy, Side};

@@ -5,7 +5,6 @@ mod collections;
 mod find;
 mod options;
 mod rows;
-mod shapes;
 
 use serde::Serialize;
 
@@ -81,7 +80,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         Err(error) => return Err(error),
     };
     let no_details = details.is_none();
-    let empty_array_bytes = shapes::empty_array_bytes(graph, empty_array_bytes(&dump.info().format));
+    let empty_array_bytes = find::empty_array_bytes(graph, empty_array_bytes(&dump.info().format));
     // References that lead nowhere look like nulls.
     let is_whole = graph.sections().iter().all(|section| section.dangling_references == 0) && !graph.is_sample();
     let can_tell = |kind: WasteKind| match kind {
@@ -111,19 +110,19 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let mut found = find::find(graph, &collections, &contents, &strings);
     drop(contents);
     if told.contains(&WasteKind::SparseArrays) && !has_values {
-        shapes::sparse_arrays(graph, runtime, &mut found);
+        find::sparse_arrays_by_size(graph, runtime, &mut found);
     }
     if let Some(bytes) = empty_array_bytes.filter(|_| told.contains(&WasteKind::EmptyArrays)) {
-        shapes::empty_arrays(graph, bytes, &mut found);
+        find::empty_arrays(graph, bytes, &mut found);
     }
     if told.contains(&WasteKind::SameSizeArrays) {
-        shapes::same_size_arrays(graph, &mut found);
+        find::same_size_arrays(graph, &mut found);
     }
     let fulfilling = options.filter.as_ref().map(|filter| filter.select(dump, 0..graph.node_count())).transpose()?;
     if let Some(fulfilling) = &fulfilling {
         found.retain(|wasting| fulfilling.contains(wasting.node));
     }
-    let heap_bytes = shapes::heap_bytes(graph);
+    let heap_bytes = find::heap_bytes(graph);
     let kinds = rows::rows_of(dump, &collections, found, &told, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {

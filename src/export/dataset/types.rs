@@ -13,7 +13,7 @@ use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
 use crate::answers::groups::{Groups, TypesApart};
-use crate::answers::loader_row::loader_key;
+use crate::answers::histogram_row::loader_key;
 use crate::answers::{GroupBy, Scope};
 use crate::graph::{SectionId, TypeId};
 use crate::sort;

@@ -20,7 +20,7 @@ pub mod synth_v8;
 use std::io::Cursor;
 use std::sync::LazyLock;
 
-use heapdump::analysis::root_inference::infer_roots;
+use heapdump::analysis::reachability::infer_roots;
 use heapdump::graph::HeapGraph;
 use heapdump::input::{self, Diagnostics, Dump, FormatInfo, Loaded, ReadError, ReadOptions, Source};
 
