@@ -1,5 +1,8 @@
 //! The `heapdump` program: everything is in the library's `cli`.
 
+#[global_allocator]
+static ALLOCATOR: heapdump::cli::WatchedAllocator = heapdump::cli::WatchedAllocator;
+
 fn main() -> std::process::ExitCode {
     #[cfg(all(target_os = "linux", feature = "collect"))]
     if let Some(code) = heapdump::collect::guarded(std::env::args_os()) {

@@ -28,6 +28,7 @@ use commands::{
 };
 use outcome::CommandOutcome;
 use terminal::help;
+pub use terminal::memory_watch::WatchedAllocator;
 pub use terminal::session::Session;
 
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.

@@ -285,3 +285,15 @@ fn words_that_ask_again_ask_the_same() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert_eq!(commands.len(), 14, "{commands:?}");
 }
+
+#[test]
+fn lines_of_help_are_broken_by_the_terminal_alone() {
+    for command in command_line().get_subcommands() {
+        let of_options = command.get_arguments().filter_map(clap::Arg::get_long_help);
+        for text in of_options.chain(command.get_long_about()).map(ToString::to_string) {
+            for paragraph in text.split("\n\n") {
+                assert!(!paragraph.contains('\n'), "{}: {paragraph}", command.get_name());
+            }
+        }
+    }
+}

@@ -699,8 +699,10 @@ fn the_command_line_has_no_statics_and_leaks_nothing() {
         let code = std::fs::read_to_string(project(&file.path)).expect("readable");
         let tokens = without_tests(&tokens(&code));
         let has = |words: &[&str]| tokens.windows(words.len()).any(|at| at.iter().zip(words).all(|((a, _), b)| a == b));
+        // The allocator of the program has no other place for what it knows.
+        let may_have_statics = file.path == "src/cli/terminal/memory_watch.rs";
         let is_static = tokens.windows(2).any(|at| at[0].0 != "'" && at[1].0 == "static");
-        assert!(!is_static, "{} has a static", file.path);
+        assert!(!is_static || may_have_statics, "{} has a static", file.path);
         let is_in_terminal = file.path.starts_with("src/cli/terminal/");
         assert!(is_in_terminal || !has(&["process", "::", "exit"]), "{} ends the process", file.path);
         let leaks =

@@ -153,11 +153,11 @@ fn types_alone_are_counted_too() {
 fn both_dumps_of_a_diff_count() {
     let folder = tempfile::tempdir().expect("a folder");
     let dump = folder.path().join("d.txt");
-    std::fs::write(&dump, list_of(200_000)).expect("writes");
+    std::fs::write(&dump, list_of(400_000)).expect("writes");
     let dump = dump.display().to_string();
-    // One with its dominator tree takes 10 MB, two take 14.
-    run(&["stats", "--retained", "--max-memory", "16MB", &dump]).expect_code(0);
-    let ran = run(&["diff", "--retained", "--max-memory", "12MB", &dump, &dump]).expect_code(2);
+    // What one takes with its dominator tree is too little for two.
+    run(&["stats", "--retained", "--max-memory", "40MB", &dump]).expect_code(0);
+    let ran = run(&["diff", "--retained", "--max-memory", "40MB", &dump, &dump]).expect_code(2);
     assert!(ran.stderr.contains("--max-memory allows"), "{}", ran.stderr);
-    run(&["diff", "--retained", "--max-memory", "30MB", &dump, &dump]).expect_code(0);
+    run(&["diff", "--retained", "--max-memory", "80MB", &dump, &dump]).expect_code(0);
 }

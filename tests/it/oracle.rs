@@ -254,6 +254,7 @@ proptest! {
             let left = bytes_of(&without.reach(&without.strong_starts(), None));
             prop_assert_eq!(exact[set as usize], reachable_bytes - left);
             prop_assert!(least[set as usize].retained_bytes <= exact[set as usize]);
+            prop_assert!(least[set as usize].objects > 1 || least[set as usize].retained_bytes == exact[set as usize]);
         }
     }
 }

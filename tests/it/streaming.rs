@@ -51,11 +51,11 @@ fn star(others: usize) -> String {
     })
 }
 
-/// Objects of a type each, held by roots.
-fn types(count: usize) -> String {
+/// Objects held by roots, the types in turn.
+fn types(count: usize, objects: usize) -> String {
     dump(|text| {
-        for id in 1..=count {
-            line!(text, "t {id:x} T{id:x}\no {id:x} {id:x} 8\nr {id:x} 4 0 1");
+        for id in 1..=objects {
+            line!(text, "t {id:x} T{}\no {id:x} {id:x} 8\nr {id:x} 4 0 1", id % count);
         }
     })
 }
@@ -115,10 +115,13 @@ fn trees_of_allocations_are_streamed() {
 // B4
 #[test]
 fn many_types_share_the_marking_of_exact_retained_sizes() {
-    let ran = run_with_input(&["stats", "--retained=exact", "-f", "json"], types(60_000).as_bytes()).expect_code(0);
-    let json = ran.json();
-    let rows = json["types"].as_array().expect("types");
-    assert!(rows.len() == 60_000 && rows.iter().all(|row| row["retained_bytes"] == 8));
+    for (objects, bytes) in [(40_000, 8), (80_000, 16)] {
+        let args = ["stats", "--retained=exact", "-f", "json"];
+        let ran = run_with_input(&args, types(40_000, objects).as_bytes()).expect_code(0);
+        let json = ran.json();
+        let rows = json["types"].as_array().expect("types");
+        assert!(rows.len() == 40_000 && rows.iter().all(|row| row["retained_bytes"] == bytes));
+    }
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn too_much_work_is_refused_and_the_way_out_named() {
     // 300,000 objects and references, to be looked at some 2,400 times.
     let pairs = dump(|text| {
         for id in 1..150_000 {
-            line!(text, "t {id:x} T{id:x}\no {id:x} {id:x} 8 {:x}\nr {id:x} 4 0 1", id % 7 + 1);
+            line!(text, "t {id:x} T{:x}\no {id:x} {id:x} 8 {:x}\nr {id:x} 4 0 1", id / 2, id % 7 + 1);
         }
     });
     let refused = run_with_input(&["stats", "--retained=exact"], pairs.as_bytes()).expect_code(2);

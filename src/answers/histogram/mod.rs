@@ -179,26 +179,30 @@ fn add_retained(
     rows: &mut [HistogramRow],
 ) -> Result<(), AnswerError> {
     let Some(retained_by) = options.retained else { return Ok(()) };
-    let by_retained = options.order == Some(RETAINED);
-    if retained_by == RetainedBy::Minimum || by_retained {
-        let topmost = groups.topmost(dump)?;
-        rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
-    }
+    let topmost = groups.topmost(dump)?;
+    rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     if retained_by == RetainedBy::Exact {
         dump.phase(Phase::RemovingTypes);
         // Rows that are not shown are not computed, unless the order rests on them.
+        let by_retained = options.order == Some(RETAINED);
         let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
         sort_rows(rows, options, shown);
-        let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
+        // What goes with objects that one of them dominates is what that one dominates.
+        let (sets, holders): (Vec<u32>, Vec<&mut HistogramRow>) = rows[..shown]
+            .iter_mut()
+            .filter(|row| topmost[row.group as usize].objects > 1)
+            .map(|row| (row.group, row))
+            .unzip();
         dump.check_exact_retained()?;
+        let count = sets.len();
         let most_steps = max_steps_of_exact(graph);
         let Ok(exact) =
-            retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps, |done| dump.steps(done, shown))
+            retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps, |done| dump.steps(done, count))
         else {
-            let what = format!("taking {shown} groups of objects out one by one is too much work");
+            let what = format!("taking {count} groups of objects out one by one is too much work");
             return Err(AnswerError::TooMuchWork(what));
         };
-        rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
+        holders.into_iter().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
     Ok(())
 }

@@ -23,7 +23,6 @@ use crate::units::{parse_duration, parse_size};
 ///
 /// Example: heapdump collect 4711 -o app.hprof && heapdump leaks app.hprof
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The process
     #[arg(required_unless_present_any = ["url", "list"])]

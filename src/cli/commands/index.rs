@@ -27,7 +27,6 @@ use crate::report::format_bytes;
 ///
 /// Example: zcat dump.txt.gz | heapdump index - -o dump.hdx
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,

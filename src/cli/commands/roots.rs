@@ -34,7 +34,6 @@ const LINES_ON_TERMINAL: usize = 36;
 /// Example: heapdump roots 7fe45 dump.txt --paths 3 -f json | jq '.paths[].root.kind'
 #[derive(Debug, clap::Args)]
 #[command(
-    verbatim_doc_comment,
     override_usage = "heapdump roots [OPTIONS] OBJID [FILE]\n       heapdump roots [OPTIONS] <--type PATTERN | --where EXPR> [FILE]"
 )]
 pub(crate) struct Args {

@@ -7,7 +7,7 @@ pub(crate) mod asking;
 pub(crate) mod dataset;
 pub(crate) mod help;
 pub(crate) mod load;
-mod memory_watch;
+pub(super) mod memory_watch;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod session;
