@@ -199,9 +199,14 @@ impl SuspectSearch<'_> {
             accumulation: self.accumulation(&self.descend(largest)),
             owner: None,
             held_types: self.held_types(members),
+            // What else hangs beside them, as a text that two share, is no subject.
             subject: SuspectSubject::Group(
                 self.type_of(largest),
-                members.iter().map(|&number| self.node(number)).collect(),
+                members
+                    .iter()
+                    .filter(|&&number| self.type_of(number) == self.type_of(largest))
+                    .map(|&number| self.node(number))
+                    .collect(),
             ),
         })
     }

@@ -71,9 +71,9 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
             "parallel",
             "sort",
         ],
-        &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
+        &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "thiserror", "twox_hash"],
     ),
-    ("page", &["analysis", "dump", "answers", "escape", "units", "sort"], &["serde", "serde_json"]),
+    ("page", &["analysis", "dump", "answers", "escape", "units", "sort"], &["serde", "serde_json", "thiserror"]),
     (
         "collect",
         &["files", "input", "units", "sort"],

@@ -142,7 +142,16 @@ impl<'s> Search<'s> {
             return Some(below);
         }
         let before = self.before(row).map_or(0, |before| before.own_bytes);
-        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![row])
+        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![self.one_each(row)])
+    }
+
+    /// The highest of the rows above that have as many objects: what each of several has is explained with them.
+    fn one_each(&self, mut row: u32) -> u32 {
+        let objects = self.row(row).objects;
+        while objects > 1 && self.row(row).parent != 0 && self.row(self.row(row).parent).objects == objects {
+            row = self.row(row).parent;
+        }
+        row
     }
 
     /// What these rows keep, whatever they grew by.

@@ -16,7 +16,7 @@ use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::suspects::LeakSuspect;
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
-use crate::answers::libraries::LibraryNames;
+use crate::answers::libraries::{LibraryNames, dotted};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
 use crate::input::{ReferenceName, Value};
@@ -47,6 +47,15 @@ pub struct ElementRow {
     /// The same in the older dump, where one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects_old: Option<u64>,
+}
+
+/// The reason to tell of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// There are many, or more than before.
+    Count,
+    /// It is large, which need not be a leak.
+    Size,
 }
 
 /// A cause that has a name.
@@ -208,7 +217,7 @@ impl Finder<'_, '_> {
             example: largest,
             topmost: vec![number],
         };
-        let mut named = self.name(cause, None);
+        let mut named = self.name(cause, None, Reason::Size);
         named.growth = self.before.map(|_| {
             let grew_by = grew_by.min(i64::try_from(suspect.retained_bytes).unwrap_or(i64::MAX));
             let old = suspect.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
@@ -225,7 +234,7 @@ impl Finder<'_, '_> {
         found.retain(|cause| self.is_kept(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
-        let mut named: Vec<Named> = found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old)).collect();
+        let mut named: Vec<Named> = found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, Reason::Count)).collect();
         // What the same object holds besides, of the runtime's types alone, is its keys and its table.
         let holders: Vec<(NodeId, Owner, u64)> =
             named.iter().map(|one| (one.holder_node, one.owner, one.grew_by)).collect();
@@ -249,6 +258,10 @@ impl Finder<'_, '_> {
     /// False for what a runtime gives up by itself, for what goes with a loader that is left over, and for warm-up.
     fn is_kept(&self, cause: &Cause) -> bool {
         let heap = &self.program.heap;
+        let is_loader = |dead: &NodeId| heap.graph.type_of(*dead) == heap.graph.type_of(cause.example);
+        if heap.dead.iter().any(is_loader) {
+            return false;
+        }
         let nodes = self.program.paths.way_to(cause.example);
         let is_of_dead = |node: &NodeId| {
             let class = heap.graph.types().of_class_object(*node);
@@ -279,7 +292,7 @@ impl Finder<'_, '_> {
             || cause.grown.growth as f64 >= RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
-    fn name(&self, cause: Cause, retained_old: Option<u64>) -> Named {
+    fn name(&self, cause: Cause, retained_old: Option<u64>, reason: Reason) -> Named {
         let program = self.program;
         let heap = &program.heap;
         let Grown { rows, element, objects, objects_old, growth } = cause.grown;
@@ -290,7 +303,10 @@ impl Finder<'_, '_> {
         };
         let (types, references) = way.types_and_references(program);
         let type_name = heap.type_name(cause.example);
-        let shape = shape_of(&type_name, &types, &references);
+        let shape = match reason {
+            Reason::Count => shape_of(&type_name, &types, &references),
+            Reason::Size => None,
+        };
         let growth_row = retained_old.map(|old| {
             // What a row was joined with may have been larger: then it did not grow by more than it retains.
             let grew = delta(old, cause.retained_bytes).max(0);
@@ -314,7 +330,7 @@ impl Finder<'_, '_> {
             grew_by: growth,
             below: program.rows.mark_below(&rows).into_iter().collect(),
         };
-        named.sentence = self.sentence(&named, &way, element, cause.example, cause.off_heap_bytes);
+        named.sentence = self.sentence(&named, reason, &way, element, cause.example, cause.off_heap_bytes);
         named
     }
 
@@ -327,7 +343,15 @@ impl Finder<'_, '_> {
         format!("{}, {share:.0} %{outside}", format_bytes(bytes))
     }
 
-    fn sentence(&self, named: &Named, way: &Way, element: u32, example: NodeId, off_heap: u64) -> String {
+    fn sentence(
+        &self,
+        named: &Named,
+        reason: Reason,
+        way: &Way,
+        element: u32,
+        example: NodeId,
+        off_heap: u64,
+    ) -> String {
         let heap = &self.program.heap;
         let ElementRow { type_name, objects, objects_old } = &named.element;
         let size = self.size(named.retained_bytes, off_heap);
@@ -335,8 +359,10 @@ impl Finder<'_, '_> {
             true => self.threads(named, element, &size),
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
+                let by = if named.holder.kind == HolderKind::Root { "by" } else { "in" };
+                let large = if reason == Reason::Size { "large, " } else { "" };
                 let mut text = format!(
-                    "{} {} ({size}) {are} kept in {}",
+                    "{} {} ({size}) {are} {large}kept {by} {}",
                     format_count(*objects),
                     noun(type_name),
                     named.holder.text
@@ -450,11 +476,10 @@ impl Finder<'_, '_> {
         let size = self.size(retained_bytes, 0);
         let what = match twins {
             Some((_, class)) => {
-                let class = class.replace('/', ".");
                 format!(
                     "{count} {} that all define {} ({size}) are still loaded",
                     simple_name(&type_name),
-                    simple_name(&class)
+                    simple_name(&dotted(class))
                 )
             }
             None => format!("{count} stopped {} ({size}) are still loaded", simple_name(&type_name)),

@@ -22,7 +22,6 @@ pub(super) fn of(
     is_explained: bool,
 ) -> String {
     let mut text = view.sentence.as_ref().map_or(String::new(), |sentence| format!("{sentence} "));
-    text += &view.advice.map_or(String::new(), |advice| format!("What to do: {advice}. "));
     text += &subject(suspects, view, largest);
     text += &growth(suspects, view);
     text += &holders(suspects, view);
@@ -30,9 +29,10 @@ pub(super) fn of(
     if is_explained {
         text += &knowledge::sentences(suspects, suspect, view);
     }
+    text += &format!(" Inside: {}.", inside(suspects, suspect));
+    text += &view.advice.map_or(String::new(), |advice| format!(" What to do: {advice}."));
     text += &format!(
-        " Inside: {}. Look further with: {}",
-        inside(suspects, suspect),
+        " Look further with: {}",
         view.look_further.for_shell(suspects.dump)
     );
     text

@@ -2,6 +2,7 @@
 
 use super::program::{Program, simple_name};
 use crate::analysis::leaks::Owner;
+use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, Root, RootKind};
 use crate::input::ReferenceName;
 
@@ -59,7 +60,7 @@ impl Way {
     pub(super) fn types_and_references(&self, program: &Program<'_>) -> (Vec<String>, Vec<String>) {
         let types = [self.start].into_iter().chain(self.steps.iter().map(|step| step.to));
         let types = types.map(|node| match program.heap.graph.types().of_class_object(node) {
-            Some(class) => program.heap.graph.type_name(class).replace('/', "."),
+            Some(class) => dotted(program.heap.graph.type_name(class)).into_owned(),
             None => program.heap.type_name(node),
         });
         (types.collect(), self.steps.iter().filter_map(WayStep::field).collect())
@@ -71,6 +72,8 @@ impl WayStep {
         let name = program.heap.names.and_then(|names| names.find_between(from, to));
         let owner = match &name {
             Some(ReferenceName::Local(frame)) => program.heap.owner_of_local(*frame).0,
+            // An element says nothing of where it is.
+            None if program.heap.nature(from).is_glue => Owner::Runtime,
             _ => program.heap.owner(from),
         };
         WayStep { from, to, name, owner }
@@ -102,14 +105,14 @@ impl WayStep {
         let field = self.field().map_or(String::new(), |field| format!(".{field}"));
         if let Some(ReferenceName::Local(frame)) = self.name {
             let (_, method) = heap.owner_of_local(frame);
-            let thread = heap.threads.get(&self.from).map_or("?", String::as_str);
+            let thread = heap.threads.get(&self.from).map_or("of the runtime", String::as_str);
             return match method.starts_with('<') {
                 true => format!("a local variable in thread {thread}"),
                 false => format!("a local variable of {} in thread {thread}", simple_method(&method)),
             };
         }
         match heap.graph.types().of_class_object(self.from) {
-            Some(class) => format!("static {}{field}", simple_name(&heap.graph.type_name(class).replace('/', "."))),
+            Some(class) => format!("static {}{field}", simple_name(&dotted(heap.graph.type_name(class)))),
             None => format!("{}{field}", simple_name(&heap.type_name(self.from))),
         }
     }
@@ -131,12 +134,15 @@ pub(super) fn root_of<'p>(program: &'p Program<'_>, node: NodeId) -> Option<&'p 
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.
 pub(super) fn root_text(program: &Program<'_>, root: &Root) -> (Owner, String) {
     let graph = program.heap.graph;
-    let container = root.container.map(|class| graph.type_name(class).replace('/', "."));
+    let container = root.container.map(|class| dotted(graph.type_name(class)));
     let name = graph.root_name(root);
     match (root.kind, container) {
         (RootKind::Static, Some(class)) => {
-            let field = name.map_or(String::new(), |name| format!(".{name}"));
-            (program.heap.libraries.owner_of(&class), format!("static {}{field}", simple_name(&class)))
+            let text = match name {
+                Some(name) => format!("static {}.{name}", simple_name(&class)),
+                None => format!("a static variable of {}", simple_name(&class)),
+            };
+            (program.heap.libraries.owner_of(&class), text)
         }
         (_, Some(class)) => (Owner::Runtime, format!("{} ({})", root.kind.meaning(), simple_name(&class))),
         (_, None) => (Owner::Runtime, root.kind.meaning().to_string()),

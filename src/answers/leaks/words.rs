@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::program::{Program, masked, simple_name};
 use super::way::{Way, WayStep, root_of, root_text};
 use crate::analysis::leaks::Owner;
+use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, RootKind};
 use crate::input::ReferenceName;
 
@@ -111,7 +112,8 @@ impl Words {
             }
         }
         let last_type = heap.type_name(last);
-        if !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
+        let is_kept = program.rows.row_of(last).is_some_and(|row| rows.contains(&row));
+        if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
@@ -158,7 +160,7 @@ fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
             heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
         }
         _ => {
-            Some(class.map_or_else(|| heap.type_name(step.from), |class| heap.graph.type_name(class).replace('/', ".")))
+            Some(class.map_or_else(|| heap.type_name(step.from), |class| dotted(heap.graph.type_name(class)).into_owned()))
         }
     };
     let text = match (heap.threads.get(&step.from), kind) {
@@ -182,7 +184,7 @@ pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> 
     let &(class, type_id) = graph.types().class_objects().iter().find(has_it)?;
     match program.heap.names?.find_between(class, key)? {
         ReferenceName::StaticField(name) => {
-            Some((simple_name(&graph.type_name(type_id).replace('/', ".")).to_string(), name))
+            Some((simple_name(&dotted(graph.type_name(type_id))).to_string(), name))
         }
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! Whose a type is: the runtime's, a library's, or the program's own. Libraries hold memory for a program; what leaks is the
 //! program's own.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -44,6 +45,14 @@ fn section_of(runtime: Runtime) -> &'static str {
     }
 }
 
+/// A type's name with dots between packages: `java/lang/String` as `java.lang.String`. Names of V8's own stay: `system / Map`.
+pub(crate) fn dotted(name: &str) -> Cow<'_, str> {
+    match name.contains('/') && !name.contains(" / ") {
+        true => Cow::Owned(name.replace('/', ".")),
+        false => Cow::Borrowed(name),
+    }
+}
+
 /// Names of types that are not the program's own: of the runtime of a format and its libraries, or matched by patterns.
 #[derive(Clone)]
 pub(crate) struct LibraryNames {
@@ -75,7 +84,7 @@ impl LibraryNames {
 
     /// Whose the type of a name is. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
     pub(crate) fn owner_of(&self, name: &str) -> Owner {
-        let name = name.replace('/', ".");
+        let name = dotted(name);
         self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
             Owner::Library if self.libraries_are_own => Owner::Own,
             owner => owner,

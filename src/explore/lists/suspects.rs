@@ -1,4 +1,4 @@
-//! Leak suspects: four lines each.
+//! Leak suspects: five lines each.
 
 use crate::answers::diff::RETAINED_DELTA;
 use crate::answers::figure::RETAINED;
@@ -25,7 +25,7 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     let parts = vec![ListPart::Made(rows)];
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
-        height: 5,
+        height: 6,
         empty: format!(
             "nothing retains {} or more, a tenth of what is reachable",
             format_bytes(answer.threshold_bytes)
@@ -63,6 +63,7 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         node: suspect.row.id.as_deref().and_then(node).or(piling),
         lead,
         more: vec![
+            suspect.sentence.clone().unwrap_or_default(),
             format!("held by      {held}"),
             format!("piles up in  {} {}{piles}", point.object.id, point.object.type_text()),
             format!("inside       {}", suspect.inside),

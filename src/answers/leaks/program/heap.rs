@@ -6,7 +6,7 @@ use super::modules::{Modules, owner_of_script};
 use super::natures::Structural;
 use super::symbols::Symbols;
 use crate::analysis::leaks::{Owner, Step, TypeNature};
-use crate::answers::libraries::LibraryNames;
+use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
 use crate::graph::{FrameId, HeapGraph, NodeId, TypeId};
@@ -50,7 +50,7 @@ impl Heap<'_> {
 
     /// The name of an object's type, with dots between packages.
     pub(in crate::answers::leaks) fn type_name(&self, node: NodeId) -> String {
-        self.graph.type_name(self.graph.type_of(node)).replace('/', ".")
+        dotted(self.graph.type_name(self.graph.type_of(node))).into_owned()
     }
 
     /// Whose a variable on a stack is, and its method.

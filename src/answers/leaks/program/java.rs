@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::heap::{Heap, label_by_place};
 use super::symbols::Symbols;
 use crate::analysis::leaks::{CUT, ELEMENT, Owner, Start, Step, Ways};
+use crate::answers::libraries::dotted;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Holding, Loader, NodeId, NodeSet, RootKind, SoftReference};
 use crate::input::{ReferenceName, Value};
@@ -50,7 +51,7 @@ impl<'h> JavaWays<'h> {
         let types = graph.types();
         let into = types.by_superclass(|type_id, above: Option<&u8>| {
             let name = types.name(type_id);
-            match name.replace('/', ".").as_str() {
+            match &*dotted(name) {
                 "java.lang.Thread" => INTO_THREAD,
                 "java.lang.ClassLoader" => INTO_LOADER,
                 // What is said to be in a thread is found by its field.
@@ -171,7 +172,7 @@ pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols
         if is_dead || !reachable.contains(node) {
             continue;
         }
-        let name = types.name(type_id).replace('/', ".");
+        let name = dotted(types.name(type_id));
         let cost = match heap.libraries.owner_of(&name) {
             _ if heap.structural.is_finalizer(&name) => CLASS_OF_FINALIZERS,
             _ if heap.structural.is_registry(&name) => CLASS_OF_REGISTRY,

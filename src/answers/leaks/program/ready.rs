@@ -13,11 +13,11 @@ use crate::analysis::dominators::{Children, Dominators};
 use crate::analysis::leaks::{BestPaths, Causes, ObjectFacts, Owner, RowTree, Start, Step, TypeNature, Ways};
 use crate::analysis::retained::Retained;
 use crate::answers::AnswerError;
-use crate::answers::libraries::LibraryNames;
+use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::values::ValueReader;
+use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{HeapGraph, NameId, NodeId};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
 
 /// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
@@ -48,7 +48,7 @@ impl<'d> Heap<'d> {
             .types()
             .ids()
             .map(|type_id| {
-                let name = graph.type_name(type_id).replace('/', ".");
+                let name = dotted(graph.type_name(type_id));
                 structural.nature(runtime, &name, libraries.owner_of(&name), symbols)
             })
             .collect();
@@ -56,13 +56,9 @@ impl<'d> Heap<'d> {
             let nature = &mut natures[graph.type_of(class).index()];
             *nature = TypeNature { has_named_objects: true, is_class: true, is_glue: false, ..*nature };
         }
-        let threads: FxHashMap<NodeId, String> = graph
-            .threads()
-            .iter()
-            .filter_map(|thread| Some((thread.node?, graph.name(thread.name?).to_string())))
-            .collect();
-        threads.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
         let values = ValueReader::of(dump);
+        let threads = names_of_threads(graph, values);
+        threads.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
         let kinds = dump.details().and_then(|details| details.reference_kinds(graph).ok().flatten());
         let modules = match (dump.details(), &kinds) {
             (Some(details), Some(kinds)) => modules(graph, details, &**kinds),
@@ -156,6 +152,20 @@ impl Ways for Box<dyn Ways + '_> {
     }
 }
 
+/// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.
+fn names_of_threads(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
+    let threads: Vec<(NodeId, Option<NameId>)> =
+        graph.threads().iter().filter_map(|thread| Some((thread.node?, thread.name))).collect();
+    let nodes: Vec<NodeId> = threads.iter().map(|&(node, _)| node).collect();
+    let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.said(&nodes));
+    let name = |node, name: Option<NameId>, said: Option<ShownValue>| match (said, name) {
+        (Some(ShownValue::Name(text)), _) => text.text,
+        (_, Some(name)) => graph.name(name).to_string(),
+        _ => graph.display_id(node),
+    };
+    threads.into_iter().zip(said).map(|((node, of_dump), said)| (node, name(node, of_dump, said))).collect()
+}
+
 /// Bytes outside the heap by the buffer that frees them: views have none of their own.
 fn off_heap(
     graph: &HeapGraph,
@@ -165,7 +175,7 @@ fn off_heap(
     let types = graph.types();
     let (Some(values), Some(details)) = (values, details) else { return FxHashMap::default() };
     let is_direct = types.by_superclass(|type_id, above: Option<&bool>| {
-        types.name(type_id).replace('/', ".") == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
+        dotted(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
     });
     if !is_direct.contains(&true) {
         return FxHashMap::default();
