@@ -267,11 +267,13 @@ impl<'s> SuspectView<'s> {
             holder: named.map(|named| named.holder.clone()),
             pattern: named.and_then(|named| named.shape).map(|shape| shape.name),
             advice: named.and_then(|named| named.shape).map(|shape| shape.advice),
+            evidence: String::new(),
             text: String::new(),
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.text = paragraph::of(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.text = paragraph::of(suspects, &view);
         view
     }
 }

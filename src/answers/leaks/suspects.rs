@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::naming::Named;
-use super::view::SuspectRow;
+use super::view::{SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
@@ -101,6 +101,11 @@ impl<'d> Suspects<'d> {
             true => crate::units::count_of(bytes, "bytes"),
             false => crate::units::format_bytes(bytes),
         }
+    }
+
+    /// The command that looks further, as it is typed.
+    pub fn command(&self, view: &SuspectView<'_>) -> String {
+        view.look_further.for_shell(self.dump)
     }
 
     /// The object that immediately dominates another, if one does.

@@ -114,6 +114,9 @@ pub struct SuspectView<'s> {
     /// What to do about that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<&'static str>,
+    /// The object or group, its size, what keeps it alive and where memory piles up, in sentences.
+    #[serde(skip)]
+    pub evidence: String,
     /// All of this in a paragraph.
     pub text: String,
     /// The command that shows what is inside.

@@ -59,7 +59,15 @@ impl Present for Leaks<'_> {
 
     fn markdown(&self, page: &mut TextPage<'_>) {
         for (number, suspect) in self.suspects.iter().enumerate() {
-            page.line(format!("### Suspect {}\n\n{}\n", number + 1, escape_markdown(&suspect.text)));
+            page.line(format!("### Suspect {}\n", number + 1));
+            for text in suspect.sentence.iter().chain([&suspect.evidence]) {
+                page.line(format!("{}\n", escape_markdown(text)));
+            }
+            page.line(format!("- Inside: {}", escape_markdown(&suspect.inside)));
+            if let Some(advice) = suspect.advice {
+                page.line(format!("- What to do: {}", escape_markdown(advice)));
+            }
+            page.line(format!("- Look further with: {}\n", escape_markdown(&self.suspects.command(&suspect))));
         }
         for row in &self.detached {
             page.line(format!("{}\n", escape_markdown(&row.text())));
