@@ -1,11 +1,10 @@
 //! One run at a time at one process. The lock is an abstract socket's name: it is gone with this program, however it ends. Such
 //! names belong to a network: the process's own is taken, so that runs in its container and outside see each other.
 
-use std::fs;
-use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use super::guard::FIRST;
 use super::ports::{holder_of_socket, in_network_of};

@@ -17,7 +17,6 @@ mod dump_file;
 mod guard;
 mod hotspot;
 mod inspector;
-mod limits;
 mod list;
 mod lock;
 mod part_file;
@@ -30,13 +29,12 @@ mod pump;
 mod refusal;
 mod request;
 mod run;
-mod unix_socket;
 mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
@@ -46,7 +44,8 @@ pub use refusal::{Refusal, RefusalCode};
 pub use run::collect;
 
 /// Runtime of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Runtime {
     /// .NET Core 3.1 and later.
@@ -84,12 +83,6 @@ impl Runtime {
             Runtime::OpenJ9 => ("phd", "phd"),
             Runtime::Node | Runtime::Chromium => ("v8-snapshot", "heapsnapshot"),
         }
-    }
-}
-
-impl Serialize for Runtime {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

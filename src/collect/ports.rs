@@ -1,11 +1,15 @@
 //! TCP ports that a process listens on, by its open files and its namespace's tables; connections to them, into other
-//! network namespaces too.
+//! network namespaces too, and to unix sockets.
 
-use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::process::{Process, pids, read_proc};
@@ -65,11 +69,8 @@ fn listeners_in(table: &str) -> Vec<Listener> {
 
 /// Words of 32 bits in the machine's order, of bytes in the network's.
 fn ip_of(hex: &str) -> Option<IpAddr> {
-    let words: Option<Vec<u8>> = (0..hex.len() / 8)
-        .map(|word| u32::from_str_radix(hex.get(word * 8..word * 8 + 8)?, 16).ok())
-        .flat_map(|word| word.map_or(vec![None], |word| word.to_ne_bytes().map(Some).to_vec()))
-        .collect();
-    let words = words?;
+    let words = hex.as_bytes().chunks(8).map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
+    let words: Vec<u8> = words.collect::<Option<Vec<u32>>>()?.into_iter().flat_map(u32::to_ne_bytes).collect();
     match words.len() {
         4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&words[..]).ok()?).into()),
         16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(&words[..]).ok()?).into()),
@@ -126,9 +127,35 @@ pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<
     connected.map_err(|error: io::Error| Refusal::system(&address.to_string(), error))
 }
 
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Connects to a runtime's unix socket. One that stands still takes no connection, and once a few wait the next one would
+/// wait for ever.
+///
+/// # Errors
+/// `TimedOut` when the other side takes no connection within `limit`; what the system says.
+pub(super) fn connect_to_socket(path: impl AsRef<Path>, limit: Duration) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path.as_ref())?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let started = Instant::now();
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < limit => std::thread::sleep(AGAIN.min(limit)),
+            Err(Errno::AGAIN | Errno::INTR) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn own_ports_are_found_and_reached() {
@@ -149,5 +176,25 @@ mod tests {
         let found = listeners_in(table);
         let address = if cfg!(target_endian = "little") { "127.0.0.1:9229" } else { "1.0.0.127:9229" };
         assert_eq!(found, [Listener { address: address.parse().expect("an address"), inode: 777 }]);
+    }
+
+    #[test]
+    fn a_full_queue_is_waited_for_until_the_limit() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let limit = Duration::from_millis(50);
+        assert_eq!(connect_to_socket(&path, limit).expect_err("none").kind(), io::ErrorKind::NotFound);
+        let listener = UnixListener::bind(&path).expect("bound");
+        rustix::net::listen(&listener, 1).expect("a queue of two");
+        let mut taken = Vec::new();
+        let error = loop {
+            match connect_to_socket(&path, limit) {
+                Ok(stream) => taken.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((error.kind(), taken.len()), (io::ErrorKind::TimedOut, 2));
+        let (_first, _) = listener.accept().expect("accepted");
+        connect_to_socket(&path, limit).expect("there is room again");
     }
 }

@@ -41,18 +41,18 @@ pub(super) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes one in `place`, which is opened as `around`, for the user of `process`.
-    pub(super) fn create(process: &Process, around: OwnedFd, place: &str) -> Result<Self, Refusal> {
+    /// Makes one in `place`, which is opened as `parent`, for the user of `process`.
+    pub(super) fn create(process: &Process, parent: OwnedFd, place: &str) -> Result<Self, Refusal> {
         let failed =
             |error| Refusal::system(&format!("process {}: no folder can be made in {place}", process.pid), error);
         // Keys of the standard library's hash maps are random.
         let random = RandomState::new().hash_one(process.start);
         let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
-        let kept = (around.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
-        let make = || Ok(mkdirat(&around, name.as_str(), Mode::RWXU)?);
+        let kept = (parent.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
+        let make = || Ok(mkdirat(&parent, name.as_str(), Mode::RWXU)?);
         let made = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1));
         let ((), removal) = made.map_err(as_errno).map_err(failed)?;
-        let folder = open_folder(around.as_fd(), &name).map_err(failed)?;
+        let folder = open_folder(parent.as_fd(), &name).map_err(failed)?;
         // Whoever may rename what is in `place` may have put another folder there.
         if !is_ours_and_empty(&folder).map_err(failed)? {
             return Err(failed(Errno::EXIST));
@@ -114,8 +114,8 @@ fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
     (!is_own).then(|| (Some(Uid::from_raw(process.uid)), Some(Gid::from_raw(process.gid))))
 }
 
-fn open_folder(around: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    openat(around, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+fn open_folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
 }
 
 fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
@@ -125,20 +125,20 @@ fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
 }
 
 /// Removes a folder of ours and the files in it. The process may just be making one there.
-fn remove(around: impl AsFd, name: &str) {
+fn remove(parent: impl AsFd, name: &str) {
     const TRIES: u32 = 3;
     for _ in 0..TRIES {
-        empty(&around, name);
-        if unlinkat(&around, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
+        remove_files(&parent, name);
+        if unlinkat(&parent, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
             return;
         }
     }
 }
 
 /// Removes the files in a folder of ours.
-fn empty(around: impl AsFd, name: &str) {
+fn remove_files(parent: impl AsFd, name: &str) {
     // What is gone already, or cannot be removed, is left as it is: nobody is there to be told.
-    if let Ok(folder) = open_folder(&around, name) {
+    if let Ok(folder) = open_folder(&parent, name) {
         let names = Dir::read_from(&folder).into_iter().flatten().flatten();
         let names: Vec<_> = names.map(|entry| entry.file_name().to_owned()).collect();
         for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
@@ -151,67 +151,67 @@ fn empty(around: impl AsFd, name: &str) {
 }
 
 /// Removes folders that runs at this process have left and that no run holds.
-pub(super) fn remove_leftovers(process: &Process, around: impl AsFd) {
+pub(super) fn remove_leftovers(process: &Process, parent: impl AsFd) {
     let prefix = format!("{PREFIX}{}-", process.ns_pid);
-    let Ok(listed) = openat(&around, ".", FOLDER, Mode::empty()) else { return };
+    let Ok(listed) = openat(&parent, ".", FOLDER, Mode::empty()) else { return };
     let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(String::from)).collect();
     for name in names.iter().filter(|name| name.starts_with(&prefix)) {
-        let Ok(folder) = open_folder(&around, name) else { continue };
+        let Ok(folder) = open_folder(&parent, name) else { continue };
         let own = [rustix::process::geteuid().as_raw(), process.uid];
         let is_own = fstat(&folder).is_ok_and(|facts| own.contains(&facts.st_uid));
         if is_own && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            remove(&around, name);
+            remove(&parent, name);
         }
     }
 }
 
-fn unlink(around: &OwnedFd, name: &str) {
+fn unlink(parent: &OwnedFd, name: &str) {
     // It may be gone; if it cannot be removed, nobody is there to be told.
-    let _ = unlinkat(around, name, AtFlags::empty());
+    let _ = unlinkat(parent, name, AtFlags::empty());
 }
 
 /// Removes such a file that a run has left that was killed. One that is younger may be another tool's, just now.
-pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
+pub(super) fn remove_old_mark(process: &Process, parent: &OwnedFd, name: &str) {
     const OLD_SECONDS: i64 = 2;
-    let Ok(facts) = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let Ok(facts) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
     let own = [rustix::process::geteuid().as_raw(), process.uid];
     let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
     if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime >= OLD_SECONDS {
-        unlink(around, name);
+        unlink(parent, name);
     }
 }
 
 /// A file of this name and size 0 in a folder, for as long as this is not dropped; `wait` is called before it is removed.
 pub(super) fn mark(
     process: &Process,
-    around: &OwnedFd,
+    parent: &OwnedFd,
     name: &str,
     wait: impl FnOnce() + Send + 'static,
 ) -> rustix::io::Result<AtEnd> {
-    let kept = (around.try_clone().map_err(as_errno)?, name.to_string());
+    let kept = (parent.try_clone().map_err(as_errno)?, name.to_string());
     let removal = move || {
         wait();
         unlink(&kept.0, &kept.1);
     };
-    let ((), removal) = AtEnd::make(|| Ok(make_mark(process, around, name)?), removal).map_err(as_errno)?;
+    let ((), removal) = AtEnd::make(|| Ok(make_mark(process, parent, name)?), removal).map_err(as_errno)?;
     Ok(removal)
 }
 
 /// The file is given to the user of the process by its descriptor, never by its name: that may be another file's by then.
-fn make_mark(process: &Process, around: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+fn make_mark(process: &Process, parent: &OwnedFd, name: &str) -> rustix::io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut made = openat(around, name, flags, Mode::RUSR | Mode::WUSR);
+    let mut made = openat(parent, name, flags, Mode::RUSR | Mode::WUSR);
     if made.as_ref().is_err_and(|error| *error == Errno::EXIST) {
         // Left by a run that was killed: it serves as well, if it is the user's already.
-        let facts = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let facts = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_empty = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_size == 0;
         match facts.st_uid {
             owner if is_empty && owner == process.uid => return Ok(()),
             owner if is_empty && owner == rustix::process::geteuid().as_raw() => {
-                unlink(around, name);
-                made = openat(around, name, flags, Mode::RUSR | Mode::WUSR);
+                unlink(parent, name);
+                made = openat(parent, name, flags, Mode::RUSR | Mode::WUSR);
             }
             _ => return Err(Errno::EXIST),
         }
@@ -222,7 +222,7 @@ fn make_mark(process: &Process, around: &OwnedFd, name: &str) -> rustix::io::Res
     if is_its_own == Ok(true) {
         return Ok(());
     }
-    unlink(around, name);
+    unlink(parent, name);
     Err(is_its_own.err().unwrap_or(Errno::PERM))
 }
 
@@ -246,7 +246,7 @@ pub(super) fn path_of(descriptor: &OwnedFd) -> String {
 mod tests {
     use super::*;
 
-    fn around(folder: &tempfile::TempDir) -> OwnedFd {
+    fn parent(folder: &tempfile::TempDir) -> OwnedFd {
         std::fs::File::open(folder.path()).expect("a folder").into()
     }
 
@@ -260,15 +260,15 @@ mod tests {
             std::fs::create_dir(path).expect("made");
             std::fs::write(path.join("f.p0"), "").expect("written");
         }
-        remove_leftovers(&process, around(&folder));
+        remove_leftovers(&process, parent(&folder));
         assert!(!leftover.exists() && other.exists());
-        let private = PrivateFolder::create(&process, around(&folder), "/x").expect("made");
+        let private = PrivateFolder::create(&process, parent(&folder), "/x").expect("made");
         private.fifo(&process).expect("a FIFO");
         let name = private.path_inside().strip_prefix("/x/").expect("in place").to_string();
         let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);
         // Another run at the same process leaves it alone.
-        remove_leftovers(&process, around(&folder));
+        remove_leftovers(&process, parent(&folder));
         assert!(folder.path().join(&name).exists());
         private.remove();
         assert_eq!(folder.path().read_dir().expect("a folder").count(), 1);
@@ -279,18 +279,18 @@ mod tests {
         let process = Process::open(std::process::id()).expect("this process");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("m");
-        let mark_it = || mark(&process, &around(&folder), "m", || {});
+        let mark_it = || mark(&process, &parent(&folder), "m", || {});
         std::fs::write(&path, "").expect("written");
         drop(mark_it().expect("reused"));
         assert!(!path.exists());
         drop(mark_it().expect("made"));
         assert!(!path.exists());
         std::fs::write(&path, "").expect("written");
-        remove_old_mark(&process, &around(&folder), "m");
+        remove_old_mark(&process, &parent(&folder), "m");
         assert!(path.exists(), "it is young");
         let old = SystemTime::now() - std::time::Duration::from_secs(60);
         std::fs::File::options().write(true).open(&path).expect("there").set_modified(old).expect("set");
-        remove_old_mark(&process, &around(&folder), "m");
+        remove_old_mark(&process, &parent(&folder), "m");
         assert!(!path.exists());
         std::fs::write(&path, "somebody's").expect("written");
         assert!(mark_it().is_err() && path.exists());

@@ -1,8 +1,7 @@
 //! Refusals: a word for scripts, a sentence, and what to do.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use serde::Serialize;
 
@@ -69,14 +68,7 @@ pub enum RefusalCode {
 
 impl fmt::Display for RefusalCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As serde writes it: the variant's name with dashes.
-        for (place, letter) in format!("{self:?}").chars().enumerate() {
-            if letter.is_ascii_uppercase() && place > 0 {
-                f.write_str("-")?;
-            }
-            write!(f, "{}", letter.to_ascii_lowercase())?;
-        }
-        Ok(())
+        self.serialize(f)
     }
 }
 

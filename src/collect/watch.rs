@@ -1,6 +1,6 @@
 //! Watching a process while it is at work: its memory, whether it lives, and how long nothing has come.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -118,6 +118,24 @@ pub(super) fn wait_for(stream: &impl AsFd) {
     let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
     // An error shows at the next read.
     let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
+}
+
+/// Reads what is there: the number of bytes, 0 at the end, which a peer that ends may break off. `None` where nothing comes
+/// for a tick.
+pub(super) fn read_some<S: AsFd>(stream: &S, chunk: &mut [u8]) -> io::Result<Option<usize>>
+where
+    for<'s> &'s S: Read,
+{
+    let mut reader = stream;
+    match reader.read(chunk) {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if is_not_yet(&error) => {
+            wait_for(stream);
+            Ok(None)
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns true if nothing has come yet.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::export::Export;
 use super::frame::ViewFrame;
-use super::keys::{KeyAction, KeyPress, Mouse, action};
+use super::keys::{KeyPress, Mouse};
 use super::list::{ListRow, Listing, RowLook, RowTarget};
-use super::state::{BrowserState, Prompt, Spot};
+use super::state::{BrowserState, ClickTarget, Prompt};
 use super::tasks::Task;
 use super::view::{BrowsedObject, BrowserView, Tab};
 use crate::analysis::selection::TypePattern;
@@ -51,8 +51,7 @@ impl BrowserState {
             self.typed_ahead.clear();
             return false;
         }
-        let is_for_rows =
-            self.prompt.is_none() && self.help.is_none() && action(key).is_some_and(KeyAction::is_for_rows);
+        let is_for_rows = self.prompt.is_none() && self.help.is_none() && key.is_for_rows();
         (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MOST_AHEAD
     }
 
@@ -64,60 +63,54 @@ impl BrowserState {
         }
         if let Some(first) = self.help {
             let page = usize::from(self.size.1.saturating_sub(4));
-            match action(key) {
-                Some(KeyAction::First) => self.help = Some(0),
+            self.help = match key.without_aliases() {
+                KeyPress::Char('g') | KeyPress::Home => Some(0),
                 // Drawing knows where the end is.
-                Some(KeyAction::Last) => self.help = Some(usize::MAX),
-                Some(KeyAction::Quit) => asks.push(Task::Quit),
-                other => {
-                    let steps = other.and_then(|action| steps(action, page));
-                    self.help = steps.map(|steps| first.saturating_add_signed(steps));
-                }
-            }
+                KeyPress::Char('G') => Some(usize::MAX),
+                KeyPress::Char('q') => return asks.push(Task::Quit),
+                _ => key.steps(page).map(|steps| first.saturating_add_signed(steps)),
+            };
             return;
         }
         self.note = None;
-        let is_groups = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Groups(_)));
-        let action = match key {
-            KeyPress::Char('g') if is_groups => Some(KeyAction::NextGroup),
-            key => action(key),
-        };
-        if let Some(action) = action {
-            self.act(action, asks);
-        }
+        self.act(key, asks);
     }
 
-    pub(super) fn act(&mut self, action: KeyAction, asks: &mut Vec<Task>) {
+    /// Does what a key is for where nothing is typed and no help is shown. `?` has the keys in words.
+    fn act(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+        use KeyPress::Char;
         let page = self.rows_on_page();
-        if let (Some(frame), Some(steps)) = (self.frame_mut(), steps(action, page)) {
+        if let (Some(frame), Some(steps)) = (self.frame_mut(), key.steps(page)) {
             return frame.move_by(steps);
         }
-        match action {
-            KeyAction::Quit => asks.push(Task::Quit),
-            KeyAction::Suspend => asks.push(Task::Suspend),
-            KeyAction::Help => self.help = Some(0),
-            KeyAction::PlainBytes => self.plain_bytes = !self.plain_bytes,
-            KeyAction::First => self.with_frame(|frame| frame.cursor = 0),
-            KeyAction::Last => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
-            KeyAction::Tab(number) => self.go_to_tab(number),
-            KeyAction::In => self.enter(),
-            KeyAction::Back => self.back(),
-            KeyAction::Clear if self.frame().is_some_and(|frame| !frame.find().is_empty()) => {
+        match key.without_aliases() {
+            Char('q') => asks.push(Task::Quit),
+            Char('?') => self.help = Some(0),
+            Char('m') => self.plain_bytes = !self.plain_bytes,
+            Char('g') if matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Groups(_))) => {
+                self.next_group()
+            }
+            Char('g') | KeyPress::Home => self.with_frame(|frame| frame.cursor = 0),
+            Char('G') => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
+            Char(digit @ '1'..='5') => self.go_to_tab(digit as usize - '0' as usize),
+            Char('l') => self.enter(),
+            Char('h') => self.back(),
+            KeyPress::Escape if self.frame().is_some_and(|frame| !frame.find().is_empty()) => {
                 self.set_find(String::new())
             }
-            KeyAction::Clear => self.back(),
-            KeyAction::Object => self.open_selected(BrowserView::Object),
-            KeyAction::Paths => self.paths(),
-            KeyAction::MorePaths => self.more_paths(),
-            KeyAction::Merge => self.merge(),
-            KeyAction::NextGroup => self.next_group(),
-            KeyAction::Exact => self.exact(asks),
-            KeyAction::Find => self.prompt = Some(Prompt::Find(String::new())),
-            KeyAction::Next | KeyAction::Previous => self.find_again(action == KeyAction::Next),
-            KeyAction::Sort => self.sort(),
-            KeyAction::Reverse => self.with_frame(ViewFrame::turn_order),
-            KeyAction::Go => self.prompt = Some(Prompt::Go(String::new())),
-            KeyAction::CopyId => {
+            KeyPress::Escape => self.back(),
+            Char('o') => self.open_selected(BrowserView::Object),
+            Char('p') => self.paths(),
+            Char('+') => self.more_paths(),
+            Char('t') => self.merge(),
+            Char('r') => self.exact(asks),
+            Char('/') => self.prompt = Some(Prompt::Find(String::new())),
+            Char('n') => self.find_again(1),
+            Char('N') => self.find_again(-1),
+            Char('s') => self.sort(),
+            Char('S') => self.with_frame(ViewFrame::turn_order),
+            Char(':') => self.prompt = Some(Prompt::Go(String::new())),
+            Char('y') => {
                 // Of the object that is looked at, where the row has none.
                 let own = match self.frame().map(|frame| &frame.view) {
                     Some(BrowserView::Object(place) | BrowserView::Paths(place, _)) => place.id.clone(),
@@ -125,15 +118,15 @@ impl BrowserState {
                 };
                 self.copy(asks, |row| if row.id.is_empty() { own.clone() } else { row.id.clone() }, "no id here");
             }
-            KeyAction::CopyName => self.copy(asks, |row| row.name.clone(), "no name here"),
-            KeyAction::CopyCommand => {
+            Char('Y') => self.copy(asks, |row| row.name.clone(), "no name here"),
+            Char('e') => {
                 if let Some(command) = self.command() {
                     self.note = Some(format!("copied: {command}"));
                     asks.push(Task::Copy(command));
                 }
             }
-            KeyAction::Export => self.prompt = Some(Prompt::Export(String::new())),
-            KeyAction::WriteIndex => {
+            Char('x') => self.prompt = Some(Prompt::Export(String::new())),
+            Char('w') => {
                 self.note = Some("writing the index".into());
                 asks.push(Task::WriteIndex);
             }
@@ -282,25 +275,14 @@ impl BrowserState {
     }
 
     pub(super) fn more_paths(&mut self) {
-        let all = self.with_frame_of_paths(|frame, count| {
-            let titles = |listing: &Listing| (0..listing.len()).filter(|&at| listing.is_title(at)).count();
-            let are_all = frame.listing.as_deref().is_some_and(|listing| titles(listing) < count);
-            if let (BrowserView::Paths(_, count), false) = (&mut frame.view, are_all) {
-                *count += 5;
-                frame.renew();
-            }
-            are_all
-        });
-        if all == Some(true) {
+        let Some(frame) = self.frame_mut() else { return };
+        let BrowserView::Paths(_, count) = &mut frame.view else { return };
+        let titles = |listing: &Listing| (0..listing.len()).filter(|&at| listing.is_title(at)).count();
+        if frame.listing.as_deref().is_some_and(|listing| titles(listing) < *count) {
             self.note = Some("these are all paths".into());
-        }
-    }
-
-    fn with_frame_of_paths<T>(&mut self, change: impl FnOnce(&mut ViewFrame, usize) -> T) -> Option<T> {
-        let frame = self.frame_mut()?;
-        match frame.view {
-            BrowserView::Paths(_, count) => Some(change(frame, count)),
-            _ => None,
+        } else {
+            *count += 5;
+            frame.renew();
         }
     }
 
@@ -364,10 +346,10 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn find_again(&mut self, is_forward: bool) {
+    pub(super) fn find_again(&mut self, steps: isize) {
         let last = self.last_find.clone();
         match self.frame_mut() {
-            Some(frame) if !frame.find().is_empty() => frame.next_found(if is_forward { 1 } else { -1 }),
+            Some(frame) if !frame.find().is_empty() => frame.next_found(steps),
             _ if !last.is_empty() => self.set_find(last),
             _ => {}
         }
@@ -410,13 +392,14 @@ impl BrowserState {
         }
         self.note = None;
         match mouse {
-            Mouse::WheelDown => self.act(KeyAction::Down, asks),
-            Mouse::WheelUp => self.act(KeyAction::Up, asks),
+            Mouse::WheelDown => self.act(KeyPress::Down, asks),
+            Mouse::WheelUp => self.act(KeyPress::Up, asks),
             Mouse::Click(column, line) => {
-                let spot = self.spots.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
-                match spot.map(|(.., spot)| *spot) {
-                    Some(Spot::Tab(tab)) => self.go_to_tab(tab.number()),
-                    Some(Spot::Crumb(at)) => {
+                let target =
+                    self.click_targets.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
+                match target.map(|(.., target)| *target) {
+                    Some(ClickTarget::Tab(tab)) => self.go_to_tab(tab.number()),
+                    Some(ClickTarget::Crumb(at)) => {
                         if let Some((_, way)) = self.ways.get_mut(self.tab) {
                             way.truncate(at + 1);
                         }
@@ -532,17 +515,3 @@ impl BrowserState {
 
 /// Keys that wait for a list, at most.
 const MOST_AHEAD: usize = 10_000;
-
-/// By how many rows an action moves the cursor.
-fn steps(action: KeyAction, page: usize) -> Option<isize> {
-    let page = page as isize;
-    Some(match action {
-        KeyAction::Down => 1,
-        KeyAction::Up => -1,
-        KeyAction::HalfDown => page / 2,
-        KeyAction::HalfUp => -(page / 2),
-        KeyAction::PageDown => page,
-        KeyAction::PageUp => -page,
-        _ => return None,
-    })
-}

@@ -16,6 +16,16 @@ impl Rect {
     pub(super) fn bottom(self) -> u16 {
         self.y.saturating_add(self.height)
     }
+
+    /// The column behind it.
+    pub(super) fn right(self) -> u16 {
+        self.x.saturating_add(self.width)
+    }
+
+    /// Its lines from above to below.
+    pub(super) fn rows(self) -> impl Iterator<Item = Rect> {
+        (self.y..self.bottom()).map(move |y| Rect { y, height: 1, ..self })
+    }
 }
 
 /// Colours of the terminal's own palette, as ECMA-48 (SGR) numbers them.

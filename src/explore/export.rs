@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::dumps::BrowsedDumps;
 use super::list::{Arranged, ListColumn, ListPart, ListRow, Listing, RowLook};
+use super::setup::BrowsedDumps;
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;
 use crate::files::Target;
@@ -40,7 +40,7 @@ impl Export {
             return Err(IS_THERE.into());
         }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
-        let paths = dumps.old.into_iter().chain([dumps.new]).map(|dump| dump.path());
+        let paths = dumps.all().map(|dump| dump.path());
         let target = Target::find(Some(path), &inputs_of(paths, Some(path)))
             .map_err(|error| format!("{} {error}", path.display()))?;
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
@@ -48,7 +48,7 @@ impl Export {
         let mut out = target.begin_with_first_byte(|| {});
         write(&rows, &mut out, &Style { format, ..Style::PLAIN }).map_err(|error| failed(error.to_string()))?;
         // Rows were read for it that no screen has shown.
-        let mut checks = dumps.old.into_iter().chain([dumps.new]).filter_map(|dump| dump.index_check());
+        let mut checks = dumps.all().filter_map(|dump| dump.index_check());
         if let Some(why) = checks.find_map(|check| check.damage()) {
             return Err(failed(format!("the index is damaged: {why}")));
         }
@@ -100,13 +100,13 @@ impl ExportedRows<'_> {
 
 impl Serialize for ExportedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([("rows", EachRow(self))])
+        serializer.collect_map([("rows", ExportedRowList(self))])
     }
 }
 
-struct EachRow<'e>(&'e ExportedRows<'e>);
+struct ExportedRowList<'e>(&'e ExportedRows<'e>);
 
-impl Serialize for EachRow<'_> {
+impl Serialize for ExportedRowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figures = &self.0.export.listing.figures;
         serializer.collect_seq((0..self.0.len()).map(|at| RowObject { row: self.0.row(at), figures }))

@@ -8,21 +8,14 @@ use super::view::BrowserView;
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 
-/// Is the list asked for?
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum PendingList {
-    #[default]
-    No,
-    List,
-}
-
 /// A view on the way here, as it was left.
 #[derive(Debug, Default)]
 pub(super) struct ViewFrame {
     pub(super) view: BrowserView,
     /// The number it was asked for by.
     pub(super) id: ListId,
-    pub(super) pending: PendingList,
+    /// The list is asked for.
+    pub(super) is_pending: bool,
     /// Asked before the dominator tree was there.
     pub(super) is_without_tree: bool,
     pub(super) listing: Option<Arc<Listing>>,
@@ -59,7 +52,7 @@ impl ViewFrame {
             self.order = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
         }
         // What is still on its way is an older question's.
-        (self.error, self.pending, self.id) = (None, PendingList::No, 0);
+        (self.error, self.is_pending, self.id) = (None, false, 0);
         (self.matches, self.asked_matches) = (Vec::new(), None);
     }
 
@@ -73,7 +66,7 @@ impl ViewFrame {
 
     /// The list is there.
     pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, Arranged), String>) {
-        self.pending = PendingList::No;
+        self.is_pending = false;
         match result {
             Err(why) => self.error = Some(why),
             Ok((listing, arranged)) => {
@@ -115,11 +108,11 @@ impl ViewFrame {
     /// Returns true if all rows are there, in the order that is wanted.
     pub(super) fn is_arranged(&self) -> bool {
         let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);
-        self.listing.is_some() && !is_part && self.has == self.wanted()
+        self.listing.is_some() && !is_part && self.has == self.wanted_arrangement()
     }
 
     /// The order, and what is left of the rows.
-    fn wanted(&self) -> (Sort, String) {
+    fn wanted_arrangement(&self) -> (Sort, String) {
         let narrows = self.view.is_narrowed_by_find();
         (self.sort, if narrows { self.find.clone() } else { String::new() })
     }
@@ -127,12 +120,12 @@ impl ViewFrame {
     /// Returns true if what is wanted is another order or other rows than those that were asked for.
     pub(super) fn wants_arranging(&self) -> bool {
         let is_pattern = self.find.is_empty() || self.pattern.is_some() || !self.view.is_narrowed_by_find();
-        self.listing.is_some() && is_pattern && self.asked != self.wanted()
+        self.listing.is_some() && is_pattern && self.asked != self.wanted_arrangement()
     }
 
     /// The pattern that the rows that are asked for now are to match.
     pub(super) fn arranging(&mut self) -> Option<TypePattern> {
-        self.asked = self.wanted();
+        self.asked = self.wanted_arrangement();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
@@ -232,7 +225,7 @@ impl ViewFrame {
 
     /// The cursor is on the page.
     pub(super) fn keep_in_sight(&mut self, page: usize) {
-        if self.listing.is_some() && self.pending == PendingList::No {
+        if self.listing.is_some() && !self.is_pending {
             self.cursor = self.cursor.min(self.rows.len.saturating_sub(1));
         }
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(page), self.cursor);

@@ -1,6 +1,6 @@
-//! The keys and their actions, in one table: the browser follows it, the last line and `?` show it.
+//! Keys and the mouse, apart from any terminal.
 
-/// A key, apart from any terminal.
+/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Char(char),
@@ -26,92 +26,41 @@ pub(super) enum Mouse {
     WheelDown,
 }
 
-/// The action of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyAction {
-    Down,
-    Up,
-    HalfDown,
-    HalfUp,
-    PageDown,
-    PageUp,
-    First,
-    Last,
-    In,
-    Back,
-    Tab(usize),
-    Go,
-    Object,
-    Paths,
-    MorePaths,
-    Merge,
-    Exact,
-    NextGroup,
-    Find,
-    Next,
-    Previous,
-    Clear,
-    Sort,
-    Reverse,
-    CopyId,
-    CopyName,
-    CopyCommand,
-    Export,
-    WriteIndex,
-    PlainBytes,
-    Help,
-    Quit,
-    Suspend,
-}
+use KeyPress::{Backspace, Char, Ctrl, Down, End, Enter, Home, Left, PageDown, PageUp, Right, Up};
 
-impl KeyAction {
+impl KeyPress {
+    /// The one key that stands for all with the same action.
+    pub(super) fn without_aliases(self) -> Self {
+        match self {
+            Down => Char('j'),
+            Up => Char('k'),
+            Ctrl('f') => PageDown,
+            Ctrl('b') => PageUp,
+            End => Char('G'),
+            Right | Enter => Char('l'),
+            Left | Backspace | Char('b') => Char('h'),
+            key => key,
+        }
+    }
+
     /// Returns true if it is about the rows of the list that is shown: without them there is nothing to do.
     pub(super) fn is_for_rows(self) -> bool {
-        use KeyAction::{
-            CopyId, CopyName, Down, Exact, First, HalfDown, HalfUp, In, Last, Next, Object, PageDown, PageUp, Paths,
-            Previous, Reverse, Sort, Up,
-        };
-        let moves = matches!(self, Down | Up | HalfDown | HalfUp | PageDown | PageUp | First | Last | Next | Previous);
-        moves || matches!(self, In | Object | Paths | Exact | Sort | Reverse | CopyId | CopyName)
+        let key = self.without_aliases();
+        let moves = matches!(key, Char('j' | 'k' | 'g' | 'G' | 'n' | 'N') | Ctrl('d' | 'u') | PageDown | PageUp | Home);
+        moves || matches!(key, Char('l' | 'o' | 'p' | 'r' | 's' | 'S' | 'y' | 'Y'))
     }
-}
 
-/// The keys of an action.
-pub(super) fn action(key: KeyPress) -> Option<KeyAction> {
-    Some(match key {
-        KeyPress::Char('j') | KeyPress::Down => KeyAction::Down,
-        KeyPress::Char('k') | KeyPress::Up => KeyAction::Up,
-        KeyPress::Ctrl('d') => KeyAction::HalfDown,
-        KeyPress::Ctrl('u') => KeyAction::HalfUp,
-        KeyPress::PageDown | KeyPress::Ctrl('f') => KeyAction::PageDown,
-        KeyPress::PageUp | KeyPress::Ctrl('b') => KeyAction::PageUp,
-        KeyPress::Char('G') | KeyPress::End => KeyAction::Last,
-        KeyPress::Home => KeyAction::First,
-        KeyPress::Char('l') | KeyPress::Right | KeyPress::Enter => KeyAction::In,
-        KeyPress::Char('h' | 'b') | KeyPress::Left | KeyPress::Backspace => KeyAction::Back,
-        KeyPress::Char(digit @ '1'..='5') => KeyAction::Tab(digit as usize - '0' as usize),
-        KeyPress::Char(':') => KeyAction::Go,
-        KeyPress::Char('o') => KeyAction::Object,
-        KeyPress::Char('p') => KeyAction::Paths,
-        KeyPress::Char('+') => KeyAction::MorePaths,
-        KeyPress::Char('t') => KeyAction::Merge,
-        KeyPress::Char('r') => KeyAction::Exact,
-        KeyPress::Char('g') => KeyAction::First,
-        KeyPress::Char('/') => KeyAction::Find,
-        KeyPress::Char('n') => KeyAction::Next,
-        KeyPress::Char('N') => KeyAction::Previous,
-        KeyPress::Escape => KeyAction::Clear,
-        KeyPress::Char('s') => KeyAction::Sort,
-        KeyPress::Char('S') => KeyAction::Reverse,
-        KeyPress::Char('y') => KeyAction::CopyId,
-        KeyPress::Char('Y') => KeyAction::CopyName,
-        KeyPress::Char('e') => KeyAction::CopyCommand,
-        KeyPress::Char('x') => KeyAction::Export,
-        KeyPress::Char('w') => KeyAction::WriteIndex,
-        KeyPress::Char('m') => KeyAction::PlainBytes,
-        KeyPress::Char('?') => KeyAction::Help,
-        KeyPress::Char('q') | KeyPress::Ctrl('c') => KeyAction::Quit,
-        KeyPress::Ctrl('z') => KeyAction::Suspend,
-        _ => return None,
-    })
+    /// By how many rows it moves the cursor, on a page of so many.
+    pub(super) fn steps(self, page: usize) -> Option<isize> {
+        let page = page as isize;
+        Some(match self.without_aliases() {
+            Char('j') => 1,
+            Char('k') => -1,
+            Ctrl('d') => page / 2,
+            Ctrl('u') => -(page / 2),
+            PageDown => page,
+            PageUp => -page,
+            _ => return None,
+        })
+    }
 }

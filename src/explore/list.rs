@@ -108,7 +108,7 @@ impl ListRow {
     fn is_found(&self, pattern: &TypePattern) -> bool {
         match &self.target {
             RowTarget::Type(name) | RowTarget::Merged(name) => pattern.matches(name),
-            RowTarget::View(view) => view.searched().is_some_and(|name| pattern.matches(name)),
+            RowTarget::View(view) => view.findable_name().is_some_and(|name| pattern.matches(name)),
             _ => pattern.matches(&self.name),
         }
     }
@@ -259,6 +259,15 @@ impl Listing {
     }
 }
 
+/// By row its place in an order, which decides between rows whose figures are alike.
+pub(super) fn ties_by<T>(rows: &[T], order: &dyn Fn(&T, &T) -> Ordering) -> Vec<u32> {
+    let mut in_order: Vec<usize> = (0..rows.len()).collect();
+    sort::by(&mut in_order, &|&a, &b| order(&rows[a], &rows[b]));
+    let mut ties = vec![0; rows.len()];
+    in_order.iter().zip(0..).for_each(|(&row, rank)| ties[row] = rank);
+    ties
+}
+
 /// By what a list is sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sort {
@@ -311,17 +320,11 @@ pub(super) fn arrange(
     } else if !is_as_it_comes && listing.sorted_by.is_some() {
         let mut places = rows.take().unwrap_or_else(|| (0..listing.len() as u32).collect());
         let column = sort.column.or(listing.sorted_by).unwrap_or(0);
-        let made: Vec<&ListRow> = listing
-            .parts
-            .iter()
-            .flat_map(|part| match part {
-                ListPart::Made(rows) => rows.iter().collect(),
-                ListPart::Objects { .. } => Vec::new(),
-            })
-            .collect();
         let key = |place: u32| {
-            let row = made[place as usize];
-            (row.figures.get(column).copied().flatten(), row.tie)
+            listing
+                .made(place as usize)
+                .map(|row| (row.figures.get(column).copied().flatten(), row.tie))
+                .unwrap_or_default()
         };
         sort::by(&mut places, &|&a, &b| -> Ordering {
             let ((figure, tie), (other, place)) = (key(a), key(b));

@@ -8,7 +8,6 @@ mod act;
 mod cells;
 mod command;
 mod draw;
-mod dumps;
 mod export;
 mod frame;
 mod keys;
@@ -23,9 +22,7 @@ mod tests;
 mod view;
 mod watch;
 
-pub use dumps::{BrowsedDumps, WriteIndex};
-pub use setup::{Ended, Load, LoadedDumps, Setup};
-pub use state::ScreenLook;
+pub use setup::{BrowsedDumps, Ended, Load, LoadedDumps, ScreenLook, Setup, WriteIndex};
 pub use view::{Context, Tab};
 pub use watch::Watching;
 

@@ -1,13 +1,41 @@
-//! The setup of the browser, and its end.
+//! The setup of the browser, the dumps that it shows, and its end.
 
-use super::dumps::{BrowsedDumps, WriteIndex};
-use super::state::ScreenLook;
+use std::sync::Arc;
+
 use super::view::{Context, Tab};
 use super::watch::Watching;
 use crate::dump::OpenDump;
 
+/// The dumps that are looked at. They stay open as long as the program runs.
+#[derive(Debug, Clone, Copy)]
+pub struct BrowsedDumps {
+    /// The dump.
+    pub new: &'static OpenDump,
+    /// The one since which it grew.
+    pub old: Option<&'static OpenDump>,
+}
+
+impl BrowsedDumps {
+    /// Both, the older one first.
+    pub(super) fn all(self) -> impl Iterator<Item = &'static OpenDump> {
+        self.old.into_iter().chain([self.new])
+    }
+}
+
+/// Writes the index of the dump.
+pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
+
 /// Opens the dumps, in a thread of its own; an error in words.
 pub type Load = Box<dyn FnOnce(&Watching) -> Result<LoadedDumps, String> + Send>;
+
+/// Colours and characters of the screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScreenLook {
+    /// Colours; without them bold, dim and reverse alone.
+    pub color: bool,
+    /// ASCII alone.
+    pub ascii: bool,
+}
 
 /// The setup of the browser.
 pub struct Setup<'s> {

@@ -2,17 +2,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::dumps::BrowsedDumps;
-use super::frame::{PendingList, ViewFrame};
+use super::frame::ViewFrame;
 use super::keys::{KeyPress, Mouse};
 use super::list::Listing;
+use super::setup::{BrowsedDumps, ScreenLook};
 use super::tasks::{ListId, Task, TaskResult};
 use super::view::{BrowserView, Context, Tab};
+use super::watch::ReadProgress;
 use crate::answers::browse::Browser;
 use crate::answers::cut_word;
-use crate::dump::Phase;
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
 
@@ -29,21 +28,6 @@ pub(super) enum Msg {
     Tick(ReadProgress),
 }
 
-/// Progress of reading.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct ReadProgress {
-    pub(super) phase: Option<Phase>,
-    /// Since the phase began.
-    pub(super) elapsed: Duration,
-    pub(super) done: u64,
-    /// 0 where that is not known.
-    pub(super) total: u64,
-    /// Found so far; 0 before the first, and of dumps without objects.
-    pub(super) objects: u64,
-    /// The file that is read, where there are two.
-    pub(super) file: usize,
-}
-
 /// A line that is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prompt {
@@ -56,19 +40,10 @@ pub(super) enum Prompt {
 
 /// The target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum ClickTarget {
     Tab(Tab),
     /// That many steps from the beginning of the way here.
     Crumb(usize),
-}
-
-/// Colours and characters of the screen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ScreenLook {
-    /// Colours; without them bold, dim and reverse alone.
-    pub color: bool,
-    /// ASCII alone.
-    pub ascii: bool,
 }
 
 /// Everything that is shown.
@@ -101,15 +76,15 @@ pub(super) struct BrowserState {
     pub(super) note: Option<String>,
     /// Warnings on the dumps, under `?`.
     pub(super) warnings: Vec<String>,
-    pub(super) said: HashMap<NodeId, Option<String>>,
-    pub(super) said_asked: Vec<NodeId>,
+    pub(super) texts: HashMap<NodeId, Option<String>>,
+    pub(super) texts_asked: Vec<NodeId>,
     /// The object under the cursor, beside a list on a wide terminal.
     pub(super) pane: Option<Pane>,
     next_id: ListId,
     start: (Option<Tab>, Option<String>),
     pub(super) has_old: bool,
     /// Places that can be clicked, as they were drawn last.
-    pub(super) spots: Vec<(u16, std::ops::Range<u16>, Spot)>,
+    pub(super) click_targets: Vec<(u16, std::ops::Range<u16>, ClickTarget)>,
 }
 
 /// An object beside the list.
@@ -123,7 +98,7 @@ pub(super) struct Pane {
 pub(super) const WIDE: u16 = 160;
 
 /// Texts of objects that are kept; all of them are forgotten beyond that.
-const SAID_KEPT: usize = 20_000;
+const TEXTS_KEPT: usize = 20_000;
 
 impl BrowserState {
     pub(super) fn new(
@@ -191,7 +166,7 @@ impl BrowserState {
             Some(graph) => format!("{}  {}", info.format, count_of(graph.node_count() as u64, "objects")),
             None => format!("{}  allocation totals", info.format),
         };
-        for (dump, path) in dumps.old.into_iter().chain([dumps.new]).zip(&self.context.paths) {
+        for (dump, path) in dumps.all().zip(&self.context.paths) {
             let file = dumps.old.map_or(String::new(), |_| format!("{}: ", path.display()));
             let problems = dump.diagnostics().sorted().into_iter();
             let warnings = problems.filter(|problem| !problem.is_note());
@@ -282,17 +257,17 @@ impl BrowserState {
             }
             TaskResult::Dropped(id) => {
                 if let Some(frame) = self.frame_of(id) {
-                    frame.pending = PendingList::No;
+                    frame.is_pending = false;
                 }
             }
-            TaskResult::Said(said) => {
-                if self.said.len() > SAID_KEPT {
-                    self.said.clear();
+            TaskResult::Texts(said) => {
+                if self.texts.len() > TEXTS_KEPT {
+                    self.texts.clear();
                 }
-                self.said_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
-                self.said.extend(said);
+                self.texts_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
+                self.texts.extend(said);
             }
-            TaskResult::NotSaid(nodes) => self.said_asked.retain(|node| !nodes.contains(node)),
+            TaskResult::TextsDropped(nodes) => self.texts_asked.retain(|node| !nodes.contains(node)),
             TaskResult::Exact(name, result) => {
                 self.note = Some(match result {
                     Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),
@@ -318,14 +293,14 @@ impl BrowserState {
         let tree_waits = self.is_objects() && self.browser.is_none();
         let page = self.rows_on_page();
         let Some(frame) = self.ways.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
-        if frame.listing.is_none() && frame.error.is_none() && frame.pending == PendingList::No {
+        if frame.listing.is_none() && frame.error.is_none() && !frame.is_pending {
             match &self.no_tree {
                 Some(why) if frame.view.needs_tree() => frame.error = Some(why.clone()),
                 _ if tree_waits && frame.view.needs_tree() => {}
                 _ => {
                     self.next_id += 1;
                     frame.id = self.next_id;
-                    frame.pending = PendingList::List;
+                    frame.is_pending = true;
                     frame.is_without_tree = tree_waits;
                     asks.push(Task::List(self.next_id, frame.view.clone(), self.context.clone()));
                 }
@@ -343,7 +318,7 @@ impl BrowserState {
             }
         }
         self.ask_pane(asks);
-        self.ask_said(page, asks);
+        self.ask_texts(page, asks);
     }
 
     /// The object under the cursor, where there is room for it.
@@ -360,7 +335,7 @@ impl BrowserState {
     }
 
     /// Asks for the texts of the objects on the screen.
-    pub(super) fn ask_said(&mut self, page: usize, asks: &mut Vec<Task>) {
+    pub(super) fn ask_texts(&mut self, page: usize, asks: &mut Vec<Task>) {
         if !self.browser.is_some_and(|browser| browser.has_values()) {
             return;
         }
@@ -368,10 +343,10 @@ impl BrowserState {
         let Some(listing) = &frame.listing else { return };
         let seen = (frame.top..frame.top + page).filter_map(|at| listing.node(frame.rows.get(at)?));
         let new: Vec<NodeId> =
-            seen.filter(|node| !self.said.contains_key(node) && !self.said_asked.contains(node)).collect();
+            seen.filter(|node| !self.texts.contains_key(node) && !self.texts_asked.contains(node)).collect();
         if !new.is_empty() {
-            self.said_asked.extend(&new);
-            asks.push(Task::Said(new));
+            self.texts_asked.extend(&new);
+            asks.push(Task::Texts(new));
         }
     }
 

@@ -1,14 +1,16 @@
 //! The workers: questions to `answers`, away from the keys. Each worker has its own queue; of lists that are asked for a
 //! newer one drops the older.
 
+use std::collections::HashSet;
+use std::mem::{Discriminant, discriminant, take};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::dumps::{BrowsedDumps, WriteIndex};
 use super::export::{Export, IS_THERE};
 use super::list::{Arranged, Listing, Sort, arrange, places_of};
 use super::lists;
+use super::setup::{BrowsedDumps, WriteIndex};
 use super::view::{BrowsedObject, BrowserView, Context};
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
@@ -35,7 +37,7 @@ pub(super) enum Task {
     /// An object, to stand beside a list.
     Pane(BrowsedObject),
     /// Texts of objects.
-    Said(Vec<NodeId>),
+    Texts(Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
     Exact(String, ScopeOptions),
     /// The index.
@@ -59,9 +61,9 @@ pub(super) enum TaskResult {
     Found(ListId, Sort, String, Vec<u32>),
     /// It was not answered: a newer question came.
     Dropped(ListId),
-    Said(Vec<(NodeId, Option<String>)>),
+    Texts(Vec<(NodeId, Option<String>)>),
     /// Nobody sees these any more.
-    NotSaid(Vec<NodeId>),
+    TextsDropped(Vec<NodeId>),
     Exact(String, Result<u64, String>),
     /// The file of an export is there already.
     Exists(String),
@@ -69,51 +71,55 @@ pub(super) enum TaskResult {
     Done(Result<String, String>),
 }
 
-/// The workers.
-pub(super) struct BrowserWorkers {
-    quick: Sender<Task>,
-    pane: Sender<Task>,
-    lists: Sender<Task>,
-    slow: Sender<Task>,
-    jobs: Sender<Task>,
+impl Task {
+    /// The name of the worker for it.
+    fn worker(&self) -> &'static str {
+        match self {
+            Task::List(_, view, _) if view.is_slow() => "slow",
+            Task::List(..) => "lists",
+            Task::Arrange(..) | Task::Find(..) | Task::Texts(_) => "quick",
+            Task::Pane(_) => "pane",
+            _ => "jobs",
+        }
+    }
+
+    /// The question that a newer one of the same makes void: of several lists the last is wanted, of several orders of one
+    /// list too, and what the last page says.
+    fn question(&self) -> Option<(Discriminant<Task>, ListId)> {
+        let list = match self {
+            Task::Arrange(id, ..) => *id,
+            Task::List(..) | Task::Find(..) | Task::Pane(_) | Task::Texts(_) => 0,
+            _ => return None,
+        };
+        Some((discriminant(self), list))
+    }
 }
 
+/// The workers, by name.
+pub(super) struct BrowserWorkers([(&'static str, Sender<Task>); 5]);
+
 impl BrowserWorkers {
-    /// Starts them. `answer` is called from any of them.
-    pub(super) fn start(
-        dumps: BrowsedDumps,
-        write_index: Option<WriteIndex>,
-        answer: impl Fn(TaskResult) + Send + Sync + 'static,
-    ) -> Self {
-        let answer: Arc<dyn Fn(TaskResult) + Send + Sync> = Arc::new(answer);
-        let heaps = Arc::new(lists::Heaps::default());
-        let start = |name: &str| {
+    /// Starts them; each is like this one.
+    pub(super) fn start(worker: &Worker) -> Self {
+        BrowserWorkers(["quick", "pane", "lists", "slow", "jobs"].map(|name| {
             let (asks, queue) = channel();
-            let (write_index, answer) = (write_index.clone(), Arc::clone(&answer));
-            let worker = Worker { dumps, write_index, answer, heaps: Arc::clone(&heaps) };
+            let worker = worker.clone();
             // Without a thread questions stay unanswered, and `q` ends the program all the same.
             _ = std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue));
-            asks
-        };
-        let pane = start("pane");
-        BrowserWorkers { quick: start("quick"), pane, lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
+            (name, asks)
+        }))
     }
 
     /// Hands a question to the worker for it.
-    pub(super) fn ask(&self, ask: Task) {
-        let worker = match &ask {
-            Task::List(_, view, _) if view.is_slow() => &self.slow,
-            Task::List(..) => &self.lists,
-            Task::Arrange(..) | Task::Find(..) | Task::Said(_) => &self.quick,
-            Task::Pane(_) => &self.pane,
-            _ => &self.jobs,
-        };
+    pub(super) fn ask(&self, ask: &Task) {
+        let own = self.0.iter().filter(|(name, _)| *name == ask.worker());
         // A worker that is gone has said why.
-        _ = worker.send(ask);
+        own.for_each(|(_, asks)| _ = asks.send(ask.clone()));
     }
 }
 
 /// The state of one worker.
+#[derive(Clone)]
 pub(super) struct Worker {
     dumps: BrowsedDumps,
     write_index: Option<WriteIndex>,
@@ -122,8 +128,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// One that is asked directly.
-    #[cfg(test)]
+    /// A worker that calls `answer`.
     pub(super) fn new(
         dumps: BrowsedDumps,
         write_index: Option<WriteIndex>,
@@ -150,41 +155,24 @@ impl Worker {
                     });
                 }
             }
-            self.dumps.old.into_iter().chain([self.dumps.new]).for_each(crate::OpenDump::release_index_pages);
+            self.dumps.all().for_each(crate::OpenDump::release_index_pages);
         }
     }
 
-    /// Of several lists the last is wanted, of several orders of one list too, and what the last page says.
+    /// Drops the questions that a newer one makes void.
     pub(super) fn drop_older(&self, asks: &mut Vec<Task>) {
-        let last_list = asks.iter().rposition(|ask| matches!(ask, Task::List(..)));
-        let mut orders: Vec<(ListId, usize)> = Vec::new();
-        for (at, ask) in asks.iter().enumerate() {
-            if let Task::Arrange(id, ..) = ask {
-                orders.retain(|(other, _)| other != id);
-                orders.push((*id, at));
-            }
-        }
-        let last_find = asks.iter().rposition(|ask| matches!(ask, Task::Find(..)));
-        let last_said = asks.iter().rposition(|ask| matches!(ask, Task::Said(_)));
-        let last_pane = asks.iter().rposition(|ask| matches!(ask, Task::Pane(_)));
-        let mut at = 0;
+        let mut newer = HashSet::new();
+        let mut is_newest: Vec<bool> =
+            asks.iter().rev().map(|ask| ask.question().is_none_or(|question| newer.insert(question))).collect();
         asks.retain_mut(|ask| {
-            at += 1;
+            let is_newest = is_newest.pop().unwrap_or(true);
             match ask {
-                Task::List(id, ..) if last_list != Some(at - 1) => {
-                    (self.answer)(TaskResult::Dropped(*id));
-                    false
-                }
-                Task::Arrange(id, ..) => orders.contains(&(*id, at - 1)),
+                Task::List(id, ..) if !is_newest => (self.answer)(TaskResult::Dropped(*id)),
                 // What went by is asked again when it is seen again.
-                Task::Said(nodes) if last_said != Some(at - 1) => {
-                    (self.answer)(TaskResult::NotSaid(std::mem::take(nodes)));
-                    false
-                }
-                Task::Pane(_) => last_pane == Some(at - 1),
-                Task::Find(..) => last_find == Some(at - 1),
-                _ => true,
+                Task::Texts(nodes) if !is_newest => (self.answer)(TaskResult::TextsDropped(take(nodes))),
+                _ => {}
             }
+            is_newest
         });
     }
 
@@ -205,9 +193,9 @@ impl Worker {
                 let places = places_of(&listing, browser.as_ref(), &rows, &pattern);
                 TaskResult::Found(id, sort, pattern.text().to_string(), places)
             }
-            Task::Said(nodes) => {
+            Task::Texts(nodes) => {
                 let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
-                TaskResult::Said(nodes.into_iter().zip(said).collect())
+                TaskResult::Texts(nodes.into_iter().zip(said).collect())
             }
             Task::Exact(name, scope) => {
                 let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());

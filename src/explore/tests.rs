@@ -10,12 +10,13 @@ use unicode_width::UnicodeWidthStr;
 
 use super::cells::{Buffer, Cell, Rect};
 use super::draw::draw;
-use super::dumps::BrowsedDumps;
 use super::keys::{KeyPress, Mouse};
 use super::list::RowTarget;
-use super::state::{BrowserState, Msg, ReadProgress, ScreenLook};
+use super::setup::{BrowsedDumps, ScreenLook};
+use super::state::{BrowserState, Msg};
 use super::tasks::{Task, TaskResult, Worker};
 use super::view::{BrowserView, Context, Tab};
+use super::watch::ReadProgress;
 use crate::dump::Phase;
 
 const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"];

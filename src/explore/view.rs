@@ -187,7 +187,7 @@ impl BrowserView {
     }
 
     /// The name that finds a row that leads here; `None` for what has no name of its own.
-    pub(super) fn searched(&self) -> Option<&str> {
+    pub(super) fn findable_name(&self) -> Option<&str> {
         match self {
             BrowserView::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
             BrowserView::Frames { name, .. } => Some(name),

@@ -1,11 +1,25 @@
 //! Progress of reading, as the readers report it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::state::ReadProgress;
 use crate::dump::{Observer, Phase};
+
+/// Progress of reading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ReadProgress {
+    pub(super) phase: Option<Phase>,
+    /// Since the phase began.
+    pub(super) elapsed: Duration,
+    pub(super) done: u64,
+    /// 0 where that is not known.
+    pub(super) total: u64,
+    /// Found so far; 0 before the first, and of dumps without objects.
+    pub(super) objects: u64,
+    /// The file that is read, where there are two.
+    pub(super) file: usize,
+}
 
 /// Progress of the dumps, for all threads.
 #[derive(Debug, Clone, Default)]
@@ -13,21 +27,20 @@ pub struct Watching(Arc<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    phase: Mutex<Option<(Phase, Instant)>>,
-    done: AtomicU64,
-    total: AtomicU64,
-    objects: AtomicU64,
-    file: AtomicUsize,
+    state: Mutex<WatchedState>,
     is_cancelled: AtomicBool,
-    notes: Mutex<Vec<String>>,
+}
+
+#[derive(Debug, Default)]
+struct WatchedState {
+    progress: ReadProgress,
+    phase_began: Option<Instant>,
+    notes: Vec<String>,
 }
 
 impl Watched {
-    /// Says that what comes now is of this file.
-    fn of_file(&self, number: usize) {
-        if self.file.swap(number, Ordering::Relaxed) != number {
-            self.objects.store(0, Ordering::Relaxed);
-        }
+    fn state(&self) -> MutexGuard<'_, WatchedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -46,43 +59,44 @@ impl Watching {
     }
 
     pub(super) fn progress(&self) -> ReadProgress {
-        let phase = *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        ReadProgress {
-            phase: phase.map(|(phase, _)| phase),
-            elapsed: phase.map_or_else(Default::default, |(_, since)| since.elapsed()),
-            done: self.0.done.load(Ordering::Relaxed),
-            total: self.0.total.load(Ordering::Relaxed),
-            objects: self.0.objects.load(Ordering::Relaxed),
-            file: self.0.file.load(Ordering::Relaxed),
-        }
+        let state = self.0.state();
+        let elapsed = state.phase_began.map_or_else(Duration::default, |began| began.elapsed());
+        ReadProgress { elapsed, ..state.progress }
     }
 
     /// Notes on the dumps and their indexes.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.state().notes.clone()
+    }
+}
+
+impl OfFile {
+    /// What comes now is of this file: objects of another do not count.
+    fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut WatchedState)) {
+        let mut state = self.0.state();
+        let objects = if state.progress.file == self.1 { state.progress.objects } else { 0 };
+        state.progress = ReadProgress { done, total, objects, file: self.1, ..state.progress };
+        change(&mut state);
     }
 }
 
 impl Observer for OfFile {
     fn phase(&self, phase: Phase) {
-        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some((phase, Instant::now()));
-        self.0.of_file(self.1);
-        self.0.done.store(0, Ordering::Relaxed);
-        self.0.total.store(0, Ordering::Relaxed);
+        self.progress(0, 0, |state| {
+            state.progress.phase = Some(phase);
+            state.phase_began = Some(Instant::now());
+        });
     }
 
     fn bytes_read(&self, done: u64, total: Option<u64>) {
-        {
-            let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
-            phase.get_or_insert_with(|| (Phase::Reading, Instant::now()));
-        }
-        self.0.of_file(self.1);
-        self.0.done.store(done, Ordering::Relaxed);
-        self.0.total.store(total.unwrap_or(0), Ordering::Relaxed);
+        self.progress(done, total.unwrap_or(0), |state| {
+            state.progress.phase.get_or_insert(Phase::Reading);
+            state.phase_began.get_or_insert_with(Instant::now);
+        });
     }
 
     fn objects_read(&self, objects: u64) {
-        self.0.objects.store(objects, Ordering::Relaxed);
+        self.0.state().progress.objects = objects;
     }
 
     fn is_cancelled(&self) -> bool {
@@ -90,6 +104,6 @@ impl Observer for OfFile {
     }
 
     fn note(&self, sentence: &str) {
-        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner).push(sentence.to_string());
+        self.0.state().notes.push(sentence.to_string());
     }
 }

@@ -1,21 +1,26 @@
 //! Actions that put things right outside this program when it is done with it, or when a signal ends the program before.
 
-use std::fmt;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 /// For what another thread is at, when all actions are to have run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Action = Box<dyn FnOnce() + Send>;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActionKind {
+    /// Takes a file away that is not whole.
+    RemoveFile,
+    Other,
+}
+
 struct State {
     last_number: u64,
     /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
-    waiting: Vec<(u64, Action)>,
+    waiting: Vec<(u64, ActionKind, Action)>,
     /// Those that run because they were dropped.
     running: u64,
     /// All are being run: nothing more is begun.
@@ -25,15 +30,15 @@ struct State {
 }
 
 impl State {
-    fn add(&mut self, action: Action) -> u64 {
+    fn add(&mut self, kind: ActionKind, action: Action) -> u64 {
         self.last_number += 1;
-        self.waiting.push((self.last_number, action));
+        self.waiting.push((self.last_number, kind, action));
         self.last_number
     }
 
     fn take(&mut self, number: u64) -> Option<Action> {
-        let at = self.waiting.iter().position(|(other, _)| *other == number)?;
-        Some(self.waiting.remove(at).1)
+        let at = self.waiting.iter().position(|(other, ..)| *other == number)?;
+        Some(self.waiting.remove(at).2)
     }
 }
 
@@ -54,6 +59,13 @@ impl fmt::Debug for Actions {
 /// Runs all, the last first, and what is added meanwhile: the program ends.
 pub(super) fn run_all() {
     ACTIONS.run_all();
+}
+
+/// Takes away all files that are not whole.
+pub(super) fn remove_files() {
+    let files = |(number, kind, _): &(u64, ActionKind, Action)| (*kind == ActionKind::RemoveFile).then_some(*number);
+    let numbers: Vec<u64> = ACTIONS.lock().waiting.iter().filter_map(files).collect();
+    numbers.into_iter().for_each(|number| ACTIONS.run(number));
 }
 
 impl Actions {
@@ -84,7 +96,7 @@ impl Actions {
         loop {
             let Some(mut state) = self.lock_within(PATIENCE) else { return };
             state.is_ending = true;
-            if let Some((_, action)) = state.waiting.pop() {
+            if let Some((.., action)) = state.waiting.pop() {
                 drop(state);
                 run(action);
             } else if state.running > 0 && !patience.is_zero() {
@@ -118,11 +130,12 @@ impl Actions {
             action();
             wait_for_end();
         }
-        AtEnd { number: state.add(Box::new(action)), actions: self }
+        AtEnd { number: state.add(ActionKind::Other, Box::new(action)), actions: self }
     }
 
     pub(super) fn make<T>(
         &'static self,
+        kind: ActionKind,
         make: impl FnOnce() -> io::Result<T>,
         action: impl FnOnce() + Send + 'static,
     ) -> io::Result<(T, AtEnd)> {
@@ -132,7 +145,7 @@ impl Actions {
             wait_for_end();
         }
         let made = make()?;
-        Ok((made, AtEnd { number: state.add(Box::new(action)), actions: self }))
+        Ok((made, AtEnd { number: state.add(kind, Box::new(action)), actions: self }))
     }
 }
 
@@ -147,9 +160,6 @@ fn wait_for_end() -> ! {
         std::thread::park();
     }
 }
-
-/// Puts all right at the end. While its result is held nothing is made or renamed any more.
-pub(super) type PutRight = fn() -> MutexGuard<'static, Vec<PathBuf>>;
 
 /// An action that runs once: when this is dropped, or when a signal ends the program.
 #[derive(Debug)]
@@ -232,13 +242,13 @@ mod tests {
         let action = move || {
             counted.1.fetch_add(counted.0.swap(0, Ordering::SeqCst), Ordering::SeqCst);
         };
-        let (_, at_end) = actions.make(make, action).expect("made");
+        let (_, at_end) = actions.make(ActionKind::Other, make, action).expect("made");
         end.join().expect("all have run");
         assert_eq!((there.load(Ordering::SeqCst), undone.load(Ordering::SeqCst)), (0, 1));
         let (say, hear) = channel::<&str>();
         let other = say.clone();
         std::thread::spawn(move || at_end.before(|| say.send("done")));
-        std::thread::spawn(move || actions.make(|| Ok(other.send("made")), || {}));
+        std::thread::spawn(move || actions.make(ActionKind::Other, || Ok(other.send("made")), || {}));
         hear.recv_timeout(Duration::from_millis(50)).expect_err("nothing");
     }
 

@@ -9,11 +9,9 @@
 
 mod at_end;
 mod inputs;
-mod lazy_output;
 mod mode;
 mod output;
 mod own;
-mod raw;
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod system;
@@ -24,12 +22,11 @@ mod unfinished;
 pub use at_end::AtEnd;
 pub use inputs::Inputs;
 pub(crate) use inputs::hash_file;
-pub use lazy_output::LazyOutput;
-pub use output::{Output, Settled, free_temporary_bytes, nameless_file};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use output::Raw;
+pub use output::{LazyOutput, Output, Settled, free_temporary_bytes, nameless_file};
 #[cfg(feature = "parquet")]
 pub(crate) use own::remove_leftover;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use raw::Raw;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};

@@ -1,4 +1,4 @@
-//! An output being written.
+//! Outputs being written, and those that are begun when there is something to write.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::own;
-use super::raw::Raw;
 use super::system::{free_bytes_in, set_mode};
 use super::target::{Target, TargetPlace, folder_of, open_stream};
 use super::unfinished::Unfinished;
@@ -18,6 +17,40 @@ const PART: &str = ".part";
 const NAME_CHARS: usize = 50;
 /// Nobody writes for so long without a byte.
 const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// A file, or standard output: without a buffer.
+#[derive(Debug)]
+pub(crate) enum Raw {
+    /// A file.
+    File(File),
+    /// Standard output, which has no places to go back to.
+    StandardOutput(io::Stdout),
+}
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Raw::File(file) => file.write(bytes),
+            Raw::StandardOutput(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Raw::File(file) => file.flush(),
+            Raw::StandardOutput(out) => out.flush(),
+        }
+    }
+}
+
+impl Seek for Raw {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Raw::File(file) => file.seek(to),
+            Raw::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
 
 /// An output being written, with a buffer. Only [`Output::finish`] makes it what it was to be: dropped before, a file is
 /// as it was.
@@ -66,6 +99,11 @@ impl Target {
         let (file, unfinished) = own::file_named(folder_of(path), name, self.mode)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, Raw::File(file));
         Ok(Output { out, aside: Some((unfinished, path.clone())) })
+    }
+
+    /// An output that is begun with its first byte. `before` is called before that.
+    pub fn begin_with_first_byte<F: FnMut()>(&self, before: F) -> LazyOutput<'_, F> {
+        LazyOutput { target: self, before, begun: None }
     }
 }
 
@@ -133,6 +171,44 @@ impl Write for Output {
 impl Seek for Output {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.out.seek(to)
+    }
+}
+
+/// An output that is begun with its first byte: until then the target is left alone.
+pub struct LazyOutput<'t, F> {
+    target: &'t Target,
+    before: F,
+    begun: Option<Output>,
+}
+
+impl<F: FnMut()> LazyOutput<'_, F> {
+    fn begin(&mut self) -> io::Result<&mut Output> {
+        match &mut self.begun {
+            Some(out) => Ok(out),
+            begun => {
+                (self.before)();
+                Ok(begun.insert(self.target.begin()?))
+            }
+        }
+    }
+
+    /// Everything is written, if only nothing.
+    ///
+    /// # Errors
+    /// Those of [`Output::finish`].
+    pub fn finish(mut self) -> io::Result<()> {
+        self.begin()?;
+        self.begun.map_or(Ok(()), Output::finish)
+    }
+}
+
+impl<F: FnMut()> Write for LazyOutput<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.begun.as_mut().map_or(Ok(()), Output::flush)
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) mod signals {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    use crate::files::at_end::PutRight;
+    use crate::files::at_end::run_all;
 
     /// Set by the handler itself, before the thread that ends the program runs.
     static HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -113,7 +113,7 @@ pub(super) mod signals {
     }
 
     /// Begins to wait for signals, once, when the first file is made: until then there is nothing to put right.
-    pub(in crate::files) fn watch(put_all_right: PutRight) -> io::Result<()> {
+    pub(in crate::files) fn watch() -> io::Result<()> {
         static WATCHED: Mutex<bool> = Mutex::new(false);
         let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
         if *watched {
@@ -123,7 +123,7 @@ pub(super) mod signals {
         let mut signals = Signals::new(&wanted)?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let Some(signal) = signals.forever().next() else { return };
-            let _held = put_all_right();
+            run_all();
             let _ = emulate_default_handler(signal);
             // Only if the system would not let it end so.
             std::process::abort();

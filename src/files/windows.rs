@@ -128,10 +128,10 @@ pub(super) mod signals {
     use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
     use windows_sys::core::BOOL;
 
-    use crate::files::at_end::PutRight;
+    use crate::files::at_end::run_all;
 
     static HAS_COME: AtomicBool = AtomicBool::new(false);
-    static WATCHED: OnceLock<PutRight> = OnceLock::new();
+    static WATCHED: OnceLock<()> = OnceLock::new();
 
     pub(in crate::files) fn give_way() {
         while HAS_COME.load(Ordering::SeqCst) {
@@ -140,8 +140,8 @@ pub(super) mod signals {
     }
 
     /// Begins to wait for Ctrl-C, Ctrl-Break and the end of the console, once.
-    pub(in crate::files) fn watch(put_all_right: PutRight) -> io::Result<()> {
-        if WATCHED.set(put_all_right).is_err() {
+    pub(in crate::files) fn watch() -> io::Result<()> {
+        if WATCHED.set(()).is_err() {
             return Ok(());
         }
         // SAFETY: the system calls the function in a thread of its own, in which all may be done that a thread may do.
@@ -153,7 +153,7 @@ pub(super) mod signals {
 
     unsafe extern "system" fn end(_: u32) -> BOOL {
         HAS_COME.store(true, Ordering::SeqCst);
-        let _held = WATCHED.get().map(|put_all_right| put_all_right());
+        run_all();
         // The code that the system's own handler gives.
         std::process::exit(STATUS_CONTROL_C_EXIT)
     }

@@ -19,7 +19,7 @@ pub struct NodeId(pub(super) u32);
 pub struct TypeId(pub(super) u32);
 
 /// A section of one graph (AppDomain, heap space, process); users see it numbered from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct SectionId(pub(super) u32);
 

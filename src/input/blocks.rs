@@ -63,9 +63,9 @@ impl Cut {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockPlace {
     /// The input begins here.
-    pub(super) first: bool,
+    pub(super) is_first: bool,
     /// The input ends here.
-    pub(super) last: bool,
+    pub(super) is_last: bool,
     /// Bytes of padding in the block that were passed over, where there are more than ordinary.
     pub(super) padding_bytes: u64,
 }
@@ -73,13 +73,13 @@ pub(super) struct BlockPlace {
 /// Cuts an input into blocks that can be parsed apart.
 pub(super) trait BlockSource: Send {
     /// The context in which a block is parsed.
-    type Place;
+    type Context;
     /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
     /// again when it is asked for after that or after an error.
     ///
     /// # Errors
     /// If the input cannot be read, or a block takes more memory than there is.
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Place)>, ReadError>;
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Context)>, ReadError>;
 }
 
 /// The parsed content of a block.
@@ -96,7 +96,7 @@ struct BlockReader {
     /// Line ends are CR alone: parsers see them as LF.
     only_cr: bool,
     is_begun: bool,
-    ended: bool,
+    has_ended: bool,
 }
 
 /// The bytes of a block, and what they take.
@@ -121,14 +121,14 @@ impl Buffer {
 }
 
 impl BlockSource for BlockReader {
-    type Place = BlockPlace;
+    type Context = BlockPlace;
 
     fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockPlace)>, ReadError> {
-        if self.ended {
+        if self.has_ended {
             return Ok(None);
         }
         let found = self.read(buffer);
-        self.ended |= found.is_err();
+        self.has_ended |= found.is_err();
         found.map(Some)
     }
 }
@@ -150,7 +150,7 @@ impl BlockReader {
             let mut got = match self.source.fill(&mut buffer.text[len..]) {
                 Ok(got) => got,
                 Err(error) => {
-                    self.ended = true;
+                    self.has_ended = true;
                     return Err(error.into());
                 }
             };
@@ -167,7 +167,7 @@ impl BlockReader {
             }
             len += got;
             if is_end {
-                self.ended = true;
+                self.has_ended = true;
                 self.carry = Vec::new();
                 break;
             }
@@ -189,9 +189,9 @@ impl BlockReader {
                 buffer.resize(len * 2)?;
             }
         }
-        let first = !std::mem::replace(&mut self.is_begun, true);
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
         let padding_bytes = if padding_bytes >= ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
-        Ok((len, BlockPlace { first, last: self.ended, padding_bytes }))
+        Ok((len, BlockPlace { is_first, is_last: self.has_ended, padding_bytes }))
     }
 }
 
@@ -239,7 +239,8 @@ where
     let threads = if source.is_whole() { 1 } else { threads };
     let only_cr = ends_lines_with_cr(source.start());
     let carry_share = budget.for_buffer();
-    let reader = BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, is_begun: false, ended: false };
+    let reader =
+        BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, is_begun: false, has_ended: false };
     parse_blocks_of(reader, &budget, threads, parse, commit)?;
     Ok(())
 }
@@ -258,7 +259,7 @@ pub(super) fn parse_blocks_of<S, B, P, C>(
 where
     S: BlockSource,
     B: Batch,
-    P: Fn(&[u8], S::Place, &mut B) + Sync,
+    P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let threads = threads_within(budget, threads);
@@ -303,7 +304,7 @@ type Numbered<P> = Option<(usize, usize, P)>;
 fn next_numbered<S: BlockSource>(
     reader: &Mutex<(S, usize)>,
     buffer: &mut Buffer,
-) -> Result<Numbered<S::Place>, ReadError> {
+) -> Result<Numbered<S::Context>, ReadError> {
     let mut reader = lock(reader);
     let (source, next) = &mut *reader;
     Ok(source.next_block(buffer)?.map(|(bytes, place)| {
@@ -322,7 +323,7 @@ fn worker<S, B, P, C>(
 ) where
     S: BlockSource,
     B: Batch,
-    P: Fn(&[u8], S::Place, &mut B) + Sync,
+    P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let mut buffer = Buffer { text: Vec::new(), share: budget.for_buffer() };

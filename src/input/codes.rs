@@ -36,7 +36,7 @@ pub struct GraphCodes {
 }
 
 impl GraphCodes {
-    /// Words for a format that has one heap in a dump, and addresses for ids.
+    /// The words of most formats, which have one heap in a dump, and addresses for ids.
     pub(super) const IN_DUMP: GraphCodes = GraphCodes {
         dangling_ref: Code::warning("dangling-ref", "references to objects that are not in the dump"),
         cross_domain_ref: Code::warning(
@@ -52,9 +52,6 @@ impl GraphCodes {
         ),
     };
 }
-
-/// The words of most formats.
-pub(super) static IN_DUMP: GraphCodes = GraphCodes::IN_DUMP;
 
 /// An error when no object was read and some were lost.
 ///

@@ -1,6 +1,7 @@
 //! Contents of all objects at once: texts of strings, elements of arrays, fields of some types, read in one pass over the
 //! dump. Columns by object, nothing per object beside them; what is equal has equal keys.
 
+use super::java_types::PRIMITIVES;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 
 /// A key of the contents of a text or an array: 126 bits that are equal for equal contents (of arrays of one
@@ -214,17 +215,10 @@ impl NodeNumbers {
 /// source code have it.
 pub fn primitive_array_kinds(graph: &HeapGraph) -> Vec<Option<FieldKind>> {
     let kind = |name: &str| {
-        Some(match name {
-            "boolean[]" | "[Z" => FieldKind::Boolean,
-            "char[]" | "[C" => FieldKind::Char,
-            "float[]" | "[F" => FieldKind::Float,
-            "double[]" | "[D" => FieldKind::Double,
-            "byte[]" | "[B" => FieldKind::Byte,
-            "short[]" | "[S" => FieldKind::Short,
-            "int[]" | "[I" => FieldKind::Int,
-            "long[]" | "[J" => FieldKind::Long,
-            _ => return None,
-        })
+        let primitive = PRIMITIVES
+            .iter()
+            .find(|(_, word, letter)| name.strip_suffix("[]") == Some(word) || name.strip_prefix('[') == Some(letter));
+        primitive.map(|&(kind, ..)| kind)
     };
     graph.types().ids().map(|type_id| kind(graph.type_name(type_id))).collect()
 }

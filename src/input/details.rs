@@ -1,8 +1,7 @@
 //! Details of single objects that no graph keeps: values of fields, texts, names of references. Read from the
 //! dump again when it is printed.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use super::{Contents, ReadError, Strings, WantedContents};
 use crate::allocations::AllocationDump;
@@ -170,32 +169,23 @@ pub trait ReferenceKinds {
 }
 
 /// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
+///
+/// # Errors
+/// Every call fails if the dump cannot be read again.
 pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// The fields of an object with their values in the dump's order, of a class object its static ones; those that are
     /// there of a damaged one. An array has none.
-    ///
-    /// # Errors
-    /// If the dump cannot be read again.
     fn fields(&self, graph: &HeapGraph, node: NodeId) -> Result<Vec<FieldValue>, ReadError>;
 
     /// The name of an object's reference, counted from 0 in `HeapGraph::references`; `None` when the dump has none.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError>;
 
     /// The text of a string object; `None` for any other object.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError>;
 
     /// Hands the whole text of a string or an array of characters (in UTF-8), or the bytes of an array of bytes, to `take`,
     /// piece by piece until that returns false. Returns whether the dump has all of it; `None` for any other object. Memory:
     /// some MiB.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn whole(
         &self,
         _graph: &HeapGraph,
@@ -206,18 +196,12 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     }
 
     /// The length of an array and its first `limit` elements; `None` for any other object.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn elements(&self, _graph: &HeapGraph, _node: NodeId, _limit: usize) -> Result<Option<Elements>, ReadError> {
         Ok(None)
     }
 
     /// Short texts of some objects, each of at most so many UTF-16 units. Reads each part of the dump once:
     /// for thousands of objects faster than one by one. 100 bytes for each beside the texts.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn sayings(
         &self,
         graph: &HeapGraph,
@@ -234,9 +218,6 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// Contents of all objects at once: one pass over the dump. Strings of formats that have texts; arrays and fields of
     /// those that have values too.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn contents(&self, _graph: &HeapGraph, _wanted: &WantedContents) -> Result<Contents, ReadError> {
         Ok(Contents::default())
     }
@@ -248,9 +229,6 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// Calls `take` with the texts of some of the strings that [`contents`](Self::contents) gave, by their places among
     /// these, each at most so many UTF-16 units; in no order, on several threads. One pass over the dump.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn visit_texts(
         &self,
         _graph: &HeapGraph,
@@ -264,9 +242,6 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// By pair of objects: the field of the first that refers to the second, with the type that declares it; `None`
     /// where it is no declared field. Pairs ascend. One pass over the dump.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn fields_between(
         &self,
         _graph: &HeapGraph,
@@ -278,25 +253,16 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// For each of some names, ascending: the objects with a field of that name and what it holds there, ascending; of
     /// several such fields of an object the one that its own class declares, or the nearest above it. One pass over the
     /// dump; 24 bytes for each.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn values_of_fields(&self, _graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
         Ok(vec![Vec::new(); names.len()])
     }
 
     /// The source place of a function, or of the constructor of an object; `None` where the dump does not say.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn place(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
         Ok(None)
     }
 
     /// The name of a function, `f()`, or its place if it has no name; `None` for what is no function.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn function(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
         Ok(None)
     }
@@ -310,26 +276,17 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     }
 
     /// The stack that allocated an object, the function that did first; `None` where the dump does not say.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn stack(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
         Ok(None)
     }
 
     /// Allocations by stack, as two heaps: `live` and `allocated`; `None` of a dump without stacks. Once: O(objects).
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn allocations(&self, _graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         Ok(None)
     }
 
     /// References from what the program holds to an object; `None` when it is only held by the runtime, or not at all.
     /// Of formats that have a rule for it.
-    ///
-    /// # Errors
-    /// As [`fields`](Self::fields).
     fn distance(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<u32>, ReadError> {
         Ok(None)
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Position, ReadError, ReadErrorKind};
-use super::stored::FixedText;
+use super::info::FixedText;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Facts about a dump and its file.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-use super::stored::{self, FixedText};
+use serde::{Deserialize, Serialize};
 
 /// Facts about a dump and its file, as the file states them or as they were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct FormatInfo {
     /// There is a frozen heap, which is never collected: objects without roots are alive there.
     pub frozen_heap: bool,
     /// The dump is a sample: the heap has about that many times the dump's objects and bytes.
-    #[serde(with = "stored::bits")]
+    #[serde(with = "bits")]
     pub sampled: Option<(f32, f32)>,
 }
 
@@ -90,4 +90,23 @@ pub struct SnapshotInfo {
     /// It was passed over: what is in it was not counted.
     #[serde(default)]
     pub is_passed_over: bool,
+}
+
+/// Text of the program itself; read back from an index it is a copy.
+pub type FixedText = Cow<'static, str>;
+
+/// Two numbers by their bits: JSON has no infinities.
+pub(super) mod bits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Pair = Option<(f32, f32)>;
+
+    pub fn serialize<S: Serializer>(pair: &Pair, to: S) -> Result<S::Ok, S::Error> {
+        pair.map(|(a, b)| (a.to_bits(), b.to_bits())).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Pair, D::Error> {
+        let bits = Option::<(u32, u32)>::deserialize(from)?;
+        Ok(bits.map(|(a, b)| (f32::from_bits(a), f32::from_bits(b))))
+    }
 }

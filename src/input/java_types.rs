@@ -1,33 +1,44 @@
-//! Java type names: from the virtual machine's form to what source code writes.
+//! Java's primitive types, and names of types: from the virtual machine's form to what source code writes.
+
+use crate::graph::FieldKind;
+
+/// The primitive types in the order of the dump formats' numbers: kind, name, and letter in the virtual machine's names.
+pub(super) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
+    (FieldKind::Boolean, "boolean", "Z"),
+    (FieldKind::Char, "char", "C"),
+    (FieldKind::Float, "float", "F"),
+    (FieldKind::Double, "double", "D"),
+    (FieldKind::Byte, "byte", "B"),
+    (FieldKind::Short, "short", "S"),
+    (FieldKind::Int, "int", "I"),
+    (FieldKind::Long, "long", "J"),
+];
 
 /// `[Ljava/util/Hashtable$Entry;` as `java.util.Hashtable$Entry[]`, `[[I` as `int[][]`, `array of [C` as `char[][]`.
 /// Anything else only has its slashes turned to dots, but not one before `0x`, which is part of the name of a hidden
 /// class (`A$$Lambda$1/0x00000000080c3000`).
 pub(super) fn source_form(name: &str) -> String {
-    let (name, mut dimensions) = match name.strip_prefix("array of ") {
-        Some(element) => (element, 1),
-        None => (name, 0),
-    };
+    match name.strip_prefix("array of ") {
+        Some(element) => array_form(element, 1, dotted),
+        None => array_form(name, 0, dotted),
+    }
+}
+
+/// The same with so many dimensions more; `class_form` makes the name of a class.
+pub(super) fn array_form(name: &str, more_dimensions: usize, class_form: impl Fn(&str) -> String) -> String {
     let element = name.trim_start_matches('[');
     let brackets = name.len() - element.len();
-    let element = match (brackets, element) {
-        (0, _) => dotted(element),
-        (_, "Z") => "boolean".into(),
-        (_, "B") => "byte".into(),
-        (_, "C") => "char".into(),
-        (_, "S") => "short".into(),
-        (_, "I") => "int".into(),
-        (_, "J") => "long".into(),
-        (_, "F") => "float".into(),
-        (_, "D") => "double".into(),
+    let primitive = PRIMITIVES.iter().find(|(.., letter)| brackets > 0 && *letter == element);
+    let element = match (brackets, primitive) {
+        (0, _) => class_form(element),
+        (_, Some((_, primitive, _))) => (*primitive).into(),
         _ => match element.strip_prefix('L').and_then(|class| class.strip_suffix(';')) {
-            Some(class) => dotted(class),
+            Some(class) => class_form(class),
             // Not a signature: as it stands.
-            None => return dotted(name),
+            None => return class_form(name),
         },
     };
-    dimensions += brackets;
-    element + &"[]".repeat(dimensions)
+    element + &"[]".repeat(brackets + more_dimensions)
 }
 
 fn dotted(class: &str) -> String {

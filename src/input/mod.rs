@@ -5,8 +5,8 @@
 //! codes; [`Reader`] says what it need not think of. nom lives here and nowhere else.
 //!
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
-//! - `detect`, `foreign`: whose bytes they are
-//! - `reader`, `read`: the frame around each reader; `options`, `info`, `diagnostics`, `error`, `codes`: its words
+//! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
+//!   `info`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
@@ -14,7 +14,6 @@ mod blocks;
 mod codes;
 mod contents;
 mod details;
-mod detect;
 mod diagnostics;
 mod dotnet;
 mod encoding;
@@ -35,11 +34,9 @@ mod read;
 mod reader;
 mod repeats;
 mod reread;
-mod runtime;
 mod sink;
 mod source;
 mod spool;
-mod stored;
 mod text;
 mod unpack;
 mod v8_snapshot;
@@ -51,7 +48,6 @@ pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, Wan
 pub use details::{
     Elements, FieldValue, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName, Saying, Text, Value,
 };
-pub use detect::{detect, empty_array_bytes};
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
@@ -60,10 +56,11 @@ pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
-pub use read::{Counted, Dump, Loaded, count_types, read};
-pub use reader::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
+pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
+pub use reader::{
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin,
+};
 pub use reread::{RandomAccess, Reread};
-pub use runtime::Runtime;
 pub use source::Source;
 
 /// Every format there is, weak text formats last.

@@ -87,6 +87,12 @@ pub(super) struct ObjectTally {
     objects: u64,
 }
 
+impl Default for ObjectTally {
+    fn default() -> Self {
+        ObjectTally::new(Arc::new(NoObserver))
+    }
+}
+
 impl ObjectTally {
     /// Objects between two reports of `set`.
     const STEP: u64 = 1 << 14;

@@ -9,7 +9,6 @@ use super::info::FormatInfo;
 use super::members::UNPACKING_BYTES_OF_THREAD;
 use super::options::{ReadOptions, Rules};
 use super::reread::Reread;
-use super::runtime::Runtime;
 use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
@@ -82,7 +81,7 @@ pub trait Reader: Sync {
 
     /// The format's words for what the graph's builder finds.
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::IN_DUMP
+        &GraphCodes::IN_DUMP
     }
 
     /// Reads the dump to its end into a builder or an allocation dump. Fills `reading.info` (version, producer, records,
@@ -200,11 +199,11 @@ pub struct ParsedDump {
     /// The extent to which it was read.
     pub extent: Extent,
     /// The parsed records.
-    pub content: Content,
+    pub content: ParsedContent,
 }
 
 /// The content of a dump's records.
-pub enum Content {
+pub enum ParsedContent {
     /// Objects, still with ids in place of node numbers.
     Objects(Box<Objects>),
     /// Allocation totals.
@@ -290,4 +289,23 @@ pub struct ParsedTypes {
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub sections: Vec<String>,
+}
+
+/// The runtime of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Runtime {
+    /// .NET of any kind.
+    DotNet,
+    /// A Java virtual machine.
+    Java,
+    /// V8, or another engine that runs JavaScript.
+    JavaScript,
+    /// Machine code without a runtime that knows types.
+    Native,
+}
+
+impl Runtime {
+    /// Every runtime that a reader names.
+    pub const ALL: [Runtime; 4] = [Runtime::DotNet, Runtime::Java, Runtime::JavaScript, Runtime::Native];
 }

@@ -25,7 +25,7 @@ const MAX_LAYERS: usize = 3;
 pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
-    whole: bool,
+    is_whole: bool,
     encoding: Encoding,
     compression: Vec<&'static str>,
     broken: BrokenNote,
@@ -55,15 +55,12 @@ impl Source {
     /// Opens a file.
     ///
     /// # Errors
-    /// If it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
+    /// As the other ways to get a source: if it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::open_observed(path, Arc::new(NoObserver))
     }
 
     /// Opens a file and tells `observer` of the bytes that are read.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn open_observed(path: &Path, observer: Arc<dyn Observer>) -> Result<Self, ReadError> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -77,17 +74,11 @@ impl Source {
     }
 
     /// Takes any reader, for instance standard input.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn from_reader(reader: impl Read + Send + 'static) -> Result<Self, ReadError> {
         Self::from_reader_observed(reader, Arc::new(NoObserver))
     }
 
     /// Takes any reader and tells `observer` of the bytes that are read.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn from_reader_observed(
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
@@ -97,9 +88,6 @@ impl Source {
 
     /// The same, and keeps what it gives, `most_bytes` at most, in a temporary file without a name: a dump with values is
     /// read again from there.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn from_reader_spooled(
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
@@ -114,9 +102,6 @@ impl Source {
     }
 
     /// The same of a file that is open twice: it is read again from `again`, from its start.
-    ///
-    /// # Errors
-    /// As `open`.
     pub fn from_file(
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
@@ -159,16 +144,16 @@ impl Source {
             reader = Box::new(Utf8Reader::new(Cursor::new(rest).chain(reader), encoding));
             start = read_start(&mut reader)?;
         }
-        let mut whole = start.len() < START_BYTES - 3;
+        let mut is_whole = start.len() < START_BYTES - 3;
         // A format shows by its first content: blanks before it are looked past, though not without end.
-        while !whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
+        while !is_whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
             let more = read_start(&mut reader)?;
-            whole = more.len() < START_BYTES;
+            is_whole = more.len() < START_BYTES;
             start.extend(more);
         }
         let (budget, windows_share) = (MemoryBudget::default(), MemoryShare::default());
         let source = Source {
-            whole,
+            is_whole,
             reader,
             start,
             encoding,
@@ -204,7 +189,7 @@ impl Source {
 
     /// Is `start` all there is?
     pub fn is_whole(&self) -> bool {
-        self.whole
+        self.is_whole
     }
 
     /// The encoding of the text.

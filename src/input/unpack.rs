@@ -1,7 +1,7 @@
 //! Undoing gzip and zstd. One interface: packed bytes go in, unpacked ones come out in order, whoever unpacks them; members
 //! and frames that follow one another are one stream. Members of gzip are unpacked on several threads (`members`).
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -63,16 +63,16 @@ impl Packing {
 struct Tolerant<R> {
     inner: R,
     broken: BrokenNote,
-    ended: bool,
+    has_ended: bool,
 }
 
 fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
-    Box::new(Tolerant { inner, broken: Arc::clone(broken), ended: false })
+    Box::new(Tolerant { inner, broken: Arc::clone(broken), has_ended: false })
 }
 
 impl<R: Read> Read for Tolerant<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.ended || buf.is_empty() {
+        if self.has_ended || buf.is_empty() {
             return Ok(0);
         }
         match self.inner.read(buf) {
@@ -80,7 +80,7 @@ impl<R: Read> Read for Tolerant<R> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) if error.raw_os_error().is_some() => Err(error),
             Err(error) => {
-                self.ended = true;
+                self.has_ended = true;
                 if let Ok(mut note) = self.broken.lock() {
                     note.get_or_insert_with(|| error.to_string());
                 }
@@ -154,18 +154,20 @@ impl<R: Read> Read for ZstdFrames<R> {
                 ZstdState::Ended => return Ok(0),
                 ZstdState::Between(inner) => {
                     // The decoder takes its reader by value even when it finds a skippable frame: look first.
-                    let mut frame = Rewound::new(inner)?;
-                    match *frame.start() {
+                    let frame = rewound(inner)?;
+                    let start = frame.get_ref().0.get_ref();
+                    match start[..] {
                         [] => return Ok(0),
                         [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d] => {
                             let length = u64::from(u32::from_le_bytes([a, b, c, d]));
-                            if io::copy(&mut frame.inner.by_ref().take(length), &mut io::sink())? < length {
+                            let (_, mut inner) = frame.into_inner();
+                            if io::copy(&mut inner.by_ref().take(length), &mut io::sink())? < length {
                                 return Err(io::ErrorKind::UnexpectedEof.into());
                             }
-                            self.state = ZstdState::Between(frame.inner);
+                            self.state = ZstdState::Between(inner);
                         }
                         _ => {
-                            let window = window_of_frame(frame.start());
+                            let window = window_of_frame(start);
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
                                 .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
                             self.begin_frame(window.unwrap_or_else(|| decoder.decoder.content_size()));
@@ -195,7 +197,7 @@ impl<R: Read> Read for ZstdFrames<R> {
                     if said.is_some() && said != decoder.decoder.get_calculated_checksum() {
                         return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
                     }
-                    self.state = ZstdState::Between(decoder.into_inner().inner);
+                    self.state = ZstdState::Between(decoder.into_inner().into_inner().1);
                 }
                 ZstdState::Broken(mut decoder) => {
                     let count = decoder.read(buf)?;
@@ -211,39 +213,10 @@ impl<R: Read> Read for ZstdFrames<R> {
 }
 
 /// A reader whose first eight bytes were looked at.
-struct Rewound<R> {
-    first: [u8; 8],
-    filled: usize,
-    given: usize,
-    inner: R,
-}
+type Rewound<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
-impl<R: Read> Rewound<R> {
-    fn new(mut inner: R) -> io::Result<Self> {
-        let mut first = [0; 8];
-        let mut filled = 0;
-        while filled < first.len() {
-            match inner.read(&mut first[filled..])? {
-                0 => break,
-                count => filled += count,
-            }
-        }
-        Ok(Rewound { first, filled, given: 0, inner })
-    }
-
-    fn start(&self) -> &[u8] {
-        &self.first[..self.filled]
-    }
-}
-
-impl<R: Read> Read for Rewound<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.filled {
-            return self.inner.read(buf);
-        }
-        let count = buf.len().min(self.filled - self.given);
-        buf[..count].copy_from_slice(&self.first[self.given..self.given + count]);
-        self.given += count;
-        Ok(count)
-    }
+fn rewound<R: Read>(mut inner: R) -> io::Result<Rewound<R>> {
+    let mut first = Vec::new();
+    inner.by_ref().take(8).read_to_end(&mut first)?;
+    Ok(Cursor::new(first).chain(inner))
 }

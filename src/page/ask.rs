@@ -1,10 +1,9 @@
 //! The answers of the page, each asked once.
 
 use super::PageOptions;
-use super::growth::{growth_by_path, growth_by_type};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::browse::{Biggest, ReasonsAlive, biggest, reasons_alive};
-use crate::answers::diff::Diff;
+use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
@@ -28,6 +27,8 @@ pub(super) struct PageAnswers<'d> {
     pub(super) content: PageContent<'d>,
     /// Threads, where the dump names them; not of one section of several.
     pub(super) threads: Option<Threads<'d>>,
+    /// Of dumps whose format has texts or values, and of all sections.
+    pub(super) waste: Option<Waste>,
     pub(super) is_library: LibraryNames,
 }
 
@@ -43,8 +44,6 @@ pub(super) struct ObjectPage<'d> {
     pub(super) map: TypeMap<'d>,
     pub(super) biggest: Biggest<'d>,
     pub(super) reasons: ReasonsAlive<'d>,
-    /// Of dumps whose format has texts or values, and of all sections.
-    pub(super) waste: Option<Waste>,
 }
 
 impl<'d> PageAnswers<'d> {
@@ -61,10 +60,7 @@ impl<'d> PageAnswers<'d> {
         std::thread::scope(|threads| {
             let waste = threads.spawn(|| waste_of(dump, options));
             let mut page = Self::ask_but_waste(old, dump, options)?;
-            let waste = waste.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if let PageContent::Objects(objects) = &mut page.content {
-                objects.waste = waste;
-            }
+            page.waste = waste.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok(page)
         })
     }
@@ -108,7 +104,6 @@ impl<'d> PageAnswers<'d> {
                 map: type_map(dump, &TypeMapOptions { section: options.section.clone() })?,
                 biggest: biggest(dump, options.section.as_deref())?,
                 reasons: reasons_alive(dump)?,
-                waste: None,
             }))
         } else {
             PageContent::Allocations(breakdown(
@@ -118,6 +113,9 @@ impl<'d> PageAnswers<'d> {
         };
         let threads_options =
             ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
+        // Retained bytes too where there are objects.
+        let order = is_graph.then_some(RETAINED_DELTA);
+        let growth = DiffOptions { scope: scope.clone(), retained: is_graph, order, ..DiffOptions::default() };
         Ok(PageAnswers {
             threads: match threads(dump, &threads_options) {
                 Ok(threads) if options.section.is_none() && threads.thread_count > 0 => Some(threads),
@@ -127,10 +125,12 @@ impl<'d> PageAnswers<'d> {
             info: info(dump, &InfoOptions::default())?,
             histogram: histogram_of(GroupBy::Type)?,
             groups,
-            diff: old.map(|old| growth_by_type(old, dump, &scope)).transpose()?,
-            grown_paths: old.and_then(|old| growth_by_path(old, dump, &scope)),
+            diff: old.map(|old| diff(old, dump, &growth)).transpose()?,
+            // Without paths where they take more memory than they may.
+            grown_paths: old.and_then(|old| diff(old, dump, &path_options(scope.clone(), is_graph)).ok()),
             old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
             content,
+            waste: None,
             is_library: LibraryNames::of(&dump.info().format, &options.libraries),
         })
     }
@@ -167,4 +167,14 @@ const ROWS_OF_A_KIND: usize = 5;
 pub(super) fn waste_options() -> WasteOptions {
     let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
     WasteOptions { limits, ..WasteOptions::default() }
+}
+
+/// Paths that grew, on the page.
+pub(super) const PATHS_SHOWN: usize = 15;
+
+/// The question for what grew by the types on the way down the dominator tree, or by backtrace.
+pub(super) fn path_options(scope: ScopeOptions, is_objects: bool) -> DiffOptions {
+    let limits = Limits { rows: Some(PATHS_SHOWN), ..Limits::default() };
+    let by = if is_objects { DiffBy::Paths } else { DiffBy::Backtraces };
+    DiffOptions { scope, by, limits, ..DiffOptions::default() }
 }

@@ -7,8 +7,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::prune::Budget;
+use crate::answers::Figure;
 use crate::answers::histogram::HistogramRow;
-use crate::answers::{Figure, GroupBy};
+use crate::units::Unit;
 
 /// Rows that stand on the page; the rest is added up.
 #[derive(Debug, Clone, Copy)]
@@ -67,11 +68,10 @@ pub(super) struct Data {
     pub(super) words: Vec<String>,
     pub(super) reachable_bytes: u64,
     pub(super) names: Vec<String>,
+    /// By name: the class, where it is not what stands behind the last dot.
+    pub(super) classes: BTreeMap<usize, String>,
     pub(super) kinds: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) types: Option<FigureTable<u32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) allocated: Option<FigureTable<u32>>,
+    pub(super) types: FigureTable<u32>,
     pub(super) groups: Vec<GroupColumns>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) growth: Option<FigureTable<u32>>,
@@ -100,6 +100,7 @@ pub(super) fn signed(figure: u64) -> i64 {
 }
 
 /// Rows with a name and figures; the script reads them by column.
+#[derive(Default)]
 pub(super) struct FigureTable<N> {
     /// The first is the one that bars are of.
     pub(super) figures: Vec<Figure>,
@@ -126,6 +127,9 @@ impl<N> FigureTable<N> {
 impl<N: Serialize> Serialize for FigureTable<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_map(None)?;
+        let kinds = self.figures.iter().zip(0..);
+        let kinds = kinds.map(|(figure, at)| (figure.word, figure.unit == Unit::Bytes, at < self.growing));
+        columns.serialize_entry("figures", &kinds.collect::<Vec<_>>())?;
         columns.serialize_entry("name", &self.rows.iter().map(|(name, _)| name).collect::<Vec<_>>())?;
         for (at, figure) in self.figures.iter().enumerate() {
             let values: Vec<Option<i64>> = self.rows.iter().map(|(_, figures)| figures[at]).collect();
@@ -137,7 +141,7 @@ impl<N: Serialize> Serialize for FigureTable<N> {
 
 #[derive(Serialize)]
 pub(super) struct GroupColumns {
-    pub(super) id: &'static str,
+    /// The address of its section, and what its rows are called.
     pub(super) noun: &'static str,
     #[serde(flatten)]
     pub(super) table: FigureTable<String>,
@@ -148,7 +152,7 @@ pub(super) struct GroupColumns {
 pub(super) struct MapColumns {
     pub(super) title: String,
     pub(super) noun: &'static str,
-    pub(super) minimum: u64,
+    pub(super) minimum_bytes: u64,
     /// -1 for what adds up others.
     pub(super) name: Vec<i64>,
     pub(super) parent: Vec<i64>,
@@ -178,7 +182,7 @@ pub(super) struct BiggestColumns {
     /// By row: what its object says of itself, where the dump knows.
     pub(super) said: BTreeMap<usize, String>,
     #[serde(skip)]
-    pub(super) minimum: u64,
+    pub(super) minimum_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -186,13 +190,4 @@ pub(super) struct PathData {
     pub(super) root: String,
     /// Id, name, whether all paths lead through it, and how the object before refers to it; a gap has no name.
     pub(super) steps: Vec<(String, i64, u8, String)>,
-}
-
-/// The address of a group's section and what its rows are called.
-pub(super) fn words_of(by: GroupBy) -> (&'static str, &'static str) {
-    match by {
-        GroupBy::Module => ("modules", "modules"),
-        GroupBy::Section => ("sections", "sections"),
-        _ => ("packages", "packages"),
-    }
 }

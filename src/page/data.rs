@@ -2,13 +2,13 @@
 
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent};
-use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, words_of};
-use super::growth::growth_table;
-use super::names::{NameMeaning, NameTable, shown};
-use super::trees::HeapSource;
+use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, signed};
+use super::names::{NameMeaning, NameTable, parts, shown};
+use super::trees::heap_columns;
+use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::HistogramRow;
-use crate::answers::{GroupBy, Histogram};
+use crate::answers::{Figure, GroupBy, Histogram};
 
 impl PageAnswers<'_> {
     /// The columns, of as many rows as the budgets allow.
@@ -24,23 +24,25 @@ impl PageAnswers<'_> {
         match &self.content {
             PageContent::Objects(page) => {
                 let figures = [RETAINED, OBJECTS, SHALLOW, REACHABLE];
-                data.types = Some(FigureTable::new(rows, &figures, |row| names.number(row.name())));
+                data.types = FigureTable::new(rows, &figures, |row| names.number(row.name()));
                 data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
                 data.maps.push(page.map_columns(budgets, &mut names));
                 page.add_objects(budgets, &mut names, &mut data);
             }
             PageContent::Allocations(answer) => {
-                data.allocated = Some(FigureTable::new(rows, &[TOTAL, ALLOCATIONS], |row| names.number(row.name())));
-                data.maps = answer
-                    .heaps
-                    .iter()
-                    .map(|heap| HeapSource::new(&heap.tree).columns(shown(&heap.heap.title), budgets, &mut names))
-                    .collect();
+                data.types = FigureTable::new(rows, &[TOTAL, ALLOCATIONS], |row| names.number(row.name()));
+                for heap in &answer.heaps {
+                    data.maps.push(heap_columns(&heap.tree, shown(&heap.heap.title), budgets, &mut names));
+                }
             }
         }
         data.growth = self.diff.as_ref().map(|diff| growth_table(diff, budgets, &mut names, &mut data.left_out));
         let meaning = |name: &String| NameMeaning::of(name, self.is_library.contains(name)).letter();
         data.kinds = names.names().iter().map(meaning).collect();
+        for (at, name) in names.names().iter().enumerate() {
+            let (namespace, class) = parts(name);
+            data.classes.extend((namespace.len() + class.len() != name.len()).then_some((at, class)));
+        }
         data.names = names.into_names();
         data
     }
@@ -62,9 +64,36 @@ impl PageAnswers<'_> {
 }
 
 fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupColumns {
-    let (id, noun) = words_of(by);
     let rows = answer.rows.as_slice();
     let name = |row: &HistogramRow| Some(shown(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
     let table = FigureTable::new(&rows[..rows.len().min(budgets.groups)], &[RETAINED, OBJECTS, SHALLOW], name);
-    GroupColumns { id, noun, table }
+    GroupColumns { noun: by.titles().1, table }
+}
+
+/// By type: retained bytes, bytes, objects or allocations, and how many of these there were and are.
+fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOut) -> FigureTable<u32> {
+    let is_of_allocations = diff.rows.are_of_allocations();
+    let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
+    let figures = vec![
+        RETAINED_DELTA.titled("Retained ±"),
+        SHALLOW_DELTA.titled(bytes),
+        OBJECTS_DELTA.titled(count),
+        Figure::count("old", "Old"),
+        NEW,
+    ];
+    let keep = kept_of(diff.rows.len(), budgets.grown, budgets.shrunk);
+    left_out.grown = (diff.rows.len() - keep.clone().count()) as u64;
+    let row = |at: usize| {
+        let DiffRow { name, change, .. } = diff.rows.get(at);
+        let retained = change.growth(Measure::Retained).filter(|_| !is_of_allocations);
+        let [before, after] = [change.old.count, change.new.count].map(|count| count.map(signed));
+        let figures = vec![retained, change.growth(Measure::Bytes), change.growth(Measure::Count), before, after];
+        (names.number(&name.shortened()), figures)
+    };
+    FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
+}
+
+/// Places of the rows that grew most and of those that shrank most, of rows in order of growth.
+fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usize> + Clone {
+    (0..rows).filter(move |&at| at < grown || at + shrunk >= rows)
 }

@@ -1,70 +1,72 @@
-//! Growth since an older dump: by type, and by the way down the dominator tree.
+//! The section of what grew since an older dump.
 
-use super::columns::{Budgets, FigureTable, LeftOut, signed};
-use super::names::{NameTable, shown};
-use crate::answers::diff::{
-    Diff, DiffBy, DiffOptions, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA, TOTAL_NEW, diff,
-};
-use crate::answers::{AnswerError, Figure, Limits, ScopeOptions};
-use crate::dump::OpenDump;
+use super::ask::{PATHS_SHOWN, path_options};
+use super::columns::{FigureTable, signed};
+use super::html::Html;
+use super::names::shown;
+use super::sections::Sections;
+use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
+use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
+use crate::units::count_of;
 
-/// Paths that grew.
-pub(super) const PATHS_SHOWN: usize = 15;
+/// Types that stand there without a script.
+const GROWN_SHOWN: usize = 25;
 
-/// By type, retained bytes too where there are objects.
-pub(super) fn growth_by_type(old: &OpenDump, new: &OpenDump, scope: &ScopeOptions) -> Result<Diff, AnswerError> {
-    let retained = new.graph().is_some();
-    let order = retained.then_some(RETAINED_DELTA);
-    diff(old, new, &DiffOptions { scope: scope.clone(), retained, order, ..DiffOptions::default() })
-}
+impl Sections<'_, '_> {
+    pub(super) fn growth(&self, html: &mut Html) {
+        let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
+        let is_objects = self.data.objects.is_some();
+        html.section("growth", "Growth").markup("><h2>Growth</h2><p class=\"under\">By type, from ").text(shown(old));
+        html.text(format!(" to {}; joined by name, for ids do not carry over.", shown(self.options.title())));
+        if is_objects {
+            html.markup(" Retained: at least so much more would be freed if all objects of the type went.");
+        }
+        if self.data.left_out.grown > 0 {
+            html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
+        }
+        html.markup("</p>\n");
+        figure_table(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| self.type_name(html, *name));
+        filter_table_close(html);
+        let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
+        let mut line = options.command_line();
+        line.word(old.as_str());
+        self.command(&line, html);
+        self.grown_paths(html);
+        html.markup("</section>\n");
+    }
 
-pub(super) fn path_options(scope: ScopeOptions, is_objects: bool) -> DiffOptions {
-    let limits = Limits { rows: Some(PATHS_SHOWN), ..Limits::default() };
-    let by = if is_objects { DiffBy::Paths } else { DiffBy::Backtraces };
-    DiffOptions { scope, by, limits, ..DiffOptions::default() }
-}
-
-/// By the types on the way down the dominator tree, or by backtrace, those that grew most; `None` where that takes more
-/// memory than it may.
-pub(super) fn growth_by_path(old: &OpenDump, new: &OpenDump, scope: &ScopeOptions) -> Option<Diff> {
-    diff(old, new, &path_options(scope.clone(), new.graph().is_some())).ok()
-}
-
-/// By type: retained bytes, bytes, objects or allocations, and how many of these there were and are.
-pub(super) fn growth_table(
-    diff: &Diff,
-    budgets: &Budgets,
-    names: &mut NameTable,
-    left_out: &mut LeftOut,
-) -> FigureTable<u32> {
-    let is_of_allocations = diff.rows.are_of_allocations();
-    let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
-    let figures = vec![
-        RETAINED_DELTA.titled("Retained ±"),
-        SHALLOW_DELTA.titled(bytes),
-        OBJECTS_DELTA.titled(count),
-        Figure::count("old", "Old"),
-        NEW,
-    ];
-    let keep = kept_of(diff.rows.len(), budgets.grown, budgets.shrunk);
-    left_out.grown = (diff.rows.len() - keep.clone().count()) as u64;
-    let row = |at: usize| {
-        let DiffRow { name, change, .. } = diff.rows.get(at);
-        let retained = change.growth(Measure::Retained).filter(|_| !is_of_allocations);
-        let [before, after] = [change.old.count, change.new.count].map(|count| count.map(signed));
-        let figures = vec![retained, change.growth(Measure::Bytes), change.growth(Measure::Count), before, after];
-        (names.number(&name.shortened()), figures)
-    };
-    FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
-}
-
-/// Places of the rows that grew most and of those that shrank most, of rows in order of growth.
-fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usize> + Clone {
-    (0..rows).filter(move |&at| at < grown || at + shrunk >= rows)
+    /// Paths that grew.
+    fn grown_paths(&self, html: &mut Html) {
+        let (Some(paths), Some(old)) = (&self.page.grown_paths, &self.options.old_file) else { return };
+        let table = path_table(paths);
+        if table.rows.is_empty() {
+            return;
+        }
+        let is_objects = self.data.objects.is_some();
+        html.markup(match is_objects {
+            true => {
+                "<h3>Paths that grew</h3><p class=\"under\">What grew under what, by types on the way down the \
+                     dominator tree. A path that grew as much as the one above it only passes the growth on.</p>\n"
+            }
+            false => "<h3>Backtraces that grew</h3>\n",
+        });
+        let name = if is_objects { "Path" } else { "Backtrace" };
+        table_open(html, "What grew under what", &table.heads(name));
+        figure_rows(html, &table, PATHS_SHOWN, "name way", |html, steps| {
+            for (at, step) in steps.iter().enumerate() {
+                html.markup(if at > 0 { " › " } else { "" });
+                type_name(html, step);
+            }
+        });
+        table_close(html);
+        let mut line = path_options(self.scope(), is_objects).command_line();
+        line.word(old.as_str());
+        self.command(&line, html);
+    }
 }
 
 /// Paths that grew, most first: their steps, by how much they grew, and their bytes now.
-pub(super) fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
+fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
     let row = |DiffRow { name, change, .. }: DiffRow<'_>| {
         let grown = [change.growth(Measure::Bytes), change.growth(Measure::Count), Some(signed(change.new.bytes))];
         (name.steps().into_iter().map(shown).collect(), grown.to_vec())

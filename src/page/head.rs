@@ -8,11 +8,12 @@ use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REFERENCES, SHALLOW, TOTAL};
 use crate::answers::histogram::{ROOTS, TYPES, WITHOUT_BYTES};
-use crate::answers::{Figure, GroupBy, Info, ProblemRow, cut_sentence};
+use crate::answers::{Figure, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
-    pub(super) fn head(&self, html: &mut Html) {
+    /// `sections`: those of the page, by address and title.
+    pub(super) fn head(&self, sections: &[(&str, String)], html: &mut Html) {
         let options = self.options;
         let format = self.page.info.format();
         html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
@@ -43,7 +44,7 @@ impl Sections<'_, '_> {
         }
         html.text(format!(". Made by heapdump {}.", env!("CARGO_PKG_VERSION")));
         html.markup("</p></header>\n<nav aria-label=\"Sections\"><div>");
-        for (id, title) in self.sections() {
+        for (id, title) in sections {
             html.markup("<a href=\"#").text(id).markup("\">").text(title).markup("</a>");
         }
         html.markup(
@@ -102,38 +103,6 @@ impl Sections<'_, '_> {
         words
     }
 
-    /// The sections that this dump has, in reading order.
-    fn sections(&self) -> Vec<(&'static str, &'static str)> {
-        let is_objects = self.data.objects.is_some();
-        let mut sections = Vec::new();
-        if is_objects {
-            sections.push(("suspects", "Suspects"));
-        }
-        if self.data.growth.is_some() {
-            sections.push(("growth", "Growth"));
-        }
-        sections.push(("map", "Map"));
-        sections.push(("types", "Types"));
-        for (by, _) in &self.page.groups {
-            sections.push(match by {
-                GroupBy::Module => ("modules", "Modules"),
-                GroupBy::Section => ("sections", "Sections"),
-                _ => ("packages", "Packages"),
-            });
-        }
-        if is_objects {
-            sections.push(("objects", "Objects"));
-        }
-        if self.page.threads.is_some() {
-            sections.push(("threads", "Threads"));
-        }
-        if self.waste_answer().is_some() {
-            sections.push(("waste", "Waste"));
-        }
-        sections.extend([("problems", "Problems"), ("again", "Make it again")]);
-        sections
-    }
-
     pub(super) fn roots_inferred(&self) -> bool {
         matches!(&self.page.info, Info::Objects(info) if info.roots_inferred)
     }
@@ -158,26 +127,26 @@ impl Sections<'_, '_> {
         let sizes = |of: Figure| changed(figure(of), old(of), signed_bytes);
         let whole = count_of(totals.bytes(), "bytes");
         if let Some(heaps) = &self.page.histogram.heaps {
-            figures.push(("Allocated", format_bytes(totals.bytes()), said(&[sizes(TOTAL), whole])));
+            figures.push(("Allocated", format_bytes(totals.bytes()), in_one_line(&[sizes(TOTAL), whole])));
             if let Some(allocations) = totals.figure(ALLOCATIONS) {
                 figures.push(("Allocations", format_count(allocations), counts(ALLOCATIONS)));
             }
             figures.push(("Types", format_count(figure(TYPES)), String::new()));
             figures.push(("Heaps", format_count(heaps.len() as u64), String::new()));
         } else {
-            figures.push(("Heap", format_bytes(totals.bytes()), said(&[sizes(SHALLOW), whole])));
+            figures.push(("Heap", format_bytes(totals.bytes()), in_one_line(&[sizes(SHALLOW), whole])));
             let without_bytes = totals.figure(WITHOUT_BYTES).filter(|&others| others > 0);
             let objects = [
                 counts(OBJECTS),
                 without_bytes.map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
                 count_of(figure(REFERENCES), "references"),
             ];
-            figures.push(("Objects", format_count(figure(OBJECTS)), said(&objects)));
+            figures.push(("Objects", format_count(figure(OBJECTS)), in_one_line(&objects)));
             let of_heap = format!("{} of the heap", share(figure(REACHABLE), totals.bytes()));
-            figures.push(("Reachable", format_bytes(figure(REACHABLE)), said(&[sizes(REACHABLE), of_heap])));
+            figures.push(("Reachable", format_bytes(figure(REACHABLE)), in_one_line(&[sizes(REACHABLE), of_heap])));
             figures.push(("Types", format_count(figure(TYPES)), counts(TYPES)));
             let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
-            figures.push(("Roots", format_count(figure(ROOTS)), said(&[counts(ROOTS), inferred.to_string()])));
+            figures.push(("Roots", format_count(figure(ROOTS)), in_one_line(&[counts(ROOTS), inferred.to_string()])));
         }
         html.markup("<dl class=\"figures\">");
         for (name, figure, under) in figures {
@@ -199,7 +168,7 @@ fn changed(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
 }
 
 /// The words that are not empty, in one line.
-fn said(words: &[String]) -> String {
+fn in_one_line(words: &[String]) -> String {
     let words: Vec<&str> = words.iter().map(String::as_str).filter(|words| !words.is_empty()).collect();
     words.join("; ")
 }

@@ -8,6 +8,8 @@ use crate::escape::escape_controls;
 #[derive(Debug, Default)]
 pub(super) struct Html {
     text: String,
+    /// Its sections, by address and title.
+    pub(super) sections: Vec<(&'static str, String)>,
 }
 
 impl Html {
@@ -30,6 +32,12 @@ impl Html {
             }
         }
         self
+    }
+
+    /// The beginning of a section's first tag.
+    pub(super) fn section(&mut self, id: &'static str, title: impl Into<String>) -> &mut Self {
+        self.sections.push((id, title.into()));
+        self.markup("<section id=\"").markup(id).markup("\"")
     }
 
     /// JSON without raw controls, for `<script type="application/json">`: what could end the element is escaped.

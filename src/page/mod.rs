@@ -9,9 +9,7 @@ mod advice;
 mod ask;
 mod columns;
 mod data;
-mod error;
 mod growth;
-mod growth_section;
 mod head;
 mod html;
 mod names;
@@ -22,17 +20,31 @@ mod suspects;
 mod tables;
 mod thread_section;
 mod trees;
-mod waste;
-mod whole;
 
-use std::io::Write;
+use std::io::{self, Write};
 
-pub use error::PageError;
 pub use options::PageOptions;
 
+use crate::answers::AnswerError;
 use crate::dump::OpenDump;
+use crate::escape::json_text;
 use ask::PageAnswers;
 use columns::Budgets;
+use html::Html;
+use sections::{SCRIPT, Sections};
+use suspects::tickets;
+
+/// The reason why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// A question could not be answered.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The page could not be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
 
 /// Writes the page of a dump, compared with an older one if that is given. The same dumps give the same bytes.
 /// O(objects + references), the dominator trees, and memory for the page.
@@ -45,14 +57,40 @@ pub fn write_page(
     options: &PageOptions,
     out: &mut dyn Write,
 ) -> Result<(), PageError> {
-    let mut page = PageAnswers::ask(old, dump, options)?;
+    let page = PageAnswers::ask(old, dump, options)?;
     let mut budgets = Budgets::default();
     let text = loop {
-        let text = whole::page(&mut page, &budgets, options)?;
+        let text = page_text(&page, &budgets, options);
         match budgets.smaller() {
             Some(smaller) if text.len() as u64 > options.max_bytes => budgets = smaller,
             _ => break text,
         }
     };
     Ok(out.write_all(text.as_bytes())?)
+}
+
+/// The whole page: its sections, its data, its script.
+fn page_text(page: &PageAnswers<'_>, budgets: &Budgets, options: &PageOptions) -> String {
+    let mut data = page.data(budgets, options);
+    data.tickets = tickets(page, options);
+    let sections = Sections { page, data: &data, options };
+    let (mut html, mut body) = (Html::default(), Html::default());
+    sections.figures(&mut body);
+    sections.suspects(&mut body);
+    sections.growth(&mut body);
+    sections.map(&mut body);
+    sections.types(&mut body);
+    sections.groups(&mut body);
+    sections.objects(&mut body);
+    sections.threads(&mut body);
+    sections.waste(&mut body);
+    sections.problems(&mut body);
+    sections.again(&mut body);
+    body.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");
+    body.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
+    body.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");
+    body.markup("<script type=\"application/json\" id=\"data\">");
+    body.json(&json_text(&data)).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
+    sections.head(&body.sections, &mut html);
+    html.into_string() + &body.into_string()
 }

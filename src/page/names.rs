@@ -48,7 +48,7 @@ impl NameTable {
 }
 
 /// A type's name in parts: the namespace, which is dimmed, and the class. Assemblies are left out, namespaces inside of
-/// generic arguments too, as the page's script does it.
+/// generic arguments too.
 pub(super) fn parts(name: &str) -> (String, String) {
     let name = without_inner_namespaces(&without_assemblies(name));
     let end = name.find(['[', '<', '`', '(']).unwrap_or(name.len());

@@ -38,19 +38,15 @@
     return made;
   }
 
-  const withoutAssemblies = (name) => name.replace(/, [\w.]+(, (Version|Culture|PublicKeyToken)=[^,\[\]]*)+/g, '');
+  const nameOf = (number) => data.names[number];
   /** Where the class name begins behind its namespace. */
   function classStart(name) {
-    let end = name.search(/[\[<`(]/);
-    if (end < 0) end = name.length;
-    return name.lastIndexOf('.', end - 1) + 1;
+    const end = name.search(/[\[<`(]/);
+    return name.lastIndexOf('.', end < 0 ? name.length : end - 1) + 1;
   }
-  /** Namespaces inside generic arguments are left out; the name itself keeps its own. */
-  function withoutInnerNamespaces(name) {
-    const start = name.search(/[<\[]/);
-    if (start < 0) return name;
-    return name.slice(0, start) + name.slice(start).replace(/[A-Za-z_][\w$]*\.(?=[\w$.]*[A-Za-z_])/g, '');
-  }
+  /** The class of a type: without namespaces and assemblies of its arguments. */
+  const classOf = (number) => data.classes[number] ?? nameOf(number).slice(classStart(nameOf(number)));
+  const brief = (number) => classOf(number).replace(/`\d+/g, '');
   const SURELY_SHOWN = 100;
   const LONG_NAMESPACE = 80;
   /** A very long namespace loses its middle: what a name is of is the class. */
@@ -60,19 +56,16 @@
     const half = LONG_NAMESPACE / 2;
     return all.slice(0, half).join('') + '…' + all.slice(-half).join('');
   }
-  function brief(name) {
-    const plain = withoutInnerNamespaces(withoutAssemblies(name));
-    return plain.slice(classStart(plain)).replace(/`\d+/g, '') || name;
-  }
   /** A type's name: the namespace dimmed, the full name in its title. */
-  function typeName(name, inFull) {
-    const shown = inFull ? name : withoutInnerNamespaces(withoutAssemblies(name));
+  function typeName(number, inFull) {
+    const name = nameOf(number);
+    const start = classStart(name);
+    const namespace = inFull ? name.slice(0, start) : briefNamespace(name.slice(0, start));
+    const shown = inFull ? name.slice(start) : classOf(number);
     const made = element('span', 'type');
-    const start = classStart(shown);
-    const namespace = inFull ? shown.slice(0, start) : briefNamespace(shown.slice(0, start));
-    if (name.length > SURELY_SHOWN || namespace + shown.slice(start) !== name) made.title = name;
+    if (name.length > SURELY_SHOWN || namespace + shown !== name) made.title = name;
     if (start) made.append(element('span', 'namespace', namespace), element('wbr'));
-    made.append(shown.slice(start));
+    made.append(shown);
     return made;
   }
   const SHAPE = 'http://www.w3.org/2000/svg';
@@ -183,7 +176,7 @@
   /** `columns`: {key, value(row), format, make(row), text: true for names}. A column with `bar` draws its value. */
   function makeTable(id, rows, columns, options) {
     const section = document.getElementById(id);
-    if (!section || !rows) return null;
+    if (!section) return null;
     const body = find('tbody', section);
     const heads = findAll('thead th', section);
     const input = find('input[type=search]', section);
@@ -293,76 +286,27 @@
       },
     };
   }
-  const rowsOf = (columns) => columns && columns[Object.keys(columns)[0]].map((_, at) => at);
-  const nameOf = (number) => data.names[number];
   const note = (of, at) => (of && of[at]) || 0;
 
   const tables = {};
-  if (data.types) {
-    const of = data.types;
-    const columns = [
-      { key: 'retained', bar: true, value: (row) => of.retained[row] },
-      { key: 'retained', value: (row) => of.retained[row], format: size },
-      { key: 'objects', value: (row) => of.objects[row], format: count },
-      { key: 'shallow', value: (row) => of.shallow[row], format: size },
-      { key: 'reachable', value: (row) => of.reachable[row], format: size },
-      { key: 'type', text: true, value: (row) => nameOf(of.name[row]), make: (row) => typeName(nameOf(of.name[row])) },
-    ];
-    const sum = (rows) => size(rows.reduce((total, row) => total + of.shallow[row], 0)) + ' shallow';
-    tables.types = makeTable('types', rowsOf(of), columns, {
-      sort: 'retained',
-      rows: 50,
-      noun: 'types',
-      name: (row) => nameOf(of.name[row]),
-      sum,
+  /** A table of the data's own figures, the first of which has bars; of types the names are numbers of names. */
+  function figureTable(id, of, key, options) {
+    const isOfTypes = key === 'type';
+    const name = (row) => (isOfTypes ? nameOf(of.name[row]) : of.name[row]);
+    const columns = of.figures.map(([key, isBytes, isGrowth]) => {
+      const format = isBytes ? size : count;
+      return { key, value: (row) => of[key][row], format: isGrowth ? signed(format) : format };
     });
+    const sort = columns[0].key;
+    columns.unshift({ ...columns[0], bar: true });
+    columns.push({ key, text: true, value: name, make: isOfTypes && ((row) => typeName(of.name[row])) });
+    tables[id] = makeTable(id, of.name.map((_, at) => at), columns, { sort, name, ...options });
   }
-  if (data.allocated) {
-    const of = data.allocated;
-    const columns = [
-      { key: 'bytes', bar: true, value: (row) => of.bytes[row] },
-      { key: 'bytes', value: (row) => of.bytes[row], format: size },
-      { key: 'allocations', value: (row) => of.allocations[row], format: count },
-      { key: 'type', text: true, value: (row) => nameOf(of.name[row]), make: (row) => typeName(nameOf(of.name[row])) },
-    ];
-    tables.types = makeTable('types', rowsOf(of), columns, {
-      sort: 'bytes',
-      rows: 50,
-      noun: 'types',
-      name: (row) => nameOf(of.name[row]),
-    });
-  }
-  for (const group of data.groups || []) {
-    const columns = [
-      { key: 'retained', bar: true, value: (row) => group.retained[row] },
-      { key: 'retained', value: (row) => group.retained[row], format: size },
-      { key: 'objects', value: (row) => group.objects[row], format: count },
-      { key: 'shallow', value: (row) => group.shallow[row], format: size },
-      { key: 'group', text: true, value: (row) => group.name[row] },
-    ];
-    const rows = group.name.map((_, at) => at);
-    const options = { sort: 'retained', rows: 20, noun: group.noun, name: (row) => group.name[row] };
-    tables[group.id] = makeTable(group.id, rows, columns, options);
-  }
-  if (data.growth) {
-    const of = data.growth;
-    const delta = (key) => ({ value: (row) => of[key][row] });
-    const columns = [
-      { key: 'retained', bar: true, ...delta('retained') },
-      { key: 'retained', ...delta('retained'), format: signed(size) },
-      { key: 'shallow', ...delta('shallow'), format: signed(size) },
-      { key: 'objects', ...delta('objects'), format: signed(count) },
-      { key: 'old', ...delta('old'), format: count },
-      { key: 'new', ...delta('new'), format: count },
-      { key: 'type', text: true, value: (row) => nameOf(of.name[row]), make: (row) => typeName(nameOf(of.name[row])) },
-    ];
-    tables.growth = makeTable('growth', of.name.map((_, at) => at), columns, {
-      sort: data.growth_sort || 'retained',
-      rows: 25,
-      noun: 'types changed',
-      name: (row) => nameOf(of.name[row]),
-    });
-  }
+  const shallow = data.types.shallow;
+  const sum = shallow && ((rows) => size(rows.reduce((total, row) => total + shallow[row], 0)) + ' shallow');
+  figureTable('types', data.types, 'type', { rows: 50, noun: 'types', sum });
+  for (const group of data.groups) figureTable(group.noun, group, 'group', { rows: 20, noun: group.noun });
+  if (data.growth) figureTable('growth', data.growth, 'type', { rows: 25, noun: 'types changed' });
 
   // ---- the map: the dominator tree merged by type (or backtraces) as an icicle ----
 
@@ -406,6 +350,7 @@
     const whole = () => tree.bytes[0];
     const isOther = (node) => tree.name[node] < 0;
     const label = (node) => (node === 0 ? tree.title : isOther(node) ? '<other>' : nameOf(tree.name[node]));
+    const short = (node) => (node === 0 || isOther(node) ? label(node) : brief(tree.name[node]));
     const kind = (node) => (node === 0 ? 'library' : isOther(node) ? 'other' : KINDS[data.kinds[tree.name[node]]]);
     function wayTo(node) {
       const way = [];
@@ -504,7 +449,7 @@
       if (mark && width > 24) made.append(element('b', 'mark mark-' + Math.min(mark, 3), mark));
       if (width > 26) {
         const deep = note(tree.deep, node);
-        let text = (node === 0 ? tree.title : isOther(node) ? 'other' : brief(label(node))) + (deep ? ' ×' + count(deep) + ' deep' : '');
+        let text = (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
         const room = width - text.length * 7.2;
         if (room > 86) text += '  ' + size(tree.bytes[node]);
         if (room > 150) text += '  ' + share(tree.bytes[node], whole());
@@ -516,7 +461,7 @@
       const text = width > 60 ? count(rows) + ' smaller' + (hit && width > 150 ? ', some found' : '') : '';
       const made = element('div', 'box narrow' + (hit ? ' hit' : ''), text);
       const isHere = from != null;
-      made.title = count(rows) + ' smaller rows below ' + brief(label(under)) + (isHere ? ': a click shows them' : ', not on this page: the command below prints them');
+      made.title = count(rows) + ' smaller rows below ' + short(under) + (isHere ? ': a click shows them' : ', not on this page: the command below prints them');
       if (isHere) {
         made.dataset.under = under;
         made.dataset.from = from;
@@ -549,7 +494,7 @@
       crumbs.replaceChildren();
       [0, ...wayTo(zoom)].forEach((node, place) => {
         if (place) crumbs.append(' › ');
-        crumbs.append(button('plain-button', node ? brief(label(node)) : 'Everything', () => zoomTo(node, true)));
+        crumbs.append(button('plain-button', node ? short(node) : 'Everything', () => zoomTo(node, true)));
       });
       if (skip != null) crumbs.append(element('span', 'quiet', ' › the smaller ones, each as wide as among these'));
       showCommand();
@@ -563,9 +508,9 @@
       zoomed.replaceChildren();
       findAll('[data-map-command]').forEach((made) => (made.hidden = node !== undefined || Number(made.dataset.mapCommand) !== at));
       if (node === undefined) return;
-      const least = ['--min-bytes', String(Math.max(1, tree.minimum))];
+      const least = ['--min-bytes', String(Math.max(1, tree.minimum_bytes))];
       zoomed.append(command(commandFor('heapdump', 'breakdown', ...least, '-n', '0', tree.ids[node])));
-      if (node !== zoom) zoomed.append(element('p', 'quiet', 'Of ' + brief(label(node)) + ', the nearest box above that is one object.'));
+      if (node !== zoom) zoomed.append(element('p', 'quiet', 'Of ' + short(node) + ', the nearest box above that is one object.'));
     }
     function describe(node) {
       info.replaceChildren();
@@ -573,13 +518,13 @@
       const words = [size(tree.bytes[node]), share(tree.bytes[node], whole()) + ' of ' + tree.title, count(tree.objects[node]) + ' ' + tree.noun];
       if (!node) words.splice(1, 1);
       if (note(tree.ids, node)) words.unshift(tree.ids[node]);
-      if (node && parent > 0) words.push(share(tree.bytes[node], tree.bytes[parent]) + ' of ' + brief(label(parent)));
+      if (node && parent > 0) words.push(share(tree.bytes[node], tree.bytes[parent]) + ' of ' + short(parent));
       const deep = note(tree.deep, node);
       if (deep) words.push(count(deep) + ' levels of the same name folded into one');
       const hidden = note(tree.hidden, node);
-      if (hidden) words.push(count(hidden) + ' rows under ' + size(tree.minimum) + ' added up here');
-      info.append(node === 0 ? element('b', '', tree.title) : typeName(label(node)), element('span', 'quiet', ' ' + words.join('; ')));
-      if (node && !isOther(node) && tables.types && data.types) {
+      if (hidden) words.push(count(hidden) + ' rows under ' + size(tree.minimum_bytes) + ' added up here');
+      info.append(node === 0 || isOther(node) ? element('b', '', label(node)) : typeName(tree.name[node]), element('span', 'quiet', ' ' + words.join('; ')));
+      if (node && !isOther(node) && data.objects) {
         info.append(
           button('plain-button', 'In the table of types', () => {
             tables.types.filter(label(node));
@@ -621,7 +566,7 @@
       draw();
       keepAddress();
       if (focus) drawn.get(selected).focus({ preventScroll: true });
-      announce('Zoomed to ' + brief(label(node)) + ', ' + size(tree.bytes[node]));
+      announce('Zoomed to ' + short(node) + ', ' + size(tree.bytes[node]));
     }
     function search(text) {
       query = text;
@@ -791,7 +736,7 @@
       if (of.name[row] < 0) {
         text.append(element('i', 'quiet', of.id[row]));
       } else {
-        text.append(element('span', 'id', of.id[row]), '  ', typeName(nameOf(of.name[row])));
+        text.append(element('span', 'id', of.id[row]), '  ', typeName(of.name[row]));
         if (note(of.said, row)) text.append(' ', element('span', 'said', of.said[row]));
         if (note(of.runs, row)) text.append(element('span', 'quiet', ' ×' + count(of.runs[row]) + ', one below the other'));
         const why = button('plain-button why', 'why?', () => toggleWhy(row));
@@ -860,7 +805,7 @@
           const step = element('li', name < 0 ? 'members quiet' : isOnAll ? 'on-all' : '');
           if (name < 0) step.textContent = id;
           else if (reference) step.append(element('span', 'reference', reference), '  ');
-          if (name >= 0) step.append(element('span', 'id', id), '  ', typeName(nameOf(name), true));
+          if (name >= 0) step.append(element('span', 'id', id), '  ', typeName(name, true));
           list.append(step);
         }
         cell.append(list, element('p', 'quiet', 'Filled: all paths lead through it, so cutting there frees the object. Hollow: there are other ways around it.'));

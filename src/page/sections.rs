@@ -2,8 +2,8 @@
 //! below each section the command that prints it in full.
 
 use super::PageOptions;
-use super::ask::{PageAnswers, PageContent};
-use super::columns::{Data, MapColumns, words_of};
+use super::ask::{PageAnswers, PageContent, waste_options};
+use super::columns::{Data, MapColumns};
 use super::html::Html;
 use super::names::shown;
 use super::tables::{
@@ -13,6 +13,7 @@ use super::tables::{
 use crate::analysis::threshold::Threshold;
 use crate::answers::breakdown::{BreakdownOptions, choice_of};
 use crate::answers::figure::RETAINED;
+use crate::answers::waste::WasteKindRow;
 use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
@@ -20,8 +21,8 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 pub(super) const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "XHIArdATbnEtd5YDDqvqscYMuAkwYVBRot4hI6i5gbE=";
-pub(super) const SCRIPT_HASH: &str = "DP/766zMA68hnY1zY91shIhFk8lYSn+2tPAORvtC+iM=";
+pub(super) const STYLE_HASH: &str = "MONVBLk+vIAHHkRS/OajK6YG5/qa42GtDMF3HJ/3gqM=";
+pub(super) const SCRIPT_HASH: &str = "E0SPY8FI6plkYaU5ESCqUehlox7nuPgGQ06eZMOZ194=";
 
 /// Rows of tables that stand there without a script.
 const TYPES_SHOWN: usize = 50;
@@ -40,7 +41,7 @@ impl Sections<'_, '_> {
         if self.data.maps.is_empty() {
             return;
         }
-        html.markup("<section id=\"map\"><h2>Map: what hangs where</h2><p class=\"under\">");
+        html.section("map", "Map").markup("><h2>Map: what hangs where</h2><p class=\"under\">");
         html.markup(match self.data.objects {
             Some(_) => {
                 "The dominator tree by type: each box is as wide as what it alone keeps alive; below it, what \
@@ -49,8 +50,11 @@ impl Sections<'_, '_> {
             None => "Backtraces: each box is as wide as what was allocated by it and all that it called. ",
         });
         let first = &self.data.maps[0];
-        if first.minimum > 1 {
-            html.text(format!("Boxes of {} or more are drawn; the others are added up. ", format_bytes(first.minimum)));
+        if first.minimum_bytes > 1 {
+            html.text(format!(
+                "Boxes of {} or more are drawn; the others are added up. ",
+                format_bytes(first.minimum_bytes)
+            ));
         }
         html.markup("</p>\n<div class=\"with-script\"><div class=\"tools\">");
         if self.data.maps.len() > 1 {
@@ -79,7 +83,7 @@ impl Sections<'_, '_> {
         html.markup("<div id=\"map-zoomed\" class=\"with-script\"></div>");
         for (number, map) in self.data.maps.iter().enumerate() {
             let is_objects = self.data.objects.is_some();
-            let minimum = (is_objects || map.minimum > 1).then_some(Threshold::Bytes(map.minimum.max(1)));
+            let minimum = (is_objects || map.minimum_bytes > 1).then_some(Threshold::Bytes(map.minimum_bytes.max(1)));
             let mut options =
                 BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
@@ -134,8 +138,8 @@ impl Sections<'_, '_> {
     }
 
     pub(super) fn types(&self, html: &mut Html) {
-        html.markup("<section id=\"types\"><h2>Types</h2><p class=\"under\">");
-        if self.data.types.is_some() {
+        html.section("types", "Types").markup("><h2>Types</h2><p class=\"under\">");
+        if self.data.objects.is_some() {
             html.markup("Retained: at least so much would be freed if all objects of the type went. ");
         }
         let left_out = &self.data.left_out;
@@ -144,15 +148,13 @@ impl Sections<'_, '_> {
             html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
-        if let Some(types) = self.data.types.as_ref().or(self.data.allocated.as_ref()) {
-            figure_table(html, "Types", types, "Type", TYPES_SHOWN, |html, name| self.type_name(html, *name));
-        }
+        figure_table(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| self.type_name(html, *name));
         match left_out.types {
             0 => filter_table_close(html),
             count => {
                 let (words, objects) = (count_of(count, "smaller types"), format_count(left_out.type_objects));
                 let bytes = format_bytes(left_out.type_bytes);
-                let cells: &[&str] = match self.data.types {
+                let cells: &[&str] = match self.data.objects {
                     Some(_) => &["", "", &objects, &bytes, "", &words],
                     None => &["", &bytes, &objects, &words],
                 };
@@ -165,10 +167,9 @@ impl Sections<'_, '_> {
 
     pub(super) fn groups(&self, html: &mut Html) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
-            let id = words_of(*by).0;
-            let name = by.titles().0;
+            let (name, noun) = by.titles();
             let title = &format!("By {}", name.to_lowercase());
-            html.markup("<section id=\"").text(id).markup("\"><h2>").text(title).markup("</h2>\n");
+            html.section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
             figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
             filter_table_close(html);
             self.command(&self.histogram_options(*by).command_line(), html);
@@ -178,11 +179,10 @@ impl Sections<'_, '_> {
 
     pub(super) fn objects(&self, html: &mut Html) {
         let Some(objects) = &self.data.objects else { return };
-        html.markup(
-            "<section id=\"objects\"><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object",
-        );
-        if objects.minimum > 1 {
-            html.text(format!(": everything that retains {} or more", format_bytes(objects.minimum)));
+        html.section("objects", "Objects");
+        html.markup("><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object");
+        if objects.minimum_bytes > 1 {
+            html.text(format!(": everything that retains {} or more", format_bytes(objects.minimum_bytes)));
         }
         if !objects.runs.is_empty() {
             html.markup(". What follows one another, as in a list, is one row");
@@ -217,8 +217,52 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
+    pub(super) fn waste(&self, html: &mut Html) {
+        let Some(waste) = &self.page.waste else { return };
+        let totals = &waste.totals;
+        html.section("waste", "Waste").markup("><h2>Waste: what could be smaller</h2><p class=\"under\">");
+        html.text(format!(
+            "{} of {}, {}, by kind and by the field that holds it. No byte counts twice.",
+            format_bytes(totals.wasted_bytes),
+            format_bytes(totals.heap_bytes),
+            share(totals.wasted_bytes, totals.heap_bytes)
+        ));
+        if let Some(note) = waste.redaction_note() {
+            html.text(format!(" Mind that {note}."));
+        }
+        html.markup("</p>\n");
+        for kind in waste.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
+            self.kind_of_waste(kind, html);
+        }
+        self.command(&waste_options().command_line(), html);
+        html.markup("</section>\n");
+    }
+
+    fn kind_of_waste(&self, kind: &WasteKindRow, html: &mut Html) {
+        html.markup("<h3>").text(kind.kind.name()).markup("</h3><p class=\"under\">");
+        html.text(format!(
+            "{}: {} in {}",
+            kind.kind.words(),
+            format_bytes(kind.wasted_bytes),
+            count_of(kind.objects, "objects")
+        ));
+        html.markup("</p>\n");
+        table_open(html, kind.kind.name(), &["", "Wasted", "Objects", "Example", "Type", "Held by"]);
+        let largest = kind.rows.iter().map(|row| row.wasted_bytes).max().unwrap_or(0);
+        for row in &kind.rows {
+            html.markup("<tr>");
+            bar_cell(html, row.wasted_bytes, largest);
+            cell(html, format_bytes(row.wasted_bytes));
+            cell(html, format_count(row.objects));
+            html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td class=\"name\">");
+            type_name(html, &row.shown_type());
+            html.markup("</td><td class=\"name\">").text(shown(&row.held_by)).markup("</td></tr>");
+        }
+        table_close(html);
+    }
+
     pub(super) fn problems(&self, html: &mut Html) {
-        html.markup("<section id=\"problems\"><h2>Problems in the dump</h2>\n");
+        html.section("problems", "Problems").markup("><h2>Problems in the dump</h2>\n");
         let problems = self.problem_rows();
         if problems.is_empty() {
             html.markup("<p>None.</p>");
@@ -238,7 +282,7 @@ impl Sections<'_, '_> {
     }
 
     pub(super) fn again(&self, html: &mut Html) {
-        html.markup("<section id=\"again\"><h2>Make it again</h2>");
+        html.section("again", "Make it again").markup("><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");
         line.option("-o", Some("report.html")).option("--domain", options.section.as_deref());

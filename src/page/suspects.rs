@@ -201,7 +201,7 @@ pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
 impl Sections<'_, '_> {
     pub(super) fn suspects(&self, html: &mut Html) {
         let PageContent::Objects(_) = &self.page.content else { return };
-        html.markup("<section id=\"suspects\" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
+        html.section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
         cards(self, html);
         let options = LeaksOptions {
             threshold: self.options.threshold,

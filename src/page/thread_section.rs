@@ -15,7 +15,7 @@ const LOCALS_SHOWN: usize = 10;
 impl Sections<'_, '_> {
     pub(super) fn threads(&self, html: &mut Html) {
         let Some(threads) = &self.page.threads else { return };
-        html.markup("<section id=\"threads\"><h2>Threads</h2><p class=\"under\">");
+        html.section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
         html.markup("Each retains what lies on its stack and nothing else holds. Open one for its stack.</p>\n");
         table_open(html, "Threads", &["", "Retained", "Objects on stack", "State", "Thread"]);
         let largest = threads.threads.iter().filter_map(|thread| thread.retained_bytes).max().unwrap_or(0);

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use super::ask::ObjectPage;
 use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
 use super::names::{NameTable, shown};
-use super::prune::{LargeTree, Pruned, PrunedContent, prune};
+use super::prune::{Pruned, PrunedContent, RowWeight, prune};
 use crate::answers::NamedRow;
 use crate::answers::breakdown::{HeapTree, Kind};
 use crate::answers::browse::{Biggest, DomNode, ReasonAlive};
 use crate::answers::leaks::SuspectView;
-use crate::answers::type_map::TypeMap;
 use crate::sort;
 use crate::units::count_of;
 
@@ -19,28 +18,9 @@ const STEPS: usize = 40;
 /// The number of a name for what has none.
 pub(super) const NO_NAME: i64 = -1;
 
-impl LargeTree for TypeMap<'_> {
-    type Row = u32;
-    fn tops(&self) -> Vec<u32> {
-        TypeMap::tops(self).to_vec()
-    }
-    fn children(&self, row: u32) -> Vec<u32> {
-        TypeMap::children(self, row).to_vec()
-    }
-    fn bytes(&self, row: u32) -> u64 {
-        self.retained_bytes(row)
-    }
-    fn objects(&self, row: u32) -> u64 {
-        TypeMap::objects(self, row)
-    }
-    fn rank(&self, row: u32) -> usize {
-        TypeMap::rank(self, row)
-    }
-}
-
 /// A row of the biggest objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum ObjectOrRun {
+enum ObjectOrRun {
     Object(DomNode),
     /// The rest of a run below its first object, from this one on: a list of a million objects is one row, and leaves
     /// room for others.
@@ -51,7 +31,7 @@ pub(super) enum ObjectOrRun {
 const FOLDED: usize = 8;
 
 impl ObjectOrRun {
-    fn first(self) -> DomNode {
+    fn first_object(self) -> DomNode {
         match self {
             ObjectOrRun::Object(object) | ObjectOrRun::Run(object) => object,
         }
@@ -59,43 +39,29 @@ impl ObjectOrRun {
 
     /// The row's objects without those below it.
     fn own(self, biggest: &Biggest<'_>) -> impl Iterator<Item = DomNode> {
-        std::iter::successors(Some(self.first()), move |&object| match self {
+        std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
             ObjectOrRun::Run(_) => biggest.next_of_run(object),
         })
     }
 }
 
-impl LargeTree for Biggest<'_> {
-    type Row = ObjectOrRun;
-    fn tops(&self) -> Vec<ObjectOrRun> {
-        Biggest::tops(self).iter().map(|&top| ObjectOrRun::Object(top)).collect()
-    }
-    fn children(&self, row: ObjectOrRun) -> Vec<ObjectOrRun> {
-        let mut rows = Vec::new();
-        for object in row.own(self) {
-            let next = self.next_of_run(object);
-            for child in Biggest::children(self, object) {
-                match row {
-                    ObjectOrRun::Run(_) if next == Some(child) => {}
-                    ObjectOrRun::Object(_) if next == Some(child) && self.run_from(child, FOLDED).len() == FOLDED => {
-                        rows.push(ObjectOrRun::Run(child));
-                    }
-                    _ => rows.push(ObjectOrRun::Object(child)),
+/// Rows below a row.
+fn below(biggest: &Biggest<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+    let mut rows = Vec::new();
+    for object in row.own(biggest) {
+        let next = biggest.next_of_run(object);
+        for child in biggest.children(object) {
+            match row {
+                ObjectOrRun::Run(_) if next == Some(child) => {}
+                ObjectOrRun::Object(_) if next == Some(child) && biggest.run_from(child, FOLDED).len() == FOLDED => {
+                    rows.push(ObjectOrRun::Run(child));
                 }
+                _ => rows.push(ObjectOrRun::Object(child)),
             }
         }
-        rows
     }
-    fn bytes(&self, row: ObjectOrRun) -> u64 {
-        self.retained_bytes(row.first())
-    }
-    fn objects(&self, row: ObjectOrRun) -> u64 {
-        self.dominated_objects(row.first())
-    }
-    fn rank(&self, row: ObjectOrRun) -> usize {
-        Biggest::rank(self, row.first())
-    }
+    rows
 }
 
 impl MapColumns {
@@ -114,19 +80,18 @@ impl MapColumns {
 
     /// Adds the rows; `name` and `objects` are given for rows of the tree.
     fn add(&mut self, pruned: &Pruned<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
-        self.minimum = pruned.minimum_bytes;
-        for at in 0..pruned.len() {
-            let row = self.name.len();
-            match pruned.content[at] {
+        self.minimum_bytes = pruned.minimum_bytes;
+        for row in &pruned.rows {
+            match row.content {
                 PrunedContent::Row(place) => self.name.push(name(place)),
                 PrunedContent::Other(rows) => {
+                    self.hidden.insert(self.name.len(), rows);
                     self.name.push(NO_NAME);
-                    self.hidden.insert(row, rows);
                 }
             }
-            self.parent.push(pruned.parent[at].map_or(0, |parent| parent as i64 + 1));
-            self.bytes.push(pruned.bytes[at]);
-            self.objects.push(has_objects.then_some(pruned.objects[at]));
+            self.parent.push(row.parent.map_or(0, |parent| parent as i64 + 1));
+            self.bytes.push(row.bytes);
+            self.objects.push(has_objects.then_some(row.objects));
         }
     }
 }
@@ -134,14 +99,17 @@ impl MapColumns {
 impl ObjectPage<'_> {
     pub(super) fn map_columns(&self, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
         let map = &self.map;
-        let pruned = prune(map, budgets.map);
-        let sum = |of: &dyn Fn(u32) -> u64| map.tops().iter().fold(0u64, |sum, &top| sum.saturating_add(of(top)));
-        let (bytes, objects) = (sum(&|top| map.retained_bytes(top)), sum(&|top| map.objects(top)));
+        let weight =
+            |place| RowWeight { bytes: map.retained_bytes(place), objects: map.objects(place), rank: map.rank(place) };
+        let pruned = prune(map.tops(), |place| map.children(place).to_vec(), weight, budgets.map);
+        let tops = || map.tops().iter().map(|&top| weight(top));
+        let bytes = tops().fold(0u64, |sum, top| sum.saturating_add(top.bytes));
+        let objects = tops().fold(0u64, |sum, top| sum.saturating_add(top.objects));
         let mut columns = MapColumns::of("everything reachable".into(), "objects", bytes, Some(objects));
         columns.add(&pruned, |place| i64::from(names.number(map.type_name(place))), true);
         let mut row_of: BTreeMap<u32, usize> = BTreeMap::new();
-        for (at, content) in pruned.content.iter().enumerate() {
-            let PrunedContent::Row(place) = *content else { continue };
+        for (at, row) in pruned.rows.iter().enumerate() {
+            let PrunedContent::Row(place) = row.content else { continue };
             row_of.insert(place, at + 1);
             columns.ids.extend(map.object_id(place).map(|id| (at + 1, shown(&id))));
             if map.levels(place) > 1 {
@@ -163,17 +131,23 @@ impl ObjectPage<'_> {
 
     /// The biggest objects, and the paths to the largest of them.
     pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut Data) {
-        let pruned = prune(&self.biggest, budgets.objects);
-        let mut columns = BiggestColumns { minimum: pruned.minimum_bytes, ..BiggestColumns::default() };
-        let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
         let biggest = &self.biggest;
-        for at in 0..pruned.len() {
-            columns.parent.push(pruned.parent[at].map_or(-1, |parent| parent as i64));
-            columns.retained.push(pruned.bytes[at]);
-            columns.objects.push(pruned.objects[at]);
-            match pruned.content[at] {
+        let tops: Vec<ObjectOrRun> = biggest.tops().iter().map(|&top| ObjectOrRun::Object(top)).collect();
+        let weight = |row: ObjectOrRun| RowWeight {
+            bytes: biggest.retained_bytes(row.first_object()),
+            objects: biggest.dominated_objects(row.first_object()),
+            rank: biggest.rank(row.first_object()),
+        };
+        let pruned = prune(&tops, |row| below(biggest, row), weight, budgets.objects);
+        let mut columns = BiggestColumns { minimum_bytes: pruned.minimum_bytes, ..BiggestColumns::default() };
+        let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
+        for (at, row) in pruned.rows.iter().enumerate() {
+            columns.parent.push(row.parent.map_or(-1, |parent| parent as i64));
+            columns.retained.push(row.bytes);
+            columns.objects.push(row.objects);
+            match row.content {
                 PrunedContent::Row(object) => {
-                    let row = biggest.row(object.first());
+                    let row = biggest.row(object.first_object());
                     columns.id.push(shown(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
                     let own = object.own(biggest).fold((0u64, 0u64), |(count, bytes), one| {
@@ -181,7 +155,7 @@ impl ObjectPage<'_> {
                     });
                     columns.shallow.push(Some(own.1));
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
-                    by_size.push((pruned.bytes[at], at, object.first()));
+                    by_size.push((biggest.retained_bytes(object.first_object()), at, object.first_object()));
                 }
                 PrunedContent::Other(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));
@@ -196,7 +170,7 @@ impl ObjectPage<'_> {
         }
         sort::by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
-            if let Some(reason) = self.reasons.of(&self.biggest, object) {
+            if let Some(reason) = self.reasons.of(biggest, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
             }
         }
@@ -242,54 +216,30 @@ fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData
     Some(PathData { root: shown(&path.holders()), steps })
 }
 
-/// The tree of a heap of allocation totals, as a tree that can be cut: its root is the whole.
-pub(super) struct HeapSource<'t, 'd> {
-    tree: &'t HeapTree<'d>,
-    children: Vec<Vec<u32>>,
-}
-
-impl<'t, 'd> HeapSource<'t, 'd> {
-    pub(super) fn new(tree: &'t HeapTree<'d>) -> Self {
-        let rows = tree.rows();
-        let mut children = vec![Vec::new(); rows.len()];
-        let mut above: Vec<u32> = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
-            above.truncate(row.depth as usize);
-            // What a frame has itself is the space that its children leave.
-            if let (Some(&parent), false) = (above.last(), row.row.kind == Kind::SelfCost) {
-                children[parent as usize].push(at as u32);
-            }
-            above.push(at as u32);
+/// The columns of a heap of allocation totals: its root is the whole.
+pub(super) fn heap_columns(tree: &HeapTree<'_>, title: String, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
+    let rows = tree.rows();
+    let Some(whole) = rows.first() else { return MapColumns::default() };
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
+    let mut above: Vec<u32> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        above.truncate(row.depth as usize);
+        // What a frame has itself is the space that its children leave.
+        if let (Some(&parent), false) = (above.last(), row.row.kind == Kind::SelfCost) {
+            children[parent as usize].push(at as u32);
         }
-        HeapSource { tree, children }
+        above.push(at as u32);
     }
-
-    pub(super) fn columns(&self, title: String, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
-        let Some(whole) = self.tree.rows().first() else { return MapColumns::default() };
-        let has_counts = whole.row.allocations.is_some();
-        let pruned = prune(self, budgets.map);
-        let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
-        let name = |at: u32| match self.tree.rows()[at as usize].row {
-            row if row.kind == Kind::Other => NO_NAME,
-            row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
-        };
-        columns.add(&pruned, name, has_counts);
-        columns
-    }
-}
-
-impl LargeTree for HeapSource<'_, '_> {
-    type Row = u32;
-    fn tops(&self) -> Vec<u32> {
-        self.children.first().cloned().unwrap_or_default()
-    }
-    fn children(&self, row: u32) -> Vec<u32> {
-        self.children[row as usize].clone()
-    }
-    fn bytes(&self, row: u32) -> u64 {
-        self.tree.rows()[row as usize].row.bytes
-    }
-    fn objects(&self, row: u32) -> u64 {
-        self.tree.rows()[row as usize].row.allocations.unwrap_or(0)
-    }
+    let weight = |at: u32| {
+        let row = &rows[at as usize].row;
+        RowWeight { bytes: row.bytes, objects: row.allocations.unwrap_or(0), rank: 0 }
+    };
+    let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map);
+    let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
+    let name = |at: u32| match &rows[at as usize].row {
+        row if row.kind == Kind::Other => NO_NAME,
+        row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
+    };
+    columns.add(&pruned, name, whole.row.allocations.is_some());
+    columns
 }

@@ -74,7 +74,7 @@ check('the policy blocks what is injected', injected.seen.length >= 2 && (await 
 // Types: sort, filter, address.
 if ((await has('types')) && data.names.length) {
   const input = '#types input[type=search]';
-  await page.fill(input, data.names[(data.types || data.allocated).name[0]].slice(0, 4));
+  await page.fill(input, data.names[data.types.name[0]].slice(0, 4));
   await settle(page);
   const counted = await page.textContent('#types .counter');
   await page.focus('#types th:nth-child(3) button');

@@ -12,7 +12,7 @@ use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
-use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump};
+use crate::export::dataset::{BegunDump, DatasetError, DatasetOptions, begin_dump};
 
 /// Writes every dump into the dataset of a folder.
 pub(crate) fn export_each(
@@ -41,8 +41,8 @@ pub(crate) fn export_each(
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs)
                 .map_err(|error| Error::msg(error.advice()))?;
             let writer = match begun {
-                Begun::New(writer) => writer,
-                Begun::There(there) => {
+                BegunDump::New(writer) => writer,
+                BegunDump::There(there) => {
                     if !input.read.quiet {
                         session.print_note(
                             "note",

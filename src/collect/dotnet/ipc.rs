@@ -11,11 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::unix_socket::connect;
-use crate::collect::watch::{CONNECT, Watch, is_not_yet, wait_for};
+use crate::collect::watch::{CONNECT, Watch, read_some};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
@@ -147,8 +147,8 @@ impl AnswerHead {
 impl Address {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
-            Address::Path(path) => connect(path, limit),
-            Address::Held(descriptor) => connect(path_of(descriptor), limit),
+            Address::Path(path) => connect_to_socket(path, limit),
+            Address::Held(descriptor) => connect_to_socket(path_of(descriptor), limit),
         }
     }
 
@@ -224,33 +224,23 @@ impl Port<'_> {
         format!("the diagnostics socket of process {}", self.process.pid)
     }
 
-    fn read_exactly(&self, mut stream: &UnixStream, count: usize, wait: &mut Wait<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    fn read_exactly(&self, stream: &UnixStream, count: usize, wait: &mut Wait<'_, '_>) -> Result<Vec<u8>, Refusal> {
         let started = Instant::now();
         let mut bytes = Vec::new();
         let mut chunk = [0u8; 4096];
         while bytes.len() < count {
             let most = chunk.len().min(count - bytes.len());
-            let progressed = match stream.read(&mut chunk[..most]) {
-                Ok(0) => return Err(self.closed(bytes.len(), count)),
-                Ok(read) => {
-                    bytes.extend_from_slice(&chunk[..read]);
-                    true
-                }
-                Err(error) if is_not_yet(&error) => {
-                    wait_for(stream);
-                    false
-                }
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                    return Err(self.closed(bytes.len(), count));
-                }
-                Err(error) => return Err(self.failed(error)),
-            };
+            let read = read_some(stream, &mut chunk[..most]).map_err(|error| self.failed(error))?;
+            if read == Some(0) {
+                return Err(self.closed(bytes.len(), count));
+            }
+            bytes.extend_from_slice(&chunk[..read.unwrap_or(0)]);
             match wait {
                 Wait::Limit(limit) if started.elapsed() >= *limit => {
                     return Err(Refusal::timeout(self.process.pid, *limit).hint("its diagnostics socket is silent"));
                 }
                 Wait::Limit(_) => {}
-                Wait::Work(watch) => watch.tick(progressed)?,
+                Wait::Work(watch) => watch.tick(read.is_some())?,
             }
         }
         Ok(bytes)

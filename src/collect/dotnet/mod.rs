@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags, fstat};
 
-use super::limits::free_memory;
 use super::private_folder::open_in_root;
-use super::process::Process;
+use super::process::{Process, free_memory};
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Dumped, Request};

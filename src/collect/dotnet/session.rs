@@ -1,6 +1,5 @@
 //! A session: asked for, copied and followed, and ended as soon as the collection has.
 
-use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, text};
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Dumped;
-use crate::collect::watch::{PATIENCE, Watch, is_not_yet, wait_for};
+use crate::collect::watch::{PATIENCE, Watch, read_some};
 use crate::collect::{CollectProblem, Collected};
 use crate::files::AtEnd;
 use crate::input::{Follower, Severity};
@@ -95,12 +94,12 @@ pub(super) fn session(
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
     let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
-    let mut copy = Copy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
+    let mut copy = TraceCopy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
     if copy.stopped.is_some() || copy.follower.is_complete() {
         stop.forget();
     }
-    let Copy { follower, watch, pump, .. } = copy;
+    let TraceCopy { follower, watch, pump, .. } = copy;
     let incomplete = judge(port, &follower, options, &watch)?.err();
     let file = pump.finish()?;
     let problems = [
@@ -169,7 +168,7 @@ impl SessionId {
 }
 
 /// A session that is being copied.
-struct Copy<'a, 'w> {
+struct TraceCopy<'a, 'w> {
     port: &'a Port<'a>,
     id: u64,
     stream: UnixStream,
@@ -183,7 +182,7 @@ struct Copy<'a, 'w> {
     stopped: Option<(UnixStream, Instant)>,
 }
 
-impl Copy<'_, '_> {
+impl TraceCopy<'_, '_> {
     /// Copies until the runtime closes.
     fn run(&mut self) -> Result<(), Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
@@ -191,23 +190,18 @@ impl Copy<'_, '_> {
         let mut last_block = (0, Instant::now());
         let mut gives_up = false;
         loop {
-            let came = match self.stream.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(count) => {
-                    let bytes = &chunk[..count];
-                    self.pump.write(bytes, &mut self.watch)?;
-                    let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
-                    self.follower.feed(bytes).map_err(foreign)?;
-                    true
-                }
-                Err(error) if is_not_yet(&error) => {
-                    wait_for(&self.stream);
-                    false
-                }
-                // As if it had closed: what came says whether it is whole.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(()),
-                Err(error) => return Err(Refusal::system(&self.port.name(), error)),
-            };
+            let read = read_some(&self.stream, &mut chunk);
+            let read = read.map_err(|error| Refusal::system(&self.port.name(), error))?;
+            if read == Some(0) {
+                // What came says whether it is whole.
+                return Ok(());
+            }
+            let bytes = &chunk[..read.unwrap_or(0)];
+            if !bytes.is_empty() {
+                self.pump.write(bytes, &mut self.watch)?;
+                let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
+                self.follower.feed(bytes).map_err(foreign)?;
+            }
             let now = Instant::now();
             let bulk = (self.follower.bulk_events, self.follower.collections());
             let is_bulk_new = last_bulk.0 != bulk.0 + bulk.1;
@@ -229,7 +223,7 @@ impl Copy<'_, '_> {
                 }
                 // Bytes may trickle for ever; blocks of a rundown come one behind the other.
                 Some((_, at)) if gives_up && now - last_block.1.max(*at) >= LAST_MOMENT => return Ok(()),
-                Some(_) => self.watch.tick(came)?,
+                Some(_) => self.watch.tick(read.is_some())?,
             }
         }
     }

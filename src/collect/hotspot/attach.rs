@@ -19,10 +19,10 @@ use rustix::process::Signal;
 use super::perfdata::PerfData;
 use crate::collect::Runtime;
 use crate::collect::detect::check_is;
+use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
 use crate::collect::process::{Process, read_proc, user_name};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::unix_socket;
 use crate::collect::watch::CONNECT;
 
 /// For a JVM to open its socket after a signal has ended this program.
@@ -88,7 +88,7 @@ fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
 
 /// Connects to a socket, of which `name` is told.
 fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<UnixStream, Refusal> {
-    unix_socket::connect(path, CONNECT).map_err(|error| match error.kind() {
+    connect_to_socket(path, CONNECT).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => Refusal::timeout(process.pid, CONNECT).hint("its attach socket takes no connection"),
         io::ErrorKind::ConnectionRefused => {
             let text = format!("process {}: nobody listens behind {name}", process.pid);

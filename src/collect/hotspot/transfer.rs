@@ -318,12 +318,12 @@ impl<'a> Transfer<'a> {
 /// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
 fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
     for (_, open) in places() {
-        if let Ok(around) = open(process) {
-            remove_leftovers(process, around);
+        if let Ok(parent) = open(process) {
+            remove_leftovers(process, parent);
         }
     }
-    if let Some(around) = shared_folder(process, own).and_then(|path| File::open(path).ok()) {
-        remove_leftovers(process, around);
+    if let Some(parent) = shared_folder(process, own).and_then(|path| File::open(path).ok()) {
+        remove_leftovers(process, parent);
     }
 }
 
@@ -332,9 +332,9 @@ fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Resu
     let own = shared_folder(process, options.own);
     let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
         let path = own.as_deref()?;
-        let around: OwnedFd = File::open(path).ok()?.into();
+        let parent: OwnedFd = File::open(path).ok()?.into();
         // The copy goes there too.
-        Some(folder_in(process, around, path.to_str()?, if way == Way::File { 2 } else { 1 }, way, options))
+        Some(folder_in(process, parent, path.to_str()?, if way == Way::File { 2 } else { 1 }, way, options))
     };
     let in_places = places().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
@@ -342,9 +342,9 @@ fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Resu
         if place == IN_MEMORY && has_file {
             return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
         }
-        let around =
+        let parent =
             open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error))?;
-        folder_in(process, around, place, 1, way, options)
+        folder_in(process, parent, place, 1, way, options)
     });
     // A file is copied from there: at best it lies where there is room for a dump.
     let first = (way == Way::File).then(in_own).flatten();
@@ -362,7 +362,7 @@ fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Resu
 /// A folder in a place in which a file of this many dumps is to be.
 fn folder_in(
     process: &Process,
-    around: OwnedFd,
+    parent: OwnedFd,
     place: &str,
     dumps: u64,
     way: Way,
@@ -370,10 +370,10 @@ fn folder_in(
 ) -> Result<PrivateFolder, Refusal> {
     if (way == Way::File || options.has_segments()) && !options.is_forced {
         let name = format!("{place} of process {}", process.pid);
-        check_space(&around, options.expected.saturating_mul(dumps), &name)
+        check_space(&parent, options.expected.saturating_mul(dumps), &name)
             .map_err(|refusal| refusal.hint("it writes there itself: make room, or go on all the same with --yes"))?;
     }
-    PrivateFolder::create(process, around, place)
+    PrivateFolder::create(process, parent, place)
 }
 
 #[cfg(test)]
@@ -401,9 +401,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (expected, own) = (u64::MAX / 4, None);
         let make = |way, major, is_forced| {
-            let around = File::open(folder.path()).expect("a folder").into();
+            let parent = File::open(folder.path()).expect("a folder").into();
             let options = RequestOptions { all: false, major, own, expected, is_forced };
-            folder_in(&process, around, "/x", 2, way, &options).map(drop).map_err(|refusal| refusal.code)
+            folder_in(&process, parent, "/x", 2, way, &options).map(drop).map_err(|refusal| refusal.code)
         };
         assert_eq!(make(Way::Fifo, Some(17), false), Ok(()));
         // A part of it lies beside the FIFO.

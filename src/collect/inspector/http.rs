@@ -1,11 +1,15 @@
-//! GET over a connection of its own, as inspectors answer it.
+//! GET over a connection of its own, as inspectors answer it: whether one answers at an address, and what is behind it.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use super::protocol::{TargetInfo, VersionInfo};
+use crate::collect::Runtime;
+use crate::collect::ports::connect;
+use crate::collect::process::Process;
 use crate::collect::refusal::Refusal;
-use crate::collect::watch::{is_not_yet, wait_for};
+use crate::collect::watch::{PATIENCE, read_some};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
@@ -80,24 +84,67 @@ pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -
 
 /// Reads what is there. Returns false at the end.
 fn more(
-    mut stream: &TcpStream,
+    stream: &TcpStream,
     bytes: &mut Vec<u8>,
     peer: &str,
     started: Instant,
     limit: Duration,
 ) -> Result<bool, Refusal> {
     let mut chunk = [0u8; 4096];
-    match stream.read(&mut chunk) {
-        Ok(0) => return Ok(false),
-        Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-        Err(error) if is_not_yet(&error) => wait_for(stream),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
-        Err(error) => return Err(Refusal::system(peer, error)),
+    let read = read_some(stream, &mut chunk).map_err(|error| Refusal::system(peer, error))?;
+    if read == Some(0) {
+        return Ok(false);
     }
+    bytes.extend_from_slice(&chunk[..read.unwrap_or(0)]);
     if started.elapsed() < limit {
         return Ok(true);
     }
     let waited = crate::collect::refusal::seconds(limit);
     let text = format!("what listens at {peer} did not answer for {waited}");
     Err(Refusal::new(crate::collect::RefusalCode::Timeout, text))
+}
+
+/// The inspector's usual port.
+pub(super) const USUAL_PORT: u16 = 9229;
+
+/// A request that is answered at once by an inspector.
+pub(super) const GET: Duration = Duration::from_secs(2);
+
+/// An inspector that answers.
+pub(in crate::collect) struct Inspector {
+    pub(in crate::collect) address: SocketAddr,
+    pub(super) runtime: Runtime,
+    /// `v20.20.2` of `node.js/v20.20.2`.
+    pub(in crate::collect) version: String,
+}
+
+/// Asks an address whether it is an inspector's.
+pub(super) fn inspector_at(
+    process: Option<&Process>,
+    address: SocketAddr,
+    limit: Duration,
+) -> Result<Inspector, Refusal> {
+    let stream = connect(process, address)?;
+    let peer = address.to_string();
+    let body = get(&stream, &peer, "/json/version", limit)?;
+    let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
+    let info: VersionInfo = serde_json::from_slice(&body).map_err(foreign)?;
+    let (name, version) = info.browser.rsplit_once('/').unwrap_or(("", &info.browser));
+    let runtime = if name == "node.js" { Runtime::Node } else { Runtime::Chromium };
+    Ok(Inspector { address, runtime, version: version.to_string() })
+}
+
+/// The targets that an inspector lists.
+pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
+    let peer = address.to_string();
+    let body = get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;
+    serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
+}
+
+/// Options of Node.js: its words, and the options of its environment.
+pub(super) fn options_of(process: &Process) -> Vec<String> {
+    let mut words = process.words();
+    let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
+    words.extend(options.split_whitespace().map(String::from));
+    words
 }

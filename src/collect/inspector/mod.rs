@@ -3,8 +3,6 @@
 //! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
-mod find;
-mod frames;
 mod http;
 mod protocol;
 mod signal;
@@ -19,10 +17,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde_json::json;
 
-use super::limits::free_memory;
 use super::ports::{connect, listening};
 use super::private_folder::{open_below, open_directory_of, open_in_root};
-use super::process::Process;
+use super::process::{Process, free_memory};
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Dumped, Request};
@@ -30,12 +27,11 @@ use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::sort;
 use crate::units::format_bytes;
-pub(super) use find::Inspector;
-use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
-use frames::{WebFrame, WebFrames};
+pub(super) use http::Inspector;
+use http::{GET, USUAL_PORT, inspector_at, options_of, targets};
 use protocol::{Joiner, Message, TargetInfo, request};
 use snapshot::SnapshotCheck;
-use websocket::{Received, WebSocket};
+use websocket::{Received, WebFrame, WebFrames, WebSocket};
 
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.

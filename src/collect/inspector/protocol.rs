@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
-use serde::{Deserialize, Serialize};
 
 /// A target as `/json/list` has it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -79,18 +79,9 @@ impl<'de> Deserialize<'de> for SnapshotChunk {
     }
 }
 
-/// A request.
-#[derive(Serialize)]
-struct InspectorRequest<'a, P> {
-    id: u64,
-    method: &'a str,
-    params: P,
-}
-
 /// A request as text.
 pub(super) fn request(id: u64, method: &str, params: serde_json::Value) -> String {
-    // A number and a text: this cannot fail.
-    serde_json::to_string(&InspectorRequest { id, method, params }).unwrap_or_default()
+    serde_json::json!({ "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Puts pairs of surrogates together that were cut by the end of a chunk.

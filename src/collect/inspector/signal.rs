@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::find::{GET, Inspector, USUAL_PORT, inspector_at, options_of, targets};
+use super::http::{GET, Inspector, USUAL_PORT, inspector_at, options_of, targets};
 use super::protocol::request;
 use super::websocket::{Received, WebSocket};
 use crate::collect::Runtime;

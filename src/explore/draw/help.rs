@@ -52,9 +52,9 @@ pub(super) fn keys_of(state: &BrowserState) -> String {
 }
 
 /// The last of the keys: it leaves the help.
-pub(super) const CLOSE: &str = "any other key back";
+pub(super) const CLOSE_HELP: &str = "any other key back";
 /// The keys that work while the keys are shown.
-pub(super) const KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";
+pub(super) const HELP_KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";
 
 const COMMON: [(&str, &str); 16] = [
     ("j k ↓ ↑", "a row down, up; ^d ^u half a page, PgDn PgUp a page"),

@@ -1,15 +1,18 @@
 //! The screen: `State` to cells. Only what is on the screen is formatted.
 
 mod help;
-mod loading;
-mod pane;
 mod rows;
 mod text;
 
+use std::time::Duration;
+
 use super::cells::{Buffer, Color, Rect, Style};
 use super::frame::ViewFrame;
-use super::state::{BrowserState, Prompt, Spot, WIDE};
+use super::state::{BrowserState, ClickTarget, Prompt, WIDE};
 use super::view::BrowserView;
+use crate::dump::Phase;
+use crate::report::{progress_line, progress_prefix};
+use crate::units::{count_of, format_count};
 use text::{Pen, cut, cut_end};
 
 /// The smallest screen that a list fits.
@@ -18,40 +21,69 @@ const MIN_SIZE: (u16, u16) = (40, 8);
 /// Draws everything, and remembers what can be clicked.
 pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
     let pen = Pen { look: state.look };
-    state.spots.clear();
+    state.click_targets.clear();
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         let text = format!("needs {} x {}", MIN_SIZE.0, MIN_SIZE.1);
         buffer.put(0, 0, text, area.width.into(), Style::new());
         return;
     }
     if state.dumps.is_none() {
-        loading::draw(state, area, buffer, pen);
+        draw_loading(state, area, buffer, pen);
         return;
     }
-    let mut spots = tabs(state, area, buffer, pen);
-    spots.extend(crumbs(state, area, buffer, pen));
+    let mut click_targets = tabs(state, area, buffer, pen);
+    click_targets.extend(crumbs(state, area, buffer, pen));
     let body = Rect { y: 2, height: area.height - 4, ..area };
     if let Some(first) = state.help {
         state.help = Some(help::draw(state, first, body, buffer, pen));
     } else if area.width > WIDE && state.pane.is_some() {
         let left = body.width * 5 / 8;
         rows::draw(state, Rect { width: left, ..body }, buffer, pen);
-        pane::draw(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
+        rows::draw_pane(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
     } else {
         rows::draw(state, body, buffer, pen);
     }
     let (command_line, key_line) = (area.height - 2, area.height - 1);
     command(state, Rect { y: command_line, height: 1, ..area }, buffer, pen);
     last_line(state, Rect { y: key_line, height: 1, ..area }, buffer, pen);
-    state.spots = spots;
+    state.click_targets = click_targets;
 }
 
-fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+/// The screen while a dump is read.
+fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let progress = state.progress;
+    let file = state.context.paths.get(progress.file).or(state.context.paths.last());
+    let prefix = file.map_or(String::new(), |file| progress_prefix(&file.to_string_lossy()));
+    let (name, bytes) = match progress.phase.unwrap_or(Phase::Reading) {
+        Phase::Reading if progress.total > 0 && progress.done >= progress.total => ("resolving references", None),
+        Phase::Reading => (Phase::Reading.name(), Some((progress.done, progress.total))),
+        step => (step.name(), None),
+    };
+    let line = |at: u16| Rect { x: 2, y: area.height / 3 + at, width: area.width.saturating_sub(4), height: 1 };
+    let elapsed = progress.elapsed.max(Duration::from_millis(1));
+    pen.put(buffer, line(0), "heapdump explore", pen.bold());
+    let text = progress_line(&prefix, name, elapsed, bytes, line(2).width.into());
+    pen.put(buffer, line(2), &text, Style::new());
+    if progress.objects > 0 {
+        let so_far = if bytes.is_some() { " so far" } else { "" };
+        let objects = format!("{}{so_far}", count_of(progress.objects, "objects"));
+        pen.put(buffer, line(3), &objects, Style::new());
+    }
+    let hint = "q ends; `heapdump index` once, and the next time it is there at once";
+    pen.put(buffer, line(4), hint, pen.dim());
+}
+
+fn tabs(
+    state: &BrowserState,
+    area: Rect,
+    buffer: &mut Buffer,
+    pen: Pen,
+) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
     let is_narrow = full > area.width.into();
     let mut column = 0u16;
-    let mut spots = Vec::new();
+    let mut click_targets = Vec::new();
     for (at, tab) in tabs.iter().enumerate() {
         let title = tab.title(state.is_objects());
         let text = match at == state.tab || !is_narrow {
@@ -60,7 +92,7 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<
         };
         let style = if at == state.tab { pen.reverse() } else { pen.dim() };
         let end = buffer.put(column, 0, &text, (area.width - column).into(), style);
-        spots.push((0, column..end, Spot::Tab(*tab)));
+        click_targets.push((0, column..end, ClickTarget::Tab(*tab)));
         column = end;
     }
     let names: Vec<String> = state
@@ -73,13 +105,17 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<
         })
         .collect();
     let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
-    let head = pen.escaped(&format!("  {names}  {}", state.head));
-    let room = usize::from(area.width - column);
-    buffer.put(column, 0, cut(&head, room, pen), room, pen.dim());
-    spots
+    let rest = Rect { x: column, width: area.width - column, ..area };
+    pen.put(buffer, rest, &format!("  {names}  {}", state.head), pen.dim());
+    click_targets
 }
 
-fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+fn crumbs(
+    state: &BrowserState,
+    area: Rect,
+    buffer: &mut Buffer,
+    pen: Pen,
+) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
@@ -103,7 +139,7 @@ fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Ve
     }
     let style = pen.color(Color::Cyan);
     let mut column = 0u16;
-    let mut spots = Vec::new();
+    let mut click_targets = Vec::new();
     for (at, text) in texts.iter().enumerate() {
         if 0 < at && at < first_shown {
             continue;
@@ -117,10 +153,10 @@ fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Ve
             column = buffer.put(column, 1, gap, (area.width - column).into(), pen.dim());
         }
         let end = buffer.put(column, 1, text, (area.width - column).into(), style);
-        spots.push((1, column..end, Spot::Crumb(at)));
+        click_targets.push((1, column..end, ClickTarget::Crumb(at)));
         column = end;
     }
-    spots
+    click_targets
 }
 
 fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
@@ -128,13 +164,11 @@ fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let place = match frame.rows.len {
         0 => String::new(),
         len => {
-            let count = crate::units::format_count;
-            format!("{}/{}", count(frame.cursor as u64 + 1), count(len as u64))
+            format!("{}/{}", format_count(frame.cursor as u64 + 1), format_count(len as u64))
         }
     };
-    let room = usize::from(area.width).saturating_sub(place.len() + 2);
-    let command = pen.escaped(&format!("$ {}", state.command().unwrap_or_default()));
-    buffer.put(0, area.y, cut(&command, room, pen), room, pen.color(Color::Green));
+    let left = Rect { width: area.width.saturating_sub(place.len() as u16 + 2), ..area };
+    pen.put(buffer, left, &format!("$ {}", state.command().unwrap_or_default()), pen.color(Color::Green));
     buffer.put(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
@@ -155,7 +189,7 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
             return;
         }
         (None, Some(note)) => (pen.escaped(note), pen.bold()),
-        (None, None) if state.help.is_some() => (help::KEYS.to_string(), pen.dim()),
+        (None, None) if state.help.is_some() => (help::HELP_KEYS.to_string(), pen.dim()),
         (None, None) => (help::keys_of(state), pen.dim()),
     };
     let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
@@ -167,7 +201,7 @@ fn keys_that_fit(text: &str, room: usize) -> String {
     if text.len() <= room {
         return text.to_string();
     }
-    let tail = if text.ends_with(help::CLOSE) { help::CLOSE } else { "? keys" };
+    let tail = if text.ends_with(help::CLOSE_HELP) { help::CLOSE_HELP } else { "? keys" };
     let mut shown = String::new();
     for key in text.split("  ").filter(|key| *key != tail) {
         if shown.len() + key.len() + 2 + tail.len() > room {

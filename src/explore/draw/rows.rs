@@ -2,14 +2,14 @@
 
 use super::text::{Pen, cut, width, wrapped};
 use crate::explore::cells::{Buffer, Color, Rect, Style};
-use crate::explore::frame::{PendingList, ViewFrame};
+use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook};
 use crate::explore::state::BrowserState;
 use crate::report::progress_line;
 
 /// Cells of a figure with the blank before it.
-const FIGURE: u16 = 11;
-const SHARE: u16 = 7;
+const FIGURE_CELLS: u16 = 11;
+const SHARE_CELLS: u16 = 7;
 
 /// The places of the columns.
 struct ColumnPlaces {
@@ -32,12 +32,12 @@ impl ColumnPlaces {
                 continue;
             }
             // A blank before the title, and a mark of the order.
-            let cells = FIGURE.max(figure.figure.title.len() as u16 + 2);
+            let cells = FIGURE_CELLS.max(figure.figure.title.len() as u16 + 2);
             columns.figures.push(Some((next, cells)));
             next += cells;
             if at == 0 && listing.whole.is_some() {
                 columns.share = Some(next);
-                next += SHARE;
+                next += SHARE_CELLS;
                 let cells = match screen {
                     100.. => 20,
                     64.. => 10,
@@ -64,19 +64,13 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     };
     let above = listing.above.len().min(usize::from(state.size.1) / 3);
     for (line, text) in listing.above.iter().take(above).enumerate() {
-        let text = cut(&pen.escaped(text), area.width.into(), pen);
-        buffer.put(
-            area.x,
-            area.y + line as u16,
-            text,
-            area.width.into(),
-            if line == 0 { pen.bold() } else { Style::new() },
-        );
+        let line_area = Rect { y: area.y + line as u16, ..area };
+        pen.put(buffer, line_area, text, if line == 0 { pen.bold() } else { Style::new() });
     }
     let titles = area.y + above as u16;
     let page = state.rows_on_page();
     let rows: Vec<(usize, Option<ListRow>)> = (frame.top..(frame.top + page).min(frame.rows.len))
-        .map(|at| (at, frame.row(at, state.browser.as_ref()).map(|row| with_said(state, frame, at, row))))
+        .map(|at| (at, frame.row(at, state.browser.as_ref()).map(|row| with_text(state, frame, at, row))))
         .collect();
     let id_width = rows.iter().filter_map(|(_, row)| Some(width(&row.as_ref()?.id))).max().unwrap_or(0);
     let id_width = if listing.height > 1 { 0 } else { id_width.min(usize::from(area.width) / 2) };
@@ -86,8 +80,8 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     if rows.is_empty() {
         let text =
             if frame.find().is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find()) };
-        let text = cut(&pen.escaped(&text), usize::from(area.width).saturating_sub(2), pen);
-        buffer.put(area.x + 2, first, text, area.width.into(), Style::new());
+        let place = Rect { x: area.x + 2, y: first, width: area.width.saturating_sub(2), ..area };
+        pen.put(buffer, place, &text, Style::new());
         return;
     }
     for (line, (at, row)) in rows.iter().enumerate() {
@@ -105,9 +99,9 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
 }
 
 /// A row of an object with what that says of itself, once that is read.
-fn with_said(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
+fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
     let node = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row));
-    if let Some(Some(said)) = node.and_then(|node| state.said.get(&node))
+    if let Some(Some(said)) = node.and_then(|node| state.texts.get(&node))
         && !row.name.ends_with(said.as_str())
         && !row.name.contains(" of ")
     {
@@ -141,8 +135,8 @@ fn draw_titles(
     if let Some(share) = columns.share {
         buffer.put(area.x + share + 2, area.y, "Share", 5, style);
     }
-    let room = area.width.saturating_sub(columns.id);
-    buffer.put(area.x + columns.id, area.y, cut(listing.title, room.into(), pen), room.into(), style);
+    let place = Rect { x: area.x + columns.id, width: area.width.saturating_sub(columns.id), ..area };
+    pen.put(buffer, place, listing.title, style);
 }
 
 /// Right aligned in a column of figures.
@@ -169,8 +163,7 @@ fn draw_row(
         RowLook::Faint => pen.dim(),
     };
     if row.look == RowLook::Title {
-        let text = cut(&pen.escaped(&row.name), area.width.into(), pen);
-        buffer.put(area.x, area.y, text, area.width.into(), base);
+        pen.put(buffer, area, &row.name, base);
         return;
     }
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
@@ -181,7 +174,7 @@ fn draw_row(
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {
         if let Some(share) = columns.share {
             let text = format!("{:>6.1}%", *own as f64 * 100.0 / whole.max(1) as f64);
-            buffer.put(area.x + share, area.y, text, SHARE.into(), base);
+            buffer.put(area.x + share, area.y, text, SHARE_CELLS.into(), base);
         }
         if let Some((bar, cells)) = columns.bar {
             let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
@@ -201,14 +194,11 @@ fn draw_row(
     let cells = if listing.height > 1 { room } else { room / 2 };
     let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, cells, pen)) };
     let end = buffer.put(area.x + column, area.y, &lead, room, pen.dim().patch(base));
-    let room = usize::from((area.x + area.width).saturating_sub(end));
-    let style = if listing.height > 1 { pen.bold() } else { base };
-    buffer.put(end, area.y, cut(&pen.escaped(&row.name), room, pen), room, style);
-    let indent = 2;
-    let room = usize::from(area.width).saturating_sub(indent);
-    for (line, text) in row.more.iter().enumerate().take(usize::from(area.height.saturating_sub(1))) {
-        let text = cut(&pen.escaped(text), room, pen);
-        buffer.put(area.x + indent as u16, area.y + 1 + line as u16, text, room, Style::new());
+    let place = Rect { x: end, width: area.right().saturating_sub(end), ..area };
+    pen.put(buffer, place, &row.name, if listing.height > 1 { pen.bold() } else { base });
+    let below = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+    for (text, line) in row.more.iter().zip(below.rows().skip(1)) {
+        pen.put(buffer, line, text, Style::new());
     }
 }
 
@@ -221,11 +211,27 @@ fn waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut Buf
             let line = progress_line("", "computing dominators", state.progress.elapsed, None, room);
             format!("{line}; 2 shows the types meanwhile")
         }
-        None if frame.pending == PendingList::List => format!("{} going through the objects", pen.ellipsis()),
+        None if frame.is_pending => format!("{} going through the objects", pen.ellipsis()),
         None => String::new(),
     };
-    let lines = wrapped(&pen.escaped(&text), room);
-    for (line, y) in lines.iter().zip(area.y + 1..area.bottom()) {
-        buffer.put(area.x + 2, y, cut(line, room, pen), room, Style::new());
+    let place = Rect { x: area.x + 2, width: room as u16, ..area };
+    for (text, line) in wrapped(&pen.escaped(&text), room).iter().zip(place.rows().skip(1)) {
+        pen.put(buffer, line, text, Style::new());
+    }
+}
+
+/// The object under the cursor, beside the list.
+pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let Some(listing) = state.pane.as_ref().and_then(|pane| pane.listing.as_ref()) else { return };
+    let mut lines = area.rows();
+    for (at, (text, line)) in listing.above.iter().zip(&mut lines).enumerate() {
+        pen.put(buffer, line, text, if at == 0 { pen.bold() } else { Style::new() });
+    }
+    for (row, line) in (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref())).zip(lines) {
+        let is_title = row.look == RowLook::Title;
+        let parts = [row.lead.as_str(), row.id.as_str(), row.name.as_str()];
+        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        let text = if is_title { row.name.clone() } else { parts.join(" ") };
+        pen.put(buffer, line, &text, if is_title { pen.bold() } else { Style::new() });
     }
 }

@@ -3,7 +3,8 @@
 use unicode_width::UnicodeWidthChar;
 
 use crate::escape::escape_controls;
-use crate::explore::state::ScreenLook;
+use crate::explore::cells::{Buffer, Rect, Style};
+use crate::explore::setup::ScreenLook;
 
 /// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,12 @@ impl Pen {
             }
         }
         ascii
+    }
+
+    /// Draws a text in the first line of an area, harmless and cut. Gives the column behind it.
+    pub(super) fn put(self, buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
+        let room = usize::from(area.width);
+        buffer.put(area.x, area.y, cut(&self.escaped(text), room, self), room, style)
     }
 
     pub(super) fn ellipsis(self) -> &'static str {

@@ -5,8 +5,8 @@ use crate::answers::diff::{
     TOTAL_DELTA, TOTAL_NEW, TOTAL_OLD, diff,
 };
 use crate::answers::{AnswerError, GroupBy};
-use crate::explore::dumps::BrowsedDumps;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::setup::BrowsedDumps;
 use crate::explore::view::Context;
 use crate::units::format_bytes;
 

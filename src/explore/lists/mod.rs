@@ -11,8 +11,8 @@ pub(super) use heaps::Heaps;
 pub(super) use objects::beside;
 pub(super) use types::exact_retained;
 
-use super::dumps::BrowsedDumps;
 use super::list::Listing;
+use super::setup::BrowsedDumps;
 use super::view::{BrowserView, Context};
 use crate::answers::AnswerError;
 

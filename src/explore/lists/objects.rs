@@ -5,10 +5,9 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, signed, ties_by};
 use crate::explore::view::BrowsedObject;
 use crate::graph::Reference;
-use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// References that are named; an array of millions is read once for each.
@@ -35,10 +34,7 @@ pub(super) fn dominators(
         false => vec![ListPart::of_objects(nodes)],
         true => {
             let merged = browser.merged_by_type(&nodes);
-            let mut by_name: Vec<usize> = (0..merged.len()).collect();
-            sort::by(&mut by_name, &|&a, &b| merged[a].type_name.cmp(&merged[b].type_name));
-            let mut ties = vec![0u32; merged.len()];
-            by_name.iter().zip(0u32..).for_each(|(&row, rank)| ties[row] = rank);
+            let ties = ties_by(&merged, &|a, b| a.type_name.cmp(&b.type_name));
             let rows = merged.into_iter().zip(ties).map(|(row, tie)| {
                 let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));
                 let (id, lead) = match row.only {

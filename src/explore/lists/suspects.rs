@@ -5,8 +5,8 @@ use crate::answers::figure::RETAINED;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::dumps::BrowsedDumps;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::setup::BrowsedDumps;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// Suspects that are listed; below a threshold of a tenth there are seldom more.
@@ -18,7 +18,8 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
         Some(old) => leaks_since(old, dumps.new, &options)?,
         None => leaks(dumps.new, &options)?,
     };
-    let rows = answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| ListRow { tie, ..row(dumps.new, &suspect) });
+    let rows =
+        answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| ListRow { tie, ..suspect_row(dumps.new, &suspect) });
     let rows: Vec<ListRow> = rows.collect();
     let mut figures = vec![ListColumn::new(RETAINED, 0).unsorted()];
     figures.extend(dumps.old.map(|_| ListColumn::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
@@ -34,7 +35,7 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     })
 }
 
-fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
+fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
     let point = &suspect.accumulation_point;
     let node = |id: &str| id.parse::<ObjectId>().ok()?.find(dump.graph()?, &ScopeOptions::default()).ok();
     let piling = node(&point.object.id);

@@ -4,9 +4,8 @@ use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW,
 use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed, ties_by};
 use crate::explore::view::{BrowserView, Context, TypeGroup};
-use crate::sort;
 
 /// All types, or those of a group.
 pub(super) fn types(dump: &OpenDump, group: Option<&TypeGroup>, context: &Context) -> Result<Listing, AnswerError> {
@@ -43,12 +42,7 @@ fn listing(
     };
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.
-    let mut by_name: Vec<usize> = (0..rows.len()).collect();
-    sort::by(&mut by_name, &|&a, &b| {
-        (rows[a].name(), &rows[a].module, rows[a].group()).cmp(&(rows[b].name(), &rows[b].module, rows[b].group()))
-    });
-    let mut ties = vec![0u32; rows.len()];
-    by_name.iter().zip(0u32..).for_each(|(&row, rank)| ties[row] = rank);
+    let ties = ties_by(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
     let made = rows.iter().zip(ties).map(|(row, tie)| {
         let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
         let mut name = row.name_with_loader(true).into_owned();

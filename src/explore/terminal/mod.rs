@@ -24,11 +24,10 @@ use base64::Engine;
 
 use super::cells::{Buffer, Rect};
 use super::draw::draw;
-use super::dumps::{BrowsedDumps, WriteIndex};
 use super::keys::KeyPress;
-use super::setup::{Ended, Setup};
+use super::setup::{BrowsedDumps, Ended, Setup, WriteIndex};
 use super::state::{BrowserState, Msg};
-use super::tasks::{BrowserWorkers, Task};
+use super::tasks::{BrowserWorkers, Task, Worker};
 use super::watch::Watching;
 
 use crate::dump::OpenDump;
@@ -153,7 +152,7 @@ impl Show {
 
     /// Returns true if an index turned out damaged: checked before what was read stays on the screen.
     fn is_damaged(&self) -> bool {
-        let dumps = self.state.dumps.into_iter().flat_map(|dumps| dumps.old.into_iter().chain([dumps.new]));
+        let dumps = self.state.dumps.into_iter().flat_map(BrowsedDumps::all);
         dumps.filter_map(OpenDump::index_check).any(|check| check.damage().is_some())
     }
 
@@ -184,7 +183,7 @@ impl Show {
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.
         let answer = move |answer| _ = events.send(LoopEvent::Msg(Msg::Answer(answer)));
-        self.workers = Some(BrowserWorkers::start(dumps, self.write_index.take(), answer));
+        self.workers = Some(BrowserWorkers::start(&Worker::new(dumps, self.write_index.take(), answer)));
         self.state.warnings.extend(self.watching.notes());
         Msg::Opened(dumps)
     }
@@ -201,7 +200,7 @@ impl Show {
                 }
                 Task::Redraw => self.draw_anew(),
                 Task::Copy(text) => copy(&text),
-                ask => self.workers.iter().for_each(|workers| workers.ask(ask.clone())),
+                ask => self.workers.iter().for_each(|workers| workers.ask(&ask)),
             }
         }
         false

@@ -1,7 +1,7 @@
 //! Reasons why a dump is not in the dataset.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
 use parquet::errors::ParquetError;
 
@@ -9,51 +9,39 @@ use super::super::ExportError;
 use crate::files::TargetError;
 
 /// The reason why a dump is not in the dataset.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
     /// The dump does not have what a table has, takes more memory than it may, or its index is damaged.
+    #[error(transparent)]
     Export(ExportError),
     /// A file of the dataset, and why it cannot be written.
+    #[error("cannot write {path}: {1}", path = .0.display())]
     Write(PathBuf, io::Error),
     /// A file of the dataset that would replace what it must not, or cannot be a file.
+    #[error("{path} {1}", path = .0.display())]
     Place(PathBuf, TargetError),
     /// The dump itself cannot be read through for its checksum.
+    #[error("cannot be read: {0}")]
     Read(io::Error),
     /// Another dump has this id in the dataset.
+    #[error("another dump is in the dataset as {0}")]
     Taken(String),
     /// A dump that comes through a pipe has no name that an id could be made of.
+    #[error("a dump that comes through a pipe needs an id")]
     NoName,
     /// The same, and the id that was asked for is taken: by the same dump or by another.
+    #[error("a dump is in the dataset as {0}, and what comes through a pipe cannot be compared with it")]
     TakenOrSame(String),
     /// An expression chooses rows, and no table is asked for that has any.
+    #[error("an expression chooses rows of objects and object_references, and neither table is asked for")]
     NoRowsToChoose,
     /// The text is no id.
+    #[error(
+        "\"{0}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and nothing that \
+         an engine takes for a number or a date"
+    )]
     NoId(String),
-}
-
-impl fmt::Display for DatasetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DatasetError::Export(error) => error.fmt(f),
-            DatasetError::Write(path, why) => write!(f, "cannot write {}: {why}", path.display()),
-            DatasetError::Place(path, why) => write!(f, "{} {why}", path.display()),
-            DatasetError::Read(why) => write!(f, "cannot be read: {why}"),
-            DatasetError::Taken(id) => write!(f, "another dump is in the dataset as {id}"),
-            DatasetError::NoName => f.write_str("a dump that comes through a pipe needs an id"),
-            DatasetError::TakenOrSame(id) => {
-                write!(f, "a dump is in the dataset as {id}, and what comes through a pipe cannot be compared with it")
-            }
-            DatasetError::NoRowsToChoose => f.write_str(
-                "an expression chooses rows of objects and object_references, and neither table is asked for",
-            ),
-            DatasetError::NoId(text) => write!(
-                f,
-                "\"{text}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and \
-                 nothing that an engine takes for a number or a date"
-            ),
-        }
-    }
 }
 
 impl DatasetError {
@@ -66,18 +54,6 @@ impl DatasetError {
             DatasetError::NoId(_) => format!("--id: {self}"),
             DatasetError::NoRowsToChoose => format!("--where: {self}: --tables all, or their names"),
             _ => self.to_string(),
-        }
-    }
-}
-
-impl std::error::Error for DatasetError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // Their text is this one's already.
-            DatasetError::Export(error) => error.source(),
-            DatasetError::Write(_, error) | DatasetError::Read(error) => error.source(),
-            DatasetError::Place(_, error) => error.source(),
-            _ => None,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Many dumps as a dataset of Parquet files, for engines that answer free questions on one machine or many: a folder a
-//! table, a file a dump. The tables and their columns are described in `docs/fleet.md`; one file here writes one table.
+//! table, a file a dump. The tables and their columns are described in `docs/fleet.md`.
 //!
 //! A file is written under a name of one's own beside its place, brought to the disk and renamed; the row of `dumps` comes
 //! last: a dump without it is not there. Nothing is changed in place.
@@ -7,17 +7,14 @@
 //! Every number is signed, byte counts are bytes, and no walk over the heap is left to the engine: what dominates what is
 //! in columns. Not here: which files are asked for, progress (see `cli`).
 
-mod allocation_heaps;
-mod allocation_paths;
+mod allocations;
 mod dominator_paths;
 mod dumps;
 mod error;
 mod heap;
-mod object_references;
+mod holders;
 mod objects;
 mod place;
-mod roots;
-mod suspects;
 mod table;
 mod tables;
 mod type_references;
@@ -27,4 +24,4 @@ mod write;
 pub use error::DatasetError;
 pub use place::AlreadyThere;
 pub use tables::{TableChoice, TableName};
-pub use write::{Begun, DatasetOptions, DumpWriter, begin_dump, labels_of};
+pub use write::{BegunDump, DatasetOptions, DumpWriter, begin_dump, labels_of};

@@ -1,4 +1,5 @@
-//! `objects`: a row for each object, by its number, which is the order of section and id.
+//! The tables with a row for each object or reference. `objects`: by number, which is the order of section and id.
+//! `object_references`: by source, in the order of the dump.
 
 use std::io::Write;
 
@@ -7,7 +8,7 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, signed, small, text_of, write_table};
+use super::table::{GROUP_ROWS, ParquetColumn, ParquetTable, signed, small, text_of, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
@@ -18,9 +19,13 @@ const GROUP_BYTES: u64 = 64 << 20;
 /// The order of the dominator tree, by object, with what it takes while it is made.
 const ORDER_BYTES: u64 = 12;
 
-/// Writes the table, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
+/// Writes `objects`, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
 /// each that is chosen.
-pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
+pub(super) fn write_objects<W: Write + Send>(
+    heap: &ObjectHeap<'_>,
+    chosen: Option<&NodeSet>,
+    out: W,
+) -> Result<W, TableError> {
     let ObjectHeap { dump, graph, dominators, retained, .. } = *heap;
     let count = graph.node_count();
     if chosen.is_some() {
@@ -67,4 +72,32 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, chosen: Option<&Node
         }),
     ];
     Ok(write_table(out, TableName::Objects, numbers.as_ref().map_or(count, Vec::len), &columns)?)
+}
+
+/// Writes `object_references`, of the references from all objects or from some. O(objects + references).
+pub(super) fn write_references<W: Write + Send>(
+    heap: &ObjectHeap<'_>,
+    chosen: Option<&NodeSet>,
+    out: W,
+) -> Result<W, TableError> {
+    let mut table = ParquetTable::begin(out, TableName::ObjectReferences.name(), &columns_of_references(&[]), &[])?;
+    let mut rows: Vec<(NodeId, NodeId)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
+    for source in heap.graph.nodes().filter(|&source| chosen.is_none_or(|chosen| chosen.contains(source))) {
+        for reference in heap.graph.references(source) {
+            rows.push((source, reference.node));
+            if rows.len() == GROUP_ROWS {
+                table.write_rows(rows.len(), &columns_of_references(&rows))?;
+                rows.clear();
+            }
+        }
+    }
+    table.write_rows(rows.len(), &columns_of_references(&rows))?;
+    Ok(table.finish()?)
+}
+
+fn columns_of_references(rows: &[(NodeId, NodeId)]) -> [ParquetColumn<'_>; 2] {
+    [
+        ParquetColumn::new("source", |row| rows[row].0.index() as i64).by_differences(),
+        ParquetColumn::new("target", |row| rows[row].1.index() as i64).by_differences(),
+    ]
 }

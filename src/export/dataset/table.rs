@@ -164,7 +164,7 @@ impl<'a> ParquetColumn<'a> {
     }
 
     /// Columns of the file: a map has two.
-    fn parts(&self) -> usize {
+    fn file_columns(&self) -> usize {
         if matches!(self.values, ParquetValues::Map(_)) { 2 } else { 1 }
     }
 
@@ -279,7 +279,7 @@ impl<W: Write + Send> ParquetTable<W> {
 
     fn write_group(&mut self, rows: Range<usize>, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
         let parts: Vec<(&ParquetColumn<'_>, usize)> =
-            columns.iter().flat_map(|column| (0..column.parts()).map(move |part| (column, part))).collect();
+            columns.iter().flat_map(|column| (0..column.file_columns()).map(move |part| (column, part))).collect();
         let schema = self.writer.schema_descr().columns().to_vec();
         let properties = self.writer.properties().clone();
         let work = parts.into_iter().zip(schema).collect();

@@ -10,8 +10,7 @@ use super::heap::ObjectHeap;
 use super::place::{AlreadyThere, DumpPlace, Writing, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
-    DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps,
-    object_references, objects, roots, suspects, type_references, types,
+    DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, holders, objects, type_references, types,
 };
 use crate::allocations::AllocationDump;
 use crate::answers::AnswerError;
@@ -62,7 +61,7 @@ pub fn begin_dump<'i>(
     file: Option<&Path>,
     options: DatasetOptions,
     inputs: &'i Inputs,
-) -> Result<Begun<'i>, DatasetError> {
+) -> Result<BegunDump<'i>, DatasetError> {
     options.id.as_deref().map_or(Ok(()), check_id)?;
     let has_large = TableName::ALL.into_iter().any(|table| table.is_large() && options.tables.has(table));
     if options.filter.is_some() && !has_large {
@@ -88,15 +87,15 @@ pub fn begin_dump<'i>(
     let writing = Writing::wait_for(&place);
     let own_content = own.as_ref().map(|_| content.as_str());
     if let Some(there) = there(&place, own_content, &options)? {
-        return Ok(Begun::There(there));
+        return Ok(BegunDump::There(there));
     }
     let row = place.begin(TableName::Dumps, inputs)?;
     // Another run may have written it before this one held its name.
     if let Some(there) = there(&place, own_content, &options)? {
-        return Ok(Begun::There(there));
+        return Ok(BegunDump::There(there));
     }
     let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
-    Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
+    Ok(BegunDump::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
 }
 
 /// The dump as it is in the dataset, unless it is to be replaced; `content` is `None` for a pipe.
@@ -142,7 +141,7 @@ impl DumpWriter<'_> {
         let id = text_of(&self.id);
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
-            Content::Allocations(allocations) => (self.write_allocations(dump, allocations, &id)?, true),
+            Content::Allocations(totals) => (self.write_allocations(dump, totals, &id)?, true),
         };
         let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
         let place = DumpPlace { folder: &folder, id: &name };
@@ -182,12 +181,12 @@ impl DumpWriter<'_> {
         self.add(&mut written, TableName::Types, |out| types::write(&heap, out))?;
         self.add(&mut written, TableName::DominatorPaths, |out| dominator_paths::write(&heap, out))?;
         self.add(&mut written, TableName::TypeReferences, |out| type_references::write(&heap, out))?;
-        self.add(&mut written, TableName::Roots, |out| roots::write(&heap, out))?;
-        self.add(&mut written, TableName::Suspects, |out| suspects::write(&heap, out))?;
+        self.add(&mut written, TableName::Roots, |out| holders::write_roots(&heap, out))?;
+        self.add(&mut written, TableName::Suspects, |out| holders::write_suspects(&heap, out))?;
         dump.phase(Phase::WritingTables);
-        self.add(&mut written, TableName::Objects, |out| objects::write(&heap, chosen.as_ref(), out))?;
+        self.add(&mut written, TableName::Objects, |out| objects::write_objects(&heap, chosen.as_ref(), out))?;
         self.add(&mut written, TableName::ObjectReferences, |out| {
-            object_references::write(&heap, chosen.as_ref(), out)
+            objects::write_references(&heap, chosen.as_ref(), out)
         })?;
         Ok((written, chosen.is_none_or(|chosen| !chosen.is_empty())))
     }
@@ -195,7 +194,7 @@ impl DumpWriter<'_> {
     fn write_allocations(
         &self,
         dump: &OpenDump,
-        allocations: &AllocationDump,
+        totals: &AllocationDump,
         id: &ByteArray,
     ) -> Result<Written, DatasetError> {
         if self.options.filter.is_some() {
@@ -203,8 +202,8 @@ impl DumpWriter<'_> {
         }
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
-        self.add(&mut written, TableName::AllocationHeaps, |out| allocation_heaps::write(allocations, id, out))?;
-        self.add(&mut written, TableName::AllocationPaths, |out| allocation_paths::write(dump, allocations, id, out))?;
+        self.add(&mut written, TableName::AllocationHeaps, |out| allocations::write_heaps(totals, id, out))?;
+        self.add(&mut written, TableName::AllocationPaths, |out| allocations::write_paths(dump, totals, id, out))?;
         Ok(written)
     }
 
@@ -248,7 +247,7 @@ pub fn labels_of(texts: &[String]) -> Result<Vec<(String, String)>, String> {
 
 /// A dump's way into the dataset.
 #[derive(Debug)]
-pub enum Begun<'i> {
+pub enum BegunDump<'i> {
     /// It is to be written.
     New(Box<DumpWriter<'i>>),
     /// It is there.

@@ -9,7 +9,7 @@ use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot, make_room,
 };
-use crate::input::codes::{IN_DUMP, PADDING};
+use crate::input::codes::{GraphCodes, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::observer::ObjectTally;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
@@ -188,7 +188,7 @@ impl<'a> Assembly<'a> {
     /// Takes objects that came before out of the totals, as the graph's builder does. Memory for every object, which
     /// the file takes anyway.
     pub(super) fn uncount_repeats(&mut self) {
-        let graph = &self.dump.graph;
+        let (graph, codes) = (&self.dump.graph, &GraphCodes::IN_DUMP);
         let mut counted = std::mem::take(&mut self.counted);
         counted.sort_unstable();
         for same in counted.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
@@ -199,7 +199,7 @@ impl<'a> Assembly<'a> {
                 total.objects = total.objects.saturating_sub(1);
                 total.bytes = total.bytes.saturating_sub(node.bytes.into());
                 let code =
-                    if self.same(same[0].1, index) { &IN_DUMP.duplicate_object } else { &IN_DUMP.conflicting_object };
+                    if self.same(same[0].1, index) { &codes.duplicate_object } else { &codes.conflicting_object };
                 self.problem(code, index);
             }
         }

@@ -21,8 +21,8 @@ mod serialization;
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Content, Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime,
-    Source,
+    Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
+    Runtime, Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembly;
@@ -78,7 +78,7 @@ impl Reader for Gcdump {
                 graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
             }
         });
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {

@@ -6,21 +6,20 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
-use super::content::{Content, SlotType};
-use super::details::values::kind_of as kind_of_value;
-use super::layout::classes::{Classes, Layout};
+use super::content::{HprofRecords, SlotType};
+use super::layout::classes::{ClassLayout, Classes};
 use super::layout::measure::Nearest;
 use super::layout::sizes::{Evidence, Sizes, text_of};
 use super::layout::texts::{Texts, source_form};
 use super::records::ClassDump;
 use super::segments::SegmentReader;
-use super::segments::block::{FIRST_PRIMITIVE, PRIMITIVES};
-use super::segments::block_parts::{RawRoot, TypeKind};
-use super::wire::{OBJECT, element_bytes, primitive_name, sub};
+use super::segments::block_parts::{Heap, RawRoot, TypeKind};
+use super::wire::{FIRST_PRIMITIVE, OBJECT, element_bytes, primitive_kind, sub};
 use crate::graph::{
     ArchivedMirrors, BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags,
     RootKind, RootRecord, StackSlot, ThreadRecord, TypeRecord, TypeSlot,
 };
+use crate::input::java_types::PRIMITIVES;
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 
 /// In place of the class of class objects, where the dump does not have it.
@@ -30,7 +29,7 @@ const BATCH_OBJECTS: usize = 16 * 1024;
 
 /// A dump whose blocks have all been taken.
 pub(super) struct Assembler<'a> {
-    pub(super) content: Content,
+    pub(super) content: HprofRecords,
     pub(super) reader: &'a SegmentReader,
     pub(super) classes: &'a Classes,
     pub(super) diagnostics: Diagnostics,
@@ -42,7 +41,7 @@ pub(super) struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub(super) fn new(
-        content: Content,
+        content: HprofRecords,
         reader: &'a SegmentReader,
         classes: &'a Classes,
         options: &ReadOptions,
@@ -196,7 +195,7 @@ impl<'a> Assembler<'a> {
 
     fn append_deferred(&mut self) -> Result<(), ReadError> {
         let deferred = std::mem::take(&mut self.content.deferred);
-        let (classes, nothing) = (self.classes, Layout::default());
+        let (classes, nothing) = (self.classes, ClassLayout::default());
         let layouts = classes.laid_out();
         let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
@@ -280,9 +279,7 @@ impl<'a> Assembler<'a> {
         for dump in &self.classes.dumps {
             columns.push_object(dump.id, 0, sizes.class_object(dump, self.texts()), dump.position);
             self.note_heap(columns.len() - 1, dump.heap);
-            for id in dump.class_references(of_boot_loader) {
-                columns.push_reference(id);
-            }
+            dump.class_references(of_boot_loader).for_each(|(_, id)| columns.push_reference(id));
             let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT);
             self.content.nulls += statics.filter(|one| one.value == 0).count() as u64;
             for &id in also.get(&dump.id).into_iter().flatten() {
@@ -302,6 +299,39 @@ impl<'a> Assembler<'a> {
         (!self.content.roots.iter().any(is_root)).then_some(class)
     }
 
+    // ---- heaps of Android
+
+    /// Notes the heap of an object that is to be appended next but so many.
+    fn note_heap(&mut self, ahead: usize, heap: Heap) {
+        let heaps = &mut self.content.heaps;
+        if heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
+            heaps.push(((self.content.builder.object_count() + ahead) as u32, heap));
+        }
+    }
+
+    /// Hands on in which heap each object is, and which references the runtime may give up.
+    fn add_spaces(&mut self) {
+        let soft = std::mem::take(&mut self.content.soft);
+        if !self.like_mat {
+            self.content.builder.add_soft_references(self.content.section, soft.into_iter());
+        }
+        let mut heaps = std::mem::take(&mut self.content.heaps);
+        if heaps.is_empty() {
+            return;
+        }
+        heaps.insert(0, (0, None));
+        let (mut names, mut changes) = (Vec::new(), Vec::new());
+        for (object, heap) in heaps {
+            let name = heap.and_then(|(_, name)| self.reader.texts.get(name)).map(|name| String::from_utf8_lossy(name));
+            let name = name.map_or_else(|| "default".to_string(), std::borrow::Cow::into_owned);
+            let part = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            changes.push((object, part as u32));
+        }
+        self.content.builder.set_heap_parts(names, changes);
+    }
     // ---- names
 
     /// Names all types and says what else is known of them.
@@ -366,7 +396,8 @@ impl<'a> Assembler<'a> {
     /// The name of a type; `None` when the dump has none.
     fn type_name(&self, slot: &SlotType, class: Option<u64>, is_bad: &Cell<bool>) -> Option<String> {
         if slot.kind == TypeKind::PrimitiveArray && !(self.raw_types && class.is_some()) {
-            return Some(format!("{}[]", primitive_name(slot.class as u8)));
+            let (_, name, _) = PRIMITIVES[(slot.class as u8 - FIRST_PRIMITIVE) as usize];
+            return Some(format!("{name}[]"));
         }
         if slot.class == NO_CLASS {
             return Some("java.lang.Class".into());
@@ -377,18 +408,14 @@ impl<'a> Assembler<'a> {
     }
 
     /// The class of arrays of each primitive type, where there is one.
-    fn primitive_array_classes(&self) -> [Option<u64>; PRIMITIVES] {
-        const LETTERS: [&str; PRIMITIVES] = ["[Z", "[C", "[F", "[D", "[B", "[S", "[I", "[J"];
-        std::array::from_fn(|index| {
-            let name = format!("{}[]", primitive_name(FIRST_PRIMITIVE + index as u8));
-            let named = |name| self.classes.named(name, self.texts()).map(|dump| dump.id);
-            named(LETTERS[index]).or_else(|| named(&name))
-        })
+    fn primitive_array_classes(&self) -> [Option<u64>; PRIMITIVES.len()] {
+        let named = |name: String| self.classes.named(&name, self.texts()).map(|dump| dump.id);
+        PRIMITIVES.map(|(_, name, letter)| named(format!("[{letter}")).or_else(|| named(format!("{name}[]"))))
     }
 
     fn describe(&mut self, slot: TypeSlot, dump: &ClassDump) {
         let mut field = |name: u64, basic_type: u8, is_static: bool| {
-            let kind = kind_of_value(basic_type).unwrap_or(FieldKind::Reference);
+            let kind = primitive_kind(basic_type).unwrap_or(FieldKind::Reference);
             let text = text_of(&self.reader.texts, name, &Cell::new(false));
             let text = text.unwrap_or_else(|| format!("<name {name:#x}>"));
             Field { name: self.content.builder.text(&text), kind, is_static }

@@ -6,14 +6,16 @@ use rustc_hash::FxHashMap;
 
 use super::layout::classes::Classes;
 use super::layout::measure::{Measure, Nearest};
-use super::segments::block::{Block, FIRST_PRIMITIVE, PRIMITIVES};
-use super::segments::block_parts::{Counts, Deferred, Extent, Heap, RawRoot, TypeKind};
+use super::segments::block::Block;
+use super::segments::block_parts::{
+    Counts, Deferred, Extent, Heap, RESIDUES, RawRoot, TypeCount, TypeCounts, TypeKind, primitive_types,
+};
 use super::segments::lock;
-use super::segments::sinks::{RESIDUES, TypeCount, TypeCounts};
 use crate::graph::{
     BuildError, GraphBuilder, Holding, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
 };
 use crate::input::ReadError;
+use crate::input::java_types::PRIMITIVES;
 use crate::input::repeats::RepeatWatch;
 use crate::input::sink::ObjectSink;
 
@@ -49,19 +51,6 @@ impl TypeTotal {
     }
 }
 
-/// Ids of blocks, to find out whether objects may be listed twice.
-#[derive(Debug, Default)]
-pub(super) struct BlockRepeats(pub(super) RepeatWatch);
-
-impl BlockRepeats {
-    /// Takes a block whose ids are between two.
-    pub(super) fn note_block(&mut self, ids: (u64, u64), objects: u64, ascending: bool, position: u64) {
-        // Without order any may be a repeat of another in the block: not worth a note, for writers do not repeat objects
-        // so near to each other.
-        self.0.add_run(ids, if ascending { objects } else { 0 }, position);
-    }
-}
-
 /// Instances whose class came after them.
 #[derive(Debug, Default)]
 pub(super) struct DeferredInstances {
@@ -70,7 +59,8 @@ pub(super) struct DeferredInstances {
 }
 
 /// The records found in a dump.
-pub(super) struct Content {
+#[derive(Default)]
+pub(super) struct HprofRecords {
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
     pub(super) types: Vec<SlotType>,
@@ -99,45 +89,22 @@ pub(super) struct Content {
     pub(super) heaps: Vec<(u32, Heap)>,
     /// By slot, where objects are only counted.
     pub(super) totals: Vec<TypeTotal>,
-    pub(super) repeats: BlockRepeats,
+    /// Ids of blocks, to find out whether objects may be listed twice.
+    pub(super) repeats: RepeatWatch,
     pub(super) soft: Vec<(u64, u64, Holding)>,
     share: MemoryShare,
     budget: MemoryBudget,
 }
 
-impl Content {
+impl HprofRecords {
     pub(super) fn new(classes: Arc<Mutex<Classes>>, budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(budget);
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
-        let mut content = Content {
-            builder,
-            section,
-            types: Vec::new(),
-            slots: FxHashMap::default(),
-            classes,
-            dump: 0,
-            counts: Counts::default(),
-            roots: Vec::new(),
-            deferred: DeferredInstances::default(),
-            class_instances: Vec::new(),
-            repeated: Vec::new(),
-            nulls: 0,
-            unreadable: Vec::new(),
-            unread_bytes: 0,
-            measure: Measure::default(),
-            behind_classes: FxHashMap::default(),
-            mismatches: FxHashMap::default(),
-            extents: Vec::new(),
-            heaps: Vec::new(),
-            totals: Vec::new(),
-            repeats: BlockRepeats::default(),
-            soft: Vec::new(),
-            share: budget.for_content(),
-            budget: budget.clone(),
-        };
-        for basic_type in FIRST_PRIMITIVE..FIRST_PRIMITIVE + PRIMITIVES as u8 {
-            content.slot(basic_type.into(), TypeKind::PrimitiveArray, 0);
+        let (share, budget) = (budget.for_content(), budget.clone());
+        let mut content = HprofRecords { builder, section, classes, share, budget, ..HprofRecords::default() };
+        for (basic_type, kind) in primitive_types() {
+            content.slot(basic_type, kind, 0);
         }
         content
     }
@@ -155,7 +122,7 @@ impl Content {
         self.slots.get(&(class, kind)).copied()
     }
 
-    /// Takes the next block of the file.
+    /// Takes the next block of the file: of its lists nothing is left in it.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -225,8 +192,8 @@ impl Content {
     /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
     fn begin_again(&mut self) {
         let types = std::mem::take(&mut self.types);
-        let mut fresh = Content::new(Arc::clone(&self.classes), &self.budget);
-        for slot in &types[PRIMITIVES..] {
+        let mut fresh = HprofRecords::new(Arc::clone(&self.classes), &self.budget);
+        for slot in &types[PRIMITIVES.len()..] {
             fresh.slot(slot.class, slot.kind, slot.position);
         }
         *self = fresh;
@@ -236,18 +203,18 @@ impl Content {
 /// A sink that can hand its block on.
 pub(super) trait Deliver: ObjectSink {
     /// Hands a block on. `slots` are those of its type numbers.
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError>;
 }
 
 impl Deliver for ObjectColumns {
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         content.builder.append(content.section, self, 0..self.len(), slots, 0, true)?;
         Ok(())
     }
 }
 
 impl Deliver for TypeCounts {
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+    fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;
             if slot >= content.totals.len() {
@@ -256,7 +223,10 @@ impl Deliver for TypeCounts {
             content.totals[slot].add(count);
         }
         if let Some(ids) = self.ids {
-            content.repeats.note_block(ids, self.objects, !self.is_descending, self.first_position);
+            // Without order any may be a repeat of another in the block: not worth a note, for writers do not repeat
+            // objects so near to each other.
+            let objects = if self.is_descending { 0 } else { self.objects };
+            content.repeats.add_run(ids, objects, self.first_position);
         }
         Ok(())
     }

@@ -14,13 +14,9 @@ pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option
     let (class, variables) =
         VERSIONS.iter().find_map(|(name, variables)| Some((class_named(graph, name)?, *variables)))?;
     let node = graph.types().class_object(class)?;
-    let fields = details.fields(graph, node).ok()?;
     let text = |wanted: &&str| {
         let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::StaticField(name) if name == wanted);
-        match fields.iter().find(|field| is_wanted(&field.name))?.value {
-            Value::Object(node) => details.text(graph, node).ok()?,
-            _ => None,
-        }
+        text_of_field(graph, details, node, is_wanted)
     };
     let words: Vec<String> = variables.iter().filter_map(text).filter(|text| is_said(text)).collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -39,7 +35,8 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
         innermost.is_some_and(|frame| frame.class.is_some_and(is_error) && graph.types().text(frame.method) == "<init>")
     })?;
     let mut text = "OutOfMemoryError".to_string();
-    let name = thread.node.zip(details).and_then(|(node, details)| thread_name(graph, details, node));
+    let is_name = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == "name");
+    let name = thread.node.zip(details).and_then(|(node, details)| text_of_field(graph, details, node, is_name));
     match (name, thread.node) {
         (Some(name), _) => text += &format!(" of thread {name:?}"),
         (None, Some(node)) => text += &format!(" of thread {}", graph.display_id(node)),
@@ -59,11 +56,14 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
     Some(text)
 }
 
-/// The name of a thread.
-fn thread_name(graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId) -> Option<String> {
-    let fields = details.fields(graph, node).ok()?;
-    let is_name = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == "name");
-    match fields.iter().find(|field| is_name(&field.name))?.value {
+/// The text of the string that a field of an object holds.
+fn text_of_field(
+    graph: &HeapGraph,
+    details: &dyn ObjectDetails,
+    node: NodeId,
+    is_wanted: impl Fn(&ReferenceName) -> bool,
+) -> Option<String> {
+    match details.fields(graph, node).ok()?.iter().find(|field| is_wanted(&field.name))?.value {
         Value::Object(text) => details.text(graph, text).ok()?,
         _ => None,
     }

@@ -16,32 +16,30 @@ mod codes;
 mod content;
 mod details;
 mod layout;
-mod loss;
 mod machine;
 mod records;
 mod segments;
-mod spaces;
 mod wire;
 
 use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
-use super::reader::Content as Parts;
 use super::{
-    Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin,
+    Code, Detected, Extent, Format, Loss, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position,
+    ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source,
+    TypeOrigin,
 };
-use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
 use codes::*;
-use content::{Content, Deliver};
+use content::{Deliver, HprofRecords};
 use details::HprofDetails;
 use details::finder::Places;
 use records::{BadHeader, Header};
 use segments::block::{Block, parse_block};
-use segments::sinks::TypeCounts;
-use segments::{Place, SegmentReader, lock};
+use segments::block_parts::TypeCounts;
+use segments::{BlockContext, SegmentReader, lock};
 
 /// The reader.
 pub(super) struct Hprof;
@@ -74,7 +72,7 @@ impl Reader for Hprof {
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-            return Ok(ParsedDump { extent, content: Parts::Nothing(NO_HEAP.into()) });
+            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(NO_HEAP.into()) });
         }
         let sizes = assembler.sizes();
         assembler.finish_objects(&sizes)?;
@@ -85,7 +83,7 @@ impl Reader for Hprof {
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
         reading.info.has_no_roots = has_no_roots;
-        reading.info.loss = loss::loss_of(&assembler, has_no_roots);
+        reading.info.loss = loss_of(&assembler, has_no_roots);
         // Of a dump that lost anything it is not known what was not listed.
         let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
@@ -99,7 +97,7 @@ impl Reader for Hprof {
             reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
             describe(graph, reading, is_soon_read);
         });
-        Ok(ParsedDump { extent, content: Parts::Objects(Box::new(objects)) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
     fn has_values(&self) -> bool {
@@ -124,7 +122,7 @@ impl Reader for Hprof {
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-        let repeats = &assembler.content.repeats.0;
+        let repeats = &assembler.content.repeats;
         let first = Position::Byte(repeats.first_position);
         reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
         let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.origin(slot)).collect();
@@ -165,7 +163,7 @@ fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
 /// A file whose blocks have all been parsed.
 struct Parsed {
     reader: SegmentReader,
-    content: Content,
+    content: HprofRecords,
 }
 
 impl Parsed {
@@ -175,13 +173,13 @@ impl Parsed {
         let threads = if source.is_whole() { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
-        let mut content = Content::new(Arc::clone(&reader.classes), budget);
+        let mut content = HprofRecords::new(Arc::clone(&reader.classes), budget);
         let reader = parse_blocks_of(
             reader,
             budget,
             threads,
-            |bytes, place: Place, block: &mut Block<S>| {
-                parse_block(bytes, &place.pieces, id_bytes, place.dump, &place.layouts, block);
+            |bytes, context: BlockContext, block: &mut Block<S>| {
+                parse_block(bytes, &context.pieces, id_bytes, context.dump, &context.layouts, block);
             },
             |block| {
                 tally.add(block.sink.object_count() + block.deferred.len() + block.class_instances.len());
@@ -212,7 +210,7 @@ fn unreadable(header: BadHeader) -> ReadError {
 }
 
 /// Problems by which objects may be lost.
-static LOST: [&crate::input::Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
+static LOST: [&Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
 
 /// Was anything lost of a file without objects?
 fn is_lost(assembler: &Assembler<'_>) -> bool {
@@ -229,6 +227,30 @@ fn finish(assembler: &mut Assembler<'_>) -> Extent {
     assembler.diagnostics.add(&NO_END, has_no_end.into(), end, String::new);
     assembler.diagnostics.add(&SEVERAL_DUMPS, several, Position::Byte(0), String::new);
     Extent { end, objects: assembler.object_count(), lost: &LOST }
+}
+
+/// The loss of a dump that is cut or damaged; `None` of one that is whole.
+fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
+    let problems = assembler.diagnostics.sorted();
+    let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
+    let reader = assembler.reader;
+    let unread = reader.lost.unread + assembler.content.unread_bytes;
+    let lost_bytes = reader.lost.missing + unread + reader.lost.behind;
+    let is_cut = count(&TRUNCATED) + count(&NO_END) > 0;
+    if lost_bytes == 0 && !is_cut {
+        return None;
+    }
+    let mut lost = Vec::new();
+    let mut add = |is_lost: bool, what: &str| lost.extend(is_lost.then(|| what.to_string()));
+    add(reader.lost.missing > 0, "the end of the last record");
+    add(count(&BAD_SUBRECORD) + count(&BAD_RECORD) > 0, "what stands behind entries that cannot be read");
+    add(has_no_roots, "all root records");
+    add(count(&NO_END) > 0, "the end record, and whatever came before it");
+    let classes = count(&NO_CLASS_DUMP);
+    add(classes > 0, &format!("descriptions of classes: {classes} that objects are of have none"));
+    // A segment says how long it is, and not how many follow it.
+    let is_all_known = count(&NO_END) == 0;
+    Some(Loss { read_bytes: reader.end().saturating_sub(unread), lost_bytes, is_all_known, lost })
 }
 
 /// Places of objects, for those who read them again.

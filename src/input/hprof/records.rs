@@ -1,4 +1,5 @@
-//! The file's header, and the bodies of records that are no heap: one parser each.
+//! The file's header, the bodies of records that are no heap, and class dumps: one parser each; lengths of sub-records, which
+//! have no length field of their own.
 //!
 //! ```text
 //! file    = "JAVA PROFILE 1.0.2" NUL, u4 bytes of an id, u8 milliseconds since 1970, { record }
@@ -10,7 +11,7 @@ use nom::combinator::map_opt;
 use nom::multi::count;
 use nom::number::complete::{be_i32, be_u8, be_u16, be_u32, be_u64};
 
-use super::wire::{OBJECT, value_bytes};
+use super::wire::{OBJECT, element_bytes, sub, u32_at, value_bytes};
 
 /// The result of a parser of this format: an error where bytes are missing, a failure where they make no sense.
 pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
@@ -182,6 +183,15 @@ pub(super) struct ClassDump {
     pub(super) heap: Option<(u32, u64)>,
 }
 
+/// The way in which a class object refers to another: constants and static variables by their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClassReference {
+    Superclass,
+    Loader,
+    Constant(usize),
+    Static(usize),
+}
+
 /// The value of a basic type, in the low bytes.
 fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<'a, u64> {
     move |input| match value_bytes(basic_type, id_bytes) {
@@ -194,13 +204,16 @@ fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<
 }
 
 impl ClassDump {
-    /// References of the class object: the superclass, the loader, objects of the constant pool, static variables. The
-    /// boot loader is no object: what it holds, `of_boot_loader`, comes last where it is the loader.
-    pub(super) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = u64> + '_ {
-        let statics = self.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);
-        let boot = of_boot_loader.filter(|&id| self.loader == 0 && self.id != id);
-        let own = [self.super_id, self.loader].into_iter().chain(self.constants.iter().copied()).chain(statics);
-        own.chain(boot).filter(|&id| id != 0)
+    /// References of the class object in the order in which the graph has them. The boot loader is no object: what it
+    /// holds, `of_boot_loader`, comes last where it is the loader.
+    pub(super) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = (ClassReference, u64)> {
+        use ClassReference::{Constant, Loader, Static, Superclass};
+        let constants = self.constants.iter().enumerate().map(|(index, &id)| (Constant(index), id));
+        let statics = self.statics.iter().enumerate().filter(|(_, one)| one.basic_type == OBJECT);
+        let statics = statics.map(|(index, one)| (Static(index), one.value));
+        let boot = of_boot_loader.filter(|&id| self.loader == 0 && self.id != id).map(|id| (Loader, id));
+        let own = [(Superclass, self.super_id), (Loader, self.loader)].into_iter().chain(constants).chain(statics);
+        own.chain(boot).filter(|&(_, id)| id != 0)
     }
 
     /// The sub-record behind its tag:
@@ -251,5 +264,44 @@ impl ClassDump {
             heap: None,
         };
         Ok((rest, dump))
+    }
+}
+
+/// Bytes of the next sub-record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubBytes {
+    Known(u64),
+    /// They depend on bytes that are not at hand.
+    More,
+    /// There is no such sub-record.
+    Bad,
+}
+
+/// Bytes of the sub-record that `data` begins with.
+pub fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
+    let Some(&tag) = data.first() else { return SubBytes::More };
+    let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);
+    let head = (9 + 2 * id_bytes) as u64;
+    match tag {
+        sub::INSTANCE => known(u32_at(data, 5 + 2 * id_bytes).map(|length| head + u64::from(length))),
+        sub::OBJECT_ARRAY => {
+            known(u32_at(data, 5 + id_bytes).map(|elements| head + u64::from(elements) * id_bytes as u64))
+        }
+        sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
+            let (Some(elements), Some(&basic_type)) = (u32_at(data, 5 + id_bytes), data.get(9 + id_bytes)) else {
+                return SubBytes::More;
+            };
+            match element_bytes(basic_type) {
+                None => SubBytes::Bad,
+                Some(_) if tag == sub::PRIMITIVE_ARRAY_NO_DATA => SubBytes::Known(10 + id_bytes as u64),
+                Some(width) => SubBytes::Known(10 + id_bytes as u64 + u64::from(elements) * width as u64),
+            }
+        }
+        sub::CLASS_DUMP => match ClassDump::parse(&data[1..], id_bytes, 0) {
+            Ok((behind, _)) => SubBytes::Known((data.len() - behind.len()) as u64),
+            Err(nom::Err::Failure(())) => SubBytes::Bad,
+            Err(_) => SubBytes::More,
+        },
+        _ => sub::fixed_bytes(tag, id_bytes).map_or(SubBytes::Bad, |bytes| SubBytes::Known(bytes as u64)),
     }
 }

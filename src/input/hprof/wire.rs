@@ -1,5 +1,8 @@
 //! Numbers, tags and basic types: big-endian, with ids of 4 or 8 bytes.
 
+use crate::graph::FieldKind;
+use crate::input::java_types::PRIMITIVES;
+
 /// Tags of records.
 pub(super) mod record {
     pub const TEXT: u8 = 0x01;
@@ -97,18 +100,12 @@ pub(super) fn element_bytes(basic_type: u8) -> Option<usize> {
     }
 }
 
-/// `int`, for the number of a primitive type.
-pub(super) fn primitive_name(basic_type: u8) -> &'static str {
-    match basic_type {
-        4 => "boolean",
-        5 => "char",
-        6 => "float",
-        7 => "double",
-        8 => "byte",
-        9 => "short",
-        10 => "int",
-        _ => "long",
-    }
+/// The number of the first primitive type.
+pub(super) const FIRST_PRIMITIVE: u8 = 4;
+
+/// The kind of the values of a primitive type.
+pub(super) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
+    Some(PRIMITIVES.get(usize::from(basic_type.checked_sub(FIRST_PRIMITIVE)?))?.0)
 }
 
 /// The u4 at an offset, if it is there.

@@ -123,7 +123,7 @@ pub(super) struct Counts {
 pub(super) struct EarlyLine {
     pub(super) line: u64,
     pub(super) text: String,
-    pub(super) after_version: bool,
+    pub(super) is_after_version: bool,
 }
 
 /// The content of one block. Reused from block to block.
@@ -187,8 +187,8 @@ struct Parser<'a, S> {
 /// Reads a whole block.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
-    let whole = if place.last { record::without_cut_word(text) } else { text };
-    let owner = if place.first { Owner::Nobody } else { Owner::Before };
+    let whole = if place.is_last { record::without_cut_word(text) } else { text };
+    let owner = if place.is_first { Owner::Nobody } else { Owner::Before };
     let mut parser = Parser { text: whole, at: 0, line: 1, width: 16, owner, block };
     parser.run();
     let lines = parser.line;
@@ -418,7 +418,7 @@ impl<S: RecordSink> Parser<'_, S> {
             self.block.early.push(EarlyLine {
                 line: self.line,
                 text: String::from_utf8_lossy(trim(&line[..line.len().min(LONGEST_VERSION)])).into_owned(),
-                after_version: self.block.version.is_some(),
+                is_after_version: self.block.version.is_some(),
             });
         } else {
             self.block.diagnostics.on_line(&JUNK_LINE, self.line, line);

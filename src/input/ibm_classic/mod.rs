@@ -18,13 +18,11 @@ mod assemble;
 mod block;
 mod codes;
 mod record;
-mod shape;
 
 use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
-use super::text;
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};

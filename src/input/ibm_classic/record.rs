@@ -145,7 +145,7 @@ pub(super) struct Breakdown {
     pub(super) object_arrays: u64,
     pub(super) primitive_arrays: u64,
     /// No blank after the colons, as only jdmpview writes it.
-    pub(super) compact: bool,
+    pub(super) is_compact: bool,
 }
 
 /// `// EOF`: the dump's own totals.
@@ -185,7 +185,7 @@ pub(super) fn breakdown(input: &[u8]) -> IResult<&[u8], Breakdown, ()> {
         preceded((word(","), word("PrimitiveArrays:")), number),
     )
         .parse(input)?;
-    Ok((rest, Breakdown { classes, objects, object_arrays, primitive_arrays, compact: blanks.is_empty() }))
+    Ok((rest, Breakdown { classes, objects, object_arrays, primitive_arrays, is_compact: blanks.is_empty() }))
 }
 
 /// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`; `(n)` may be missing where the line ends.
@@ -265,7 +265,7 @@ mod tests {
     fn trailers_wrapped_and_in_both_spacings() {
         let wrapped = b"// Breakdown - Classes: 321, Objects: 3718, ObjectArrays: 169, \nPrimitiveArrays: 2141\n";
         let found =
-            Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, compact: false };
+            Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, is_compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
         let found = Eof { records: 6349, references: 23240, nulls: Some(7282) };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));

@@ -4,8 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::codes;
 use super::collect::{DumpEvent, Process, Trace};
-use super::heap_maker::{HeapMaker, HeapParts};
-use super::naming::{Modules, process_of_threads};
+use super::heap_maker::{HeapMaker, HeapParts, Modules, process_of_threads};
 use super::rows::MapsOfProcess;
 use super::stacks::Stacks;
 use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, NameId, Names};

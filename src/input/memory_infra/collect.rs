@@ -122,7 +122,7 @@ impl Collector<'_> {
             TraceItem::Event => self.event(json, offset, true),
             TraceItem::CutEvent => self.event(json, offset, false),
             TraceItem::StackFrames => {
-                let (frames, _) = read_stack_frames(json, self.names);
+                let frames = read_stack_frames(json, self.names);
                 self.keep(frames.len() * FRAME_BYTES);
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
             }
@@ -143,10 +143,10 @@ impl Collector<'_> {
         Position::Byte(self.before + offset)
     }
 
-    fn event(&mut self, json: &[u8], offset: u64, whole: bool) {
-        let (mut event, read) = Event::read(json, whole, self.names);
-        let ours = matches!(&*event.phase, "v" | "V" | "M") || (!whole && event.phase.is_empty());
-        if let (Err(error), true, true) = (read, ours, whole) {
+    fn event(&mut self, json: &[u8], offset: u64, is_whole: bool) {
+        let (mut event, read) = Event::read(json, is_whole, self.names);
+        let ours = matches!(&*event.phase, "v" | "V" | "M") || (!is_whole && event.phase.is_empty());
+        if let (Err(error), true, true) = (read, ours, is_whole) {
             let at = self.place(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
             self.diagnostics.add(&codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
         }

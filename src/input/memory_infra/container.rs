@@ -22,7 +22,7 @@ pub(super) struct Text<'s> {
     end: usize,
     /// Bytes before `data`.
     before: u64,
-    ended: bool,
+    has_ended: bool,
     share: MemoryShare,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Value<'a> {
 impl<'s> Text<'s> {
     /// `share` is of a buffer: it grows with the longest value.
     pub(super) fn new(read: Feed<'s>, share: MemoryShare) -> Self {
-        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, ended: false, share }
+        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, has_ended: false, share }
     }
 
     /// The cursor's offset in the input.
@@ -52,7 +52,7 @@ impl<'s> Text<'s> {
 
     /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
     fn more(&mut self, keep: usize) -> io::Result<bool> {
-        if self.ended {
+        if self.has_ended {
             return Ok(false);
         }
         self.data.copy_within(keep..self.end, 0);
@@ -69,7 +69,7 @@ impl<'s> Text<'s> {
         }
         let got = (self.read)(&mut self.data[self.end..])?;
         self.end += got;
-        self.ended = got == 0;
+        self.has_ended = got == 0;
         Ok(got > 0)
     }
 

@@ -1,17 +1,18 @@
-//! The `dumps` of a memory dump event: `heaps` here, `heaps_v2` in its own file, and the memory map of the process.
+//! The `dumps` of a memory dump event: heaps in their two forms, and the memory map of the process.
 //!
 //! ```text
 //! "heaps":{"malloc":{"entries":[{"size":"9860","count":"195","bt":""},{"size":"408","bt":"0","type":"1"},...]}}
+//! "heaps_v2":{"version":1,
+//!   "maps":{"strings":[{"id":1,"string":"main"}],"nodes":[{"id":8,"name_sid":7,"parent":6}],"types":[{"id":0,"name_sid":4}]},
+//!   "allocators":{"malloc":{"counts":[..],"sizes":[..],"types":[..],"nodes":[..]}}}
 //! ```
+//!
+//! `heaps_v2` are columns of what was allocated itself, with maps that later dumps of a process add to.
 
-use serde::de::{MapAccess, SeqAccess};
+use rustc_hash::FxHashSet;
 
-use super::extract::{ExtractedArray, ExtractedArrays};
-use super::heaps_v2::{HeapsV2, HeapsV2Reader};
-use super::ids::RawId;
-use super::raw_entry::RawEntry;
-use super::values::{Element, Elements, Hex, Id, Member, Members, Name, Scalar, Text, ignore};
-use crate::allocations::{NameId, Names};
+use super::ids::RawEntry;
+use crate::allocations::NameId;
 
 /// The content of an event's `dumps`.
 #[derive(Debug, Default)]
@@ -46,166 +47,77 @@ pub(super) struct Region {
     pub(super) file: NameId,
 }
 
-pub(super) struct DumpsReader<'a> {
-    pub(super) dumps: &'a mut Dumps,
-    pub(super) names: &'a mut Names,
-    pub(super) arrays: &'a mut ExtractedArrays,
+/// The maps and columns of one event.
+#[derive(Debug, Default)]
+pub(super) struct HeapsV2 {
+    pub(super) version: Option<u64>,
+    /// (id, text)
+    pub(super) strings: Vec<(u64, NameId)>,
+    pub(super) nodes: Vec<NodeRow>,
+    /// (id, string id)
+    pub(super) types: Vec<(u64, u64)>,
+    pub(super) allocators: Vec<(NameId, Columns)>,
 }
 
-impl Member for DumpsReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let (dumps, names, arrays) = (&mut *self.dumps, &mut *self.names, &mut *self.arrays);
-        match key {
-            "level_of_detail" => dumps.detail = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "heaps" => map.next_value_seed(Members(&mut HeapsReader { heaps: &mut dumps.heaps, names, arrays }))?,
-            "heaps_v2" => {
-                let heaps = dumps.heaps_v2.get_or_insert_default();
-                map.next_value_seed(Members(&mut HeapsV2Reader { heaps, names, arrays }))?;
-            }
-            "process_mmaps" => {
-                map.next_value_seed(Members(&mut MapsReader { regions: &mut dumps.regions, names }))?;
-            }
-            _ => ignore(map)?,
-        }
-        Ok(())
+/// A node of the backtrace tree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct NodeRow {
+    pub(super) id: u64,
+    pub(super) name_sid: u64,
+    pub(super) parent: Option<u64>,
+}
+
+/// The columns of an allocator.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) counts: Column,
+    pub(super) sizes: Column,
+    pub(super) types: Column,
+    pub(super) nodes: Column,
+}
+
+/// A column of numbers.
+#[derive(Debug, Default)]
+pub(super) struct Column {
+    numbers: Vec<u64>,
+    /// Rows that hold something else; they keep their places.
+    other: FxHashSet<usize>,
+}
+
+impl HeapsV2 {
+    /// Bytes of memory they take, with the tables that are made of them.
+    fn memory_bytes(&self) -> usize {
+        const PLACE_BYTES: usize = 48;
+        let rows = self.strings.len() + self.nodes.len() + self.types.len();
+        let columns = self.allocators.iter().flat_map(|(_, columns)| {
+            let Columns { counts, sizes, types, nodes } = columns;
+            [counts, sizes, types, nodes].map(|column| 8 * column.numbers.capacity() + 16 * column.other.capacity())
+        });
+        rows * (size_of::<NodeRow>() + PLACE_BYTES)
+            + self.allocators.len() * size_of::<(NameId, Columns)>()
+            + columns.sum::<usize>()
     }
 }
 
-struct HeapsReader<'a> {
-    heaps: &'a mut Vec<(NameId, Vec<RawEntry>)>,
-    names: &'a mut Names,
-    arrays: &'a mut ExtractedArrays,
-}
-
-impl Member for HeapsReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let allocator = self.names.intern(key);
-        let mut entries = Vec::new();
-        let (names, arrays) = (&mut *self.names, &mut *self.arrays);
-        let read = map.next_value_seed(Members(&mut HeapReader { entries: &mut entries, names, arrays }));
-        self.heaps.push((allocator, entries));
-        read
-    }
-}
-
-struct HeapReader<'a> {
-    entries: &'a mut Vec<RawEntry>,
-    names: &'a mut Names,
-    arrays: &'a mut ExtractedArrays,
-}
-
-impl Member for HeapReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            "entries" => {
-                let (names, arrays) = (&mut *self.names, &mut *self.arrays);
-                map.next_value_seed(Elements(EntriesReader { entries: self.entries, names, arrays }))
-            }
-            _ => ignore(map),
-        }
-    }
-}
-
-struct EntriesReader<'a> {
-    entries: &'a mut Vec<RawEntry>,
-    names: &'a mut Names,
-    arrays: &'a mut ExtractedArrays,
-}
-
-impl Element for EntriesReader<'_> {
-    fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        let mut entry =
-            EntryReader { backtrace: None, type_id: None, bytes: None, allocations: None, names: self.names };
-        let found = seq.next_element_seed(Members(&mut entry))?;
-        if found.is_some() {
-            self.entries.push(RawEntry::new(entry.backtrace, entry.type_id, entry.bytes, entry.allocations));
-        }
-        Ok(found)
+impl Column {
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
     }
 
-    fn on_placeholder(&mut self, number: u64) {
-        if let Some(ExtractedArray::Entries(entries)) = self.arrays.take(number) {
-            // What is read here one by one stores the root's name when it comes to it.
-            if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
-                self.names.intern("");
-            }
-            if self.entries.is_empty() {
-                *self.entries = entries;
-            } else {
-                self.entries.extend(entries);
-            }
-        }
+    /// The number in a row; `None` for other things, and behind the end.
+    pub(super) fn at(&self, row: usize) -> Option<u64> {
+        let number = self.numbers.get(row).copied();
+        if self.other.is_empty() || !self.other.contains(&row) { number } else { None }
     }
-}
 
-struct EntryReader<'a> {
-    backtrace: Option<RawId>,
-    type_id: Option<RawId>,
-    bytes: Option<u64>,
-    allocations: Option<u64>,
-    names: &'a mut Names,
-}
-
-impl Member for EntryReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            "bt" => self.backtrace = map.next_value_seed(Scalar(Id(self.names)))?,
-            "type" => self.type_id = map.next_value_seed(Scalar(Id(self.names)))?,
-            "size" => self.bytes = map.next_value_seed(Scalar(Hex))?,
-            "count" => self.allocations = map.next_value_seed(Scalar(Hex))?,
-            _ => ignore(map)?,
+    pub(super) fn push(&mut self, number: Option<u64>) {
+        if number.is_none() {
+            self.other.insert(self.numbers.len());
         }
-        Ok(())
+        self.numbers.push(number.unwrap_or(0));
     }
-}
 
-struct MapsReader<'a> {
-    regions: &'a mut Vec<Region>,
-    names: &'a mut Names,
-}
-
-impl Member for MapsReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            "vm_regions" => map.next_value_seed(Elements(RegionsReader { regions: self.regions, names: self.names })),
-            _ => ignore(map),
-        }
-    }
-}
-
-struct RegionsReader<'a> {
-    regions: &'a mut Vec<Region>,
-    names: &'a mut Names,
-}
-
-impl Element for RegionsReader<'_> {
-    fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        let mut region = RegionReader { start: None, bytes: None, file: None, names: self.names };
-        let found = seq.next_element_seed(Members(&mut region))?;
-        if let RegionReader { start: Some(start), bytes: Some(bytes), file: Some(file), names } = region
-            && !names.text(file).is_empty()
-        {
-            self.regions.push(Region { start, bytes, file });
-        }
-        Ok(found)
-    }
-}
-
-struct RegionReader<'a> {
-    start: Option<u64>,
-    bytes: Option<u64>,
-    file: Option<NameId>,
-    names: &'a mut Names,
-}
-
-impl Member for RegionReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            "sa" => self.start = map.next_value_seed(Scalar(Hex))?,
-            "sz" => self.bytes = map.next_value_seed(Scalar(Hex))?,
-            "mf" => self.file = map.next_value_seed(Scalar(Name(self.names)))?,
-            _ => ignore(map)?,
-        }
-        Ok(())
+    pub(super) fn extend(&mut self, numbers: Vec<u64>) {
+        self.numbers.extend(numbers);
     }
 }

@@ -9,12 +9,14 @@
 //! Keys come in any order (sorted in Chromium 120: `args` before `ph`), so everything that may matter is read before it
 //! is known what the event is. What was read stays in the event when a fault ends the reading.
 
-use serde::de::{DeserializeSeed, MapAccess};
+use std::fmt;
 
-use super::dumps::{Dumps, DumpsReader};
-use super::extract::{ExtractedArrays, extract_arrays};
-use super::ids::RawId;
-use super::values::{Id, Member, Members, Name, Number, Scalar, Text, ignore};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::dumps::{Column, Columns, Dumps, HeapsV2, NodeRow, Region};
+use super::extract::{ExtractedArray, ExtractedArrays, extract_arrays};
+use super::ids::{RawEntry, RawId};
+use super::values::{Scalar, pass_elements, pass_members};
 use crate::allocations::{NameId, Names};
 
 /// An event's members.
@@ -43,135 +45,355 @@ pub(super) struct StackFrame {
 }
 
 impl Event {
-    /// Reads what it can; `Err` says where and why it ended early. `whole` is false when the file ends in the event.
-    pub(super) fn read(json: &[u8], whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
-        if let Some((rest, mut arrays)) = whole.then(|| extract_arrays(json)).flatten() {
-            let (event, read) = Self::read_all(&rest, names, &mut arrays);
+    /// Reads what it can; `Err` says where and why it ended early. `is_whole` is false when the file ends in the event.
+    pub(super) fn read(json: &[u8], is_whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
+        if let Some((rest, arrays)) = is_whole.then(|| extract_arrays(json)).flatten() {
+            let (event, read) = Self::read_all(&rest, names, arrays);
             if read.is_ok() {
                 return (event, read);
             }
             // Places of faults are those in the whole text.
         }
-        Self::read_all(json, names, &mut ExtractedArrays::default())
+        Self::read_all(json, names, ExtractedArrays::default())
     }
 
-    fn read_all(json: &[u8], names: &mut Names, arrays: &mut ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
-        let mut event = Event::default();
+    fn read_all(json: &[u8], names: &mut Names, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
+        let mut reader = EventReader::new(names, arrays);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let mut reader = EventReader { event: &mut event, names, arrays };
-        let read = Members(&mut reader).deserialize(&mut deserializer);
-        (event, read.and_then(|()| deserializer.end()))
+        let read = ReadPart(EventPart::Event, &mut reader).deserialize(&mut deserializer);
+        (reader.event, read.and_then(|()| deserializer.end()))
     }
 }
 
-/// Reads a `stackFrames` dictionary that stands outside events.
-pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> (Vec<StackFrame>, Result<(), serde_json::Error>) {
-    let mut frames = Vec::new();
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let read = Members(&mut FramesReader { frames: &mut frames, names }).deserialize(&mut deserializer);
-    (frames, read)
+/// Reads a `stackFrames` dictionary that stands outside events, as far as it can be read.
+pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> Vec<StackFrame> {
+    let mut reader = EventReader::new(names, ExtractedArrays::default());
+    let _ = ReadPart(EventPart::Frames, &mut reader).deserialize(&mut serde_json::Deserializer::from_slice(json));
+    reader.event.stack_frames.unwrap_or_default()
 }
 
-struct EventReader<'a> {
-    event: &'a mut Event,
-    names: &'a mut Names,
-    arrays: &'a mut ExtractedArrays,
+/// A part of an event: an object of certain keys, or a list.
+#[derive(Clone, Copy)]
+enum EventPart {
+    Event,
+    Args,
+    Frames,
+    Frame,
+    Types,
+    Dumps,
+    Heaps,
+    Heap,
+    Entry,
+    MemoryMap,
+    Region,
+    HeapsV2,
+    Maps,
+    MapRow,
+    Allocators,
+    Columns,
+    Entries,
+    Regions,
+    /// Rows of one of the maps, and what is done with each.
+    Rows(fn(&mut HeapsV2, &MapRow)),
+    Numbers(fn(&mut Columns) -> &mut Column),
 }
 
-impl Member for EventReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let event = &mut *self.event;
-        match key {
-            "ph" => event.phase = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "name" => event.name = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "pid" => event.pid = map.next_value_seed(Scalar(Number))?.map(|pid| pid as i64),
-            "ts" => event.time_us = map.next_value_seed(Scalar(Number))?.unwrap_or(0) as i64,
-            "id" => event.id = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "args" => {
-                let (names, arrays) = (&mut *self.names, &mut *self.arrays);
-                map.next_value_seed(Members(&mut ArgsReader { event, names, arrays }))?;
+impl EventPart {
+    fn is_list(self) -> bool {
+        matches!(self, EventPart::Entries | EventPart::Regions | EventPart::Rows(_) | EventPart::Numbers(_))
+    }
+}
+
+/// A row of any of the three maps.
+#[derive(Default)]
+struct MapRow {
+    id: Option<u64>,
+    string: Option<NameId>,
+    name_sid: Option<u64>,
+    parent: Option<u64>,
+}
+
+#[derive(Default)]
+struct EntryFields {
+    backtrace: Option<RawId>,
+    type_id: Option<RawId>,
+    bytes: Option<u64>,
+    allocations: Option<u64>,
+}
+
+#[derive(Default)]
+struct RegionFields {
+    start: Option<u64>,
+    bytes: Option<u64>,
+    file: Option<NameId>,
+}
+
+/// An event being read, and the members so far of the element at hand.
+struct EventReader<'n> {
+    event: Event,
+    names: &'n mut Names,
+    arrays: ExtractedArrays,
+    frame: (Option<NameId>, Option<RawId>),
+    entry: EntryFields,
+    region: RegionFields,
+    row: MapRow,
+}
+
+impl<'n> EventReader<'n> {
+    fn new(names: &'n mut Names, arrays: ExtractedArrays) -> Self {
+        EventReader {
+            event: Event::default(),
+            names,
+            arrays,
+            frame: (None, None),
+            entry: EntryFields::default(),
+            region: RegionFields::default(),
+            row: MapRow::default(),
+        }
+    }
+
+    /// Takes the value of a member.
+    fn member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let part = match (place, key) {
+            (EventPart::Event, "args") => EventPart::Args,
+            (EventPart::Args, "stackFrames") => EventPart::Frames,
+            (EventPart::Args, "typeNames") => {
+                self.event.type_names.get_or_insert_default();
+                EventPart::Types
             }
-            _ => ignore(map)?,
+            (EventPart::Args, "dumps") => EventPart::Dumps,
+            (EventPart::Dumps, "heaps") => EventPart::Heaps,
+            (EventPart::Dumps, "heaps_v2") => {
+                self.event.dumps.heaps_v2.get_or_insert_default();
+                EventPart::HeapsV2
+            }
+            (EventPart::Dumps, "process_mmaps") => EventPart::MemoryMap,
+            (EventPart::MemoryMap, "vm_regions") => EventPart::Regions,
+            (EventPart::Heaps, _) => {
+                self.event.dumps.heaps.push((self.names.intern(key), Vec::new()));
+                EventPart::Heap
+            }
+            (EventPart::Heap, "entries") => EventPart::Entries,
+            (EventPart::HeapsV2, "maps") => EventPart::Maps,
+            (EventPart::HeapsV2, "allocators") => EventPart::Allocators,
+            (EventPart::Maps, "strings") => EventPart::Rows(|heaps, row| heaps.strings.extend(row.id.zip(row.string))),
+            (EventPart::Maps, "nodes") => EventPart::Rows(|heaps, row| {
+                if let (Some(id), Some(name_sid)) = (row.id, row.name_sid) {
+                    heaps.nodes.push(NodeRow { id, name_sid, parent: row.parent });
+                }
+            }),
+            (EventPart::Maps, "types") => EventPart::Rows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid))),
+            (EventPart::Allocators, _) => {
+                let allocator = self.names.intern(key);
+                self.heaps_v2().allocators.push((allocator, Columns::default()));
+                EventPart::Columns
+            }
+            (EventPart::Columns, "counts") => EventPart::Numbers(|columns| &mut columns.counts),
+            (EventPart::Columns, "sizes") => EventPart::Numbers(|columns| &mut columns.sizes),
+            (EventPart::Columns, "types") => EventPart::Numbers(|columns| &mut columns.types),
+            (EventPart::Columns, "nodes") => EventPart::Numbers(|columns| &mut columns.nodes),
+            (EventPart::Frames, _) => return self.stack_frame(key, map),
+            (EventPart::Types, _) => {
+                let id = RawId::of_text(key, self.names);
+                let name = map.next_value::<Scalar<'_>>()?.name(self.names);
+                self.event.type_names.get_or_insert_default().extend(name.map(|name| (id, name)));
+                return Ok(());
+            }
+            _ => return self.scalar(place, key, map),
+        };
+        map.next_value_seed(ReadPart(part, self))
+    }
+
+    /// Takes a member that is a text or a number.
+    fn scalar<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let (event, names) = (&mut self.event, &mut *self.names);
+        let mut next = || map.next_value::<Scalar<'_>>();
+        let owned = |value: Scalar<'_>| value.text().map(|text| text.into_owned());
+        match (place, key) {
+            (EventPart::Event, "ph") => event.phase = owned(next()?).unwrap_or_default(),
+            (EventPart::Event, "name") => event.name = owned(next()?).unwrap_or_default(),
+            (EventPart::Event, "pid") => event.pid = next()?.number().map(|pid| pid as i64),
+            (EventPart::Event, "ts") => event.time_us = next()?.number().unwrap_or(0) as i64,
+            (EventPart::Event, "id") => event.id = owned(next()?).unwrap_or_default(),
+            (EventPart::Args, "name") => event.arg_name = owned(next()?),
+            (EventPart::Args, "labels") => event.arg_labels = owned(next()?),
+            (EventPart::Frame, "name") => self.frame.0 = next()?.name(names),
+            (EventPart::Frame, "parent") => self.frame.1 = next()?.id(names),
+            (EventPart::Dumps, "level_of_detail") => event.dumps.detail = owned(next()?).unwrap_or_default(),
+            (EventPart::Entry, "bt") => self.entry.backtrace = next()?.id(names),
+            (EventPart::Entry, "type") => self.entry.type_id = next()?.id(names),
+            (EventPart::Entry, "size") => self.entry.bytes = next()?.hex(),
+            (EventPart::Entry, "count") => self.entry.allocations = next()?.hex(),
+            (EventPart::Region, "sa") => self.region.start = next()?.hex(),
+            (EventPart::Region, "sz") => self.region.bytes = next()?.hex(),
+            (EventPart::Region, "mf") => self.region.file = next()?.name(names),
+            (EventPart::HeapsV2, "version") => self.heaps_v2().version = next()?.number(),
+            (EventPart::MapRow, "id") => self.row.id = next()?.number(),
+            (EventPart::MapRow, "string") => self.row.string = next()?.name(names),
+            (EventPart::MapRow, "name_sid") => self.row.name_sid = next()?.number(),
+            (EventPart::MapRow, "parent") => self.row.parent = next()?.number(),
+            _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())
     }
-}
 
-struct ArgsReader<'a> {
-    event: &'a mut Event,
-    names: &'a mut Names,
-    arrays: &'a mut ExtractedArrays,
-}
-
-impl Member for ArgsReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let (event, names) = (&mut *self.event, &mut *self.names);
-        match key {
-            "name" => event.arg_name = map.next_value_seed(Scalar(Text))?,
-            "labels" => event.arg_labels = map.next_value_seed(Scalar(Text))?,
-            "stackFrames" => {
-                let frames = event.stack_frames.get_or_insert_default();
-                map.next_value_seed(Members(&mut FramesReader { frames, names }))?;
-            }
-            "typeNames" => {
-                let types = event.type_names.get_or_insert_default();
-                map.next_value_seed(Members(&mut TypesReader { types, names }))?;
-            }
-            "dumps" => {
-                let (dumps, arrays) = (&mut event.dumps, &mut *self.arrays);
-                map.next_value_seed(Members(&mut DumpsReader { dumps, names, arrays }))?;
-            }
-            _ => ignore(map)?,
-        }
-        Ok(())
+    fn heaps_v2(&mut self) -> &mut HeapsV2 {
+        self.event.dumps.heaps_v2.get_or_insert_default()
     }
-}
 
-struct FramesReader<'a> {
-    frames: &'a mut Vec<StackFrame>,
-    names: &'a mut Names,
-}
+    /// The columns at hand.
+    fn columns(&mut self) -> Option<&mut Columns> {
+        self.heaps_v2().allocators.last_mut().map(|(_, columns)| columns)
+    }
 
-impl Member for FramesReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn stack_frame<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let id = RawId::of_text(key, self.names);
-        let mut fields = FrameFields { name: None, parent: None, names: self.names };
-        map.next_value_seed(Members(&mut fields))?;
-        let (name, parent) = (fields.name, fields.parent);
+        self.frame = (None, None);
+        map.next_value_seed(ReadPart(EventPart::Frame, self))?;
+        let (name, parent) = self.frame;
         let name = name.unwrap_or_else(|| self.names.intern(""));
-        self.frames.push(StackFrame { id, name, parent });
+        self.event.stack_frames.get_or_insert_default().push(StackFrame { id, name, parent });
         Ok(())
+    }
+
+    /// Takes the next element of a list; `None` when there is none.
+    fn element<'de, A: SeqAccess<'de>>(&mut self, list: EventPart, seq: &mut A) -> Result<Option<()>, A::Error> {
+        match list {
+            EventPart::Entries => {
+                self.entry = EntryFields::default();
+                let found = seq.next_element_seed(ReadPart(EventPart::Entry, self))?;
+                let EntryFields { backtrace, type_id, bytes, allocations } = self.entry;
+                let entry = found.map(|()| RawEntry::new(backtrace, type_id, bytes, allocations));
+                self.event.dumps.heaps.last_mut().into_iter().for_each(|(_, entries)| entries.extend(entry));
+                Ok(found)
+            }
+            EventPart::Regions => {
+                self.region = RegionFields::default();
+                let found = seq.next_element_seed(ReadPart(EventPart::Region, self))?;
+                if let RegionFields { start: Some(start), bytes: Some(bytes), file: Some(file) } = self.region
+                    && !self.names.text(file).is_empty()
+                {
+                    self.event.dumps.regions.push(Region { start, bytes, file });
+                }
+                Ok(found)
+            }
+            EventPart::Rows(add) => {
+                self.row = MapRow::default();
+                let found = seq.next_element_seed(ReadPart(EventPart::MapRow, self))?;
+                let row = std::mem::take(&mut self.row);
+                found.into_iter().for_each(|()| add(self.heaps_v2(), &row));
+                Ok(found)
+            }
+            EventPart::Numbers(column) => {
+                let Some(number) = seq.next_element::<Scalar<'_>>()? else { return Ok(None) };
+                let number = number.number();
+                self.columns().into_iter().for_each(|columns| column(columns).push(number));
+                Ok(Some(()))
+            }
+            _ => Ok(seq.next_element::<IgnoredAny>()?.map(|_| ())),
+        }
+    }
+
+    /// Takes a whole list, if the number is the placeholder of one that was extracted from the text.
+    fn on_placeholder(&mut self, list: EventPart, number: u64) {
+        match (list, self.arrays.take(number)) {
+            (EventPart::Entries, Some(ExtractedArray::Entries(entries))) => {
+                // What is read here one by one stores the root's name when it comes to it.
+                if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
+                    self.names.intern("");
+                }
+                match self.event.dumps.heaps.last_mut() {
+                    Some((_, known)) if known.is_empty() => *known = entries,
+                    Some((_, known)) => known.extend(entries),
+                    None => {}
+                }
+            }
+            (EventPart::Rows(add), Some(ExtractedArray::Strings(texts))) => {
+                for (id, text) in texts.iter() {
+                    let row = MapRow { id: Some(id), string: Some(self.names.intern(text)), ..MapRow::default() };
+                    add(self.heaps_v2(), &row);
+                }
+            }
+            (EventPart::Rows(add), Some(ExtractedArray::Rows(rows))) => {
+                for NodeRow { id, name_sid, parent } in rows {
+                    add(self.heaps_v2(), &MapRow { id: Some(id), string: None, name_sid: Some(name_sid), parent });
+                }
+            }
+            (EventPart::Numbers(column), Some(ExtractedArray::Numbers(numbers))) => {
+                if let Some(columns) = self.columns() {
+                    column(columns).extend(numbers);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
-struct FrameFields<'a> {
-    name: Option<NameId>,
-    parent: Option<RawId>,
-    names: &'a mut Names,
-}
+/// Reads what stands at a place; what is neither an object nor a list, as is asked for there, is passed over.
+struct ReadPart<'r, 'n>(EventPart, &'r mut EventReader<'n>);
 
-impl Member for FrameFields<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            "name" => self.name = map.next_value_seed(Scalar(Name(self.names)))?,
-            "parent" => self.parent = map.next_value_seed(Scalar(Id(self.names)))?,
-            _ => ignore(map)?,
-        }
-        Ok(())
+impl<'de> DeserializeSeed<'de> for ReadPart<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct TypesReader<'a> {
-    types: &'a mut Vec<(RawId, NameId)>,
-    names: &'a mut Names,
-}
+impl<'de> Visitor<'de> for ReadPart<'_, '_> {
+    type Value = ();
 
-impl Member for TypesReader<'_> {
-    fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let id = RawId::of_text(key, self.names);
-        if let Some(name) = map.next_value_seed(Scalar(Text))? {
-            self.types.push((id, self.names.intern(&name)));
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let ReadPart(place, reader) = self;
+        if place.is_list() {
+            return pass_members(map);
         }
+        while let Some(key) = map.next_key::<Scalar<'_>>()? {
+            reader.member(place, &key.text().unwrap_or_default(), &mut map)?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let ReadPart(place, reader) = self;
+        if !place.is_list() {
+            return pass_elements(seq);
+        }
+        while reader.element(place, &mut seq)?.is_some() {}
+        Ok(())
+    }
+
+    /// An object that was put into a string (Cobalt does so with `dumps`).
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        // A text that is no object is a value of a wrong type like any other.
+        if self.0.is_list() || !text.trim_start().starts_with('{') {
+            return Ok(());
+        }
+        self.deserialize(&mut serde_json::Deserializer::from_slice(text.as_bytes())).map_err(E::custom)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.1.on_placeholder(self.0, number);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
 }

@@ -10,7 +10,8 @@
 
 use memchr::{memchr, memmem};
 
-use super::raw_entry::RawEntry;
+use super::dumps::NodeRow;
+use super::ids::RawEntry;
 use super::simple_json::SimpleJson;
 
 /// The number in the place of the first array, and the digits that all of them begin with.
@@ -24,8 +25,8 @@ pub(super) enum ExtractedArray {
     Entries(Vec<RawEntry>),
     /// `strings`
     Strings(StringRows),
-    /// `nodes` and `types`: id, name, parent.
-    Rows(Vec<(u64, u64, Option<u64>)>),
+    /// `nodes` and `types`.
+    Rows(Vec<NodeRow>),
     /// A column.
     Numbers(Vec<u64>),
 }
@@ -45,7 +46,7 @@ impl StringRows {
     }
 }
 
-/// ExtractedArrays that were cut out of an event's JSON, by the number that stands in their place.
+/// Arrays that were cut out of an event's JSON, by the number that stands in their place.
 #[derive(Default)]
 pub(super) struct ExtractedArrays(Vec<Option<ExtractedArray>>);
 
@@ -185,7 +186,7 @@ impl SimpleJson<'_> {
         Some(())
     }
 
-    fn row(&mut self) -> Option<(u64, u64, Option<u64>)> {
+    fn row(&mut self) -> Option<NodeRow> {
         let (mut id, mut name, mut parent) = (None, None, None);
         self.members(|json, key| {
             match key {
@@ -196,7 +197,7 @@ impl SimpleJson<'_> {
             }
             Some(())
         })?;
-        Some((id?, name?, parent))
+        Some(NodeRow { id: id?, name_sid: name?, parent })
     }
 }
 

@@ -8,9 +8,8 @@
 
 use std::io;
 
-use base64::Engine;
-use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine, alphabet};
 
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::Source;

@@ -1,4 +1,4 @@
-//! Ids of stack frames and types. They are strings, and nearly always small decimal numbers: those need no table.
+//! Ids of stack frames and types, and the entries of heaps that hold them. They are strings, and nearly always small decimal numbers: those need no table.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ pub(super) struct RawId(NonZeroU32);
 /// Marks numbers of texts.
 const IS_TEXT: u32 = 1 << 31;
 /// The bit that no id has: there are never so many texts.
-pub(super) const FREE_BIT: u32 = 1 << 30;
+const FREE_BIT: u32 = 1 << 30;
 /// Larger numbers are texts.
 const NUMBERS: u32 = 1 << 29;
 
@@ -25,7 +25,7 @@ impl RawId {
 
     /// The id with this text.
     pub(super) fn of_text(text: &str, names: &mut Names) -> Self {
-        if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_small) {
+        if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
             return id;
         }
         let marked = names.intern(text).0 & !FREE_BIT | IS_TEXT;
@@ -34,11 +34,11 @@ impl RawId {
 
     /// The id whose text is this number.
     pub(super) fn of_number(number: u64, names: &mut Names) -> Self {
-        Self::of_small(number).unwrap_or_else(|| Self::of_text(&number.to_string(), names))
+        Self::of_short_number(number).unwrap_or_else(|| Self::of_text(&number.to_string(), names))
     }
 
     /// The same for numbers that need no text.
-    pub(super) fn of_small(number: u64) -> Option<Self> {
+    pub(super) fn of_short_number(number: u64) -> Option<Self> {
         let number = u32::try_from(number).ok().filter(|&number| number < NUMBERS)?;
         NonZeroU32::new(number + 1).map(RawId)
     }
@@ -58,13 +58,56 @@ impl RawId {
     }
 
     /// For storing an id, or none, with the free bit.
-    pub(super) fn pack(id: Option<Self>, bit: bool) -> u32 {
+    fn pack(id: Option<Self>, bit: bool) -> u32 {
         id.map_or(0, |id| id.0.get()) | if bit { FREE_BIT } else { 0 }
     }
 
     /// Unpacks an id and its mark.
-    pub(super) fn unpack(packed: u32) -> (Option<Self>, bool) {
+    fn unpack(packed: u32) -> (Option<Self>, bool) {
         (NonZeroU32::new(packed & !FREE_BIT).map(RawId), packed & FREE_BIT != 0)
+    }
+}
+
+/// An entry of `heaps` with its ids as they stand there. 24 bytes: all of a trace are kept until its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RawEntry {
+    /// With a mark when there are bytes.
+    backtrace: u32,
+    /// With a mark when there are allocations.
+    type_id: u32,
+    bytes: u64,
+    allocations: u64,
+}
+
+impl RawEntry {
+    pub(super) fn new(
+        backtrace: Option<RawId>,
+        type_id: Option<RawId>,
+        bytes: Option<u64>,
+        allocations: Option<u64>,
+    ) -> Self {
+        RawEntry {
+            backtrace: RawId::pack(backtrace, bytes.is_some()),
+            type_id: RawId::pack(type_id, allocations.is_some()),
+            bytes: bytes.unwrap_or(0),
+            allocations: allocations.unwrap_or(0),
+        }
+    }
+
+    pub(super) fn backtrace(&self) -> Option<RawId> {
+        RawId::unpack(self.backtrace).0
+    }
+
+    pub(super) fn type_id(&self) -> Option<RawId> {
+        RawId::unpack(self.type_id).0
+    }
+
+    pub(super) fn bytes(&self) -> Option<u64> {
+        RawId::unpack(self.backtrace).1.then_some(self.bytes)
+    }
+
+    pub(super) fn allocations(&self) -> Option<u64> {
+        RawId::unpack(self.type_id).1.then_some(self.allocations)
     }
 }
 

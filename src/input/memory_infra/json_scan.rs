@@ -6,7 +6,7 @@ use memchr::memchr2;
 #[derive(Default)]
 pub(super) struct ValueEndScanner {
     depth: u64,
-    begun: bool,
+    has_begun: bool,
     in_string: bool,
     after_backslash: bool,
 }
@@ -64,10 +64,10 @@ impl ValueEndScanner {
                 continue;
             }
             match text[at] {
-                b'"' => (self.in_string, self.begun) = (true, true),
+                b'"' => (self.in_string, self.has_begun) = (true, true),
                 b'{' | b'[' => {
                     self.depth += 1;
-                    self.begun = true;
+                    self.has_begun = true;
                 }
                 b'}' | b']' => {
                     if self.depth <= 1 {
@@ -76,8 +76,8 @@ impl ValueEndScanner {
                     }
                     self.depth -= 1;
                 }
-                b',' | b' ' | b'\t' | b'\r' | b'\n' | b':' if self.depth == 0 && self.begun => return Some(at),
-                _ => self.begun = true,
+                b',' | b' ' | b'\t' | b'\r' | b'\n' | b':' if self.depth == 0 && self.has_begun => return Some(at),
+                _ => self.has_begun = true,
             }
             at += 1;
         }
@@ -165,7 +165,7 @@ mod tests {
             let found = found.or_else(|| in_pieces.find_end(&text[cut..]).map(|length| cut + length));
             prop_assert_eq!(found, expected);
             if expected.is_none() {
-                let state = |scan: &ValueEndScanner| (scan.depth, scan.in_string, scan.begun, scan.after_backslash);
+                let state = |scan: &ValueEndScanner| (scan.depth, scan.in_string, scan.has_begun, scan.after_backslash);
                 prop_assert_eq!(state(&in_pieces), state(&by_bytes));
             }
         }

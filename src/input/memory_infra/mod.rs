@@ -22,12 +22,9 @@ mod dumps;
 mod event;
 mod extract;
 mod heap_maker;
-mod heaps_v2;
 mod html;
 mod ids;
 mod json_scan;
-mod naming;
-mod raw_entry;
 mod rows;
 mod simple_json;
 mod stacks;
@@ -37,8 +34,10 @@ mod values;
 use std::io::Cursor;
 
 use super::codes::BROKEN_COMPRESSION;
-use super::{Content, Detected, Extent, Format, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
-use super::{Reader, Reading, Runtime, Source};
+use super::{
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
+    Reading, Runtime, Source,
+};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
 use collect::Trace;
@@ -129,9 +128,9 @@ impl Reader for MemoryInfra {
             ("entries", entries),
         ]);
         let content = if dump.heaps.is_empty() {
-            Content::Nothing(without_heaps(events, dump_events))
+            ParsedContent::Nothing(without_heaps(events, dump_events))
         } else {
-            Content::Allocations(dump)
+            ParsedContent::Allocations(dump)
         };
         Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, lost: &[] }, content })
     }

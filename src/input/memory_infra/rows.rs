@@ -4,10 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::codes;
 use super::collect::DumpEvent;
-use super::heap_maker::{HeapMaker, HeapParts};
-use super::heaps_v2::{Columns, HeapsV2, NodeRow};
+use super::dumps::{Columns, HeapsV2, NodeRow};
+use super::heap_maker::{HeapMaker, HeapParts, Modules, unescaped_twice};
 use super::ids::ByNumber;
-use super::naming::{Modules, unescaped_twice};
 use super::stacks::{FrameCache, NONE};
 use crate::allocations::{Counting, Entry, NameId, Names};
 

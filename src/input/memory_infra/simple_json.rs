@@ -2,18 +2,7 @@
 //! the caller falls back to serde_json.
 
 use super::ids::{RawId, decimal};
-
-/// Values of hexadecimal digits; of other bytes more than 15.
-const HEX_DIGITS: [u8; 256] = {
-    let mut digits = [16; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
-        digits[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
-        digit += 1;
-    }
-    digits
-};
+use crate::input::text::hex_digit;
 
 /// The cursor. Every method returns `None` where the text is not of the subset.
 pub(super) struct SimpleJson<'a> {
@@ -121,7 +110,7 @@ impl<'a> SimpleJson<'a> {
         if rest[length] != b'"' {
             return None;
         }
-        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_small(decimal(&rest[..length])?) }
+        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_short_number(decimal(&rest[..length])?) }
     }
 
     /// Up to 16 hexadecimal digits in quotes.
@@ -131,7 +120,7 @@ impl<'a> SimpleJson<'a> {
         let (start, mut number) = (self.at, 0u64);
         loop {
             let byte = *self.json.get(self.at)?;
-            let digit = HEX_DIGITS[usize::from(byte)];
+            let digit = hex_digit(byte);
             if digit > 15 {
                 let length = self.at - start;
                 self.at += 1;

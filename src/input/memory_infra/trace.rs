@@ -133,13 +133,13 @@ impl TraceReader<'_> {
                 self.events(text)
             }
             ("stackFrames", Some(b'{')) => {
-                let (json, whole) = match text.take()? {
+                let (json, is_whole) = match text.take()? {
                     Value::Whole(json, _) => (json, true),
                     Value::Cut(json, _) => (json, false),
                     Value::TooLong(_) => (&b"{}"[..], true),
                 };
                 (self.hand_on)(TraceItem::StackFrames, json, 0)?;
-                Ok(whole)
+                Ok(is_whole)
             }
             // A bracket that closes something else would be skipped as a value of no length.
             (_, Some(b'}' | b']' | b',')) => Ok(true),
@@ -186,9 +186,9 @@ impl TraceReader<'_> {
     }
 
     /// An event, complete or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
-    fn event(&mut self, json: &[u8], offset: u64, whole: bool) -> io::Result<()> {
+    fn event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
         self.events += 1;
-        if !whole {
+        if !is_whole {
             (self.hand_on)(TraceItem::CutEvent, json, offset)
         } else if self.may_matter(json) {
             (self.hand_on)(TraceItem::Event, json, offset)

@@ -3,9 +3,8 @@
 use super::codes::*;
 use super::collect::Collector;
 use super::fields::text_of_utf16;
-use super::heap_event::HeapEventKind;
 use super::rundown::Rundown;
-use super::snapshots::{Snapshot, Stream, find_snapshots};
+use super::snapshots::{HeapEventKind, Snapshot, Stream, find_snapshots};
 use super::store::{GraphStore, SnapshotStore};
 use super::types::TypeTable;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
@@ -94,9 +93,9 @@ impl Collector {
         if self.rundown.module_count() == 0 {
             self.problem(&NO_RUNDOWN, 0);
         }
-        for (name, code) in [("roots", &MISSING_ROOT_EVENTS), ("dependents", &MISSING_ROOT_EVENTS)] {
-            let (missing, offset) = self.missing_others(snapshot, name == "roots");
-            self.diagnostics.add(code, missing, Position::Byte(offset), String::new);
+        for are_roots in [true, false] {
+            let (missing, offset) = self.missing_others(snapshot, are_roots);
+            self.diagnostics.add(&MISSING_ROOT_EVENTS, missing, Position::Byte(offset), String::new);
         }
     }
 
@@ -121,19 +120,23 @@ impl Collector {
 
     /// Records by kind, and what else the file says of itself.
     pub(super) fn fill_info(&self, selected: &SelectedSnapshot, info: &mut FormatInfo) {
-        let rows = |wanted: fn(&HeapEventKind) -> usize| -> u64 {
-            selected.snapshot.others.iter().map(|&at| wanted(&self.heap_events[at].kind) as u64).sum()
-        };
+        let [mut roots, mut statics, mut dependents, mut com] = [0; 4];
+        for &at in &selected.snapshot.others {
+            match &self.heap_events[at].kind {
+                HeapEventKind::Roots { rows, .. } => roots += rows.len() as u64,
+                HeapEventKind::Statics(rows) => statics += rows.len() as u64,
+                HeapEventKind::Dependents { rows, .. } => dependents += rows.len() as u64,
+                HeapEventKind::Com(rows) => com += rows.len() as u64,
+                _ => {}
+            }
+        }
         info.set_records([
             ("objects", selected.nodes.count),
             ("references", selected.edges.count),
-            ("roots", rows(|kind| if let HeapEventKind::Roots { rows, .. } = kind { rows.len() } else { 0 })),
-            ("statics", rows(|kind| if let HeapEventKind::Statics(rows) = kind { rows.len() } else { 0 })),
-            (
-                "dependent_handles",
-                rows(|kind| if let HeapEventKind::Dependents { rows, .. } = kind { rows.len() } else { 0 }),
-            ),
-            ("com_objects", rows(|kind| if let HeapEventKind::Com(rows) = kind { rows.len() } else { 0 })),
+            ("roots", roots),
+            ("statics", statics),
+            ("dependent_handles", dependents),
+            ("com_objects", com),
             ("com_wrappers", self.runtime_callable),
             ("types", self.types.described.len() as u64),
             ("modules", self.rundown.module_count() as u64),

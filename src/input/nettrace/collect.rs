@@ -8,12 +8,12 @@ use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
-use super::events::{Event, for_each_event};
+use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
-use super::heap_event::{BulkEvent, Gap, HeapEvent, HeapEventKind};
-use super::metadata::{self, Declared, Kind};
+use super::metadata::{self, Declared, EventKind};
 use super::payload::{self, Com, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
+use super::snapshots::{BulkEvent, Gap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
@@ -22,6 +22,7 @@ use crate::input::observer::ObjectTally;
 use crate::input::{Code, Diagnostics, Position};
 
 /// Everything a trace holds of heaps.
+#[derive(Default)]
 pub(super) struct Collector {
     pub(super) store: SnapshotStore,
     pub(super) heap_events: Vec<HeapEvent>,
@@ -40,8 +41,7 @@ pub(super) struct Collector {
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
     declared: FxHashMap<u32, Declared>,
-    /// The last number of each thread that writes events, and when that was.
-    sequences: FxHashMap<u64, (u32, u64)>,
+    sequences: Sequences,
     pub(super) gaps: Vec<Gap>,
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
@@ -57,29 +57,7 @@ const EVENTS_OF_A_LOOK: u64 = 256;
 impl Collector {
     /// `share` is of content.
     pub(super) fn new(store: SnapshotStore, share: MemoryShare, tally: ObjectTally) -> Self {
-        Collector {
-            store,
-            heap_events: Vec::new(),
-            types: TypeTable::new(),
-            roots: Vec::new(),
-            dependents: Vec::new(),
-            statics: Vec::new(),
-            field_names: Vec::new(),
-            com: Vec::new(),
-            rundown: Rundown::default(),
-            trace: None,
-            diagnostics: Diagnostics::default(),
-            events: 0,
-            runtime_callable: 0,
-            error: None,
-            declared: FxHashMap::default(),
-            sequences: FxHashMap::default(),
-            gaps: Vec::new(),
-            threads: FxHashMap::default(),
-            pointer_bytes: 8,
-            share,
-            tally,
-        }
+        Collector { store, pointer_bytes: 8, share, tally, ..Collector::default() }
     }
 
     /// Notes when what is kept takes more memory than it may.
@@ -87,7 +65,7 @@ impl Collector {
         // An event is kept, then sorted, then listed by snapshots.
         const EVENT_BYTES: usize = 3 * size_of::<HeapEvent>();
         const PLACE_BYTES: usize = 40;
-        let places = self.declared.len() + self.sequences.len() + self.threads.len();
+        let places = self.declared.len() + self.sequences.0.len() + self.threads.len();
         let bytes = self.heap_events.len() * EVENT_BYTES
             + self.types.memory_bytes()
             + self.roots.len() * size_of::<RootEdge>()
@@ -140,23 +118,16 @@ impl Collector {
                 Ok(())
             }
             BlockKind::Metadata => {
-                let mut bad = None;
-                for_each_event(content, offset, false, |event| match metadata::row(event.payload) {
-                    Ok((_, declared)) => {
-                        self.declared.insert(declared.id, declared);
-                    }
-                    Err(_) => bad = bad.or(Some(event.offset)),
-                })?;
-                if let Some(offset) = bad {
-                    self.problem(&MALFORMED_EVENT, offset);
-                }
+                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared);
+                read?;
+                self.diagnostics.add(&MALFORMED_EVENT, bad.min(1), Position::Byte(first), String::new);
                 Ok(())
             }
             BlockKind::SequencePoint => {
                 let parsed = if version6 {
                     self.sequence_point_6(content, offset)
                 } else {
-                    self.sequence_point(content, offset)
+                    sequence_point(content, |thread, last, time| self.check_sequence(thread, last, time, offset, true))
                 };
                 parsed.map(|_| ()).map_err(|_| 0)
             }
@@ -167,25 +138,12 @@ impl Collector {
                     let ((index, last), after) =
                         thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
                     self.check_sequence(index, last, u64::MAX, offset, true);
-                    self.sequences.remove(&index);
+                    self.sequences.0.remove(&index);
                     rest = after;
                 }
                 Ok(())
             }
         }
-    }
-
-    /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached.
-    fn sequence_point<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
-        let (rest, time) = le_u64(content)?;
-        let (mut rest, count) = le_u32(rest)?;
-        for _ in 0..count {
-            let (thread, last);
-            (rest, thread) = le_u64(rest)?;
-            (rest, last) = le_u32(rest)?;
-            self.check_sequence(thread, last, time, offset, true);
-        }
-        Ok((rest, ()))
     }
 
     /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
@@ -200,7 +158,7 @@ impl Collector {
         }
         if flags & 1 != 0 {
             self.threads.clear();
-            self.sequences.clear();
+            self.sequences.0.clear();
         }
         if flags & 2 != 0 {
             self.declared.clear();
@@ -219,20 +177,9 @@ impl Collector {
         Ok((rest, ()))
     }
 
-    /// A thread's events are numbered one by one. A jump means lost events; a fall, that another thread got its id.
-    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, reached: bool) {
-        let Some((last, from)) = self.sequences.get_mut(&thread) else {
-            self.sequences.insert(thread, (number, time));
-            return;
-        };
-        let expected = if reached { *last } else { last.wrapping_add(1) };
-        let lost = number.wrapping_sub(expected);
-        let is_jump = lost < u32::MAX / 2;
-        if lost > 0 && is_jump {
-            self.gaps.push(Gap { from: *from, until: time, events: lost.into(), offset });
-        }
-        if !reached || is_jump {
-            (*last, *from) = (number, time);
+    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
+        if let Some((lost, from)) = self.sequences.take(thread, number, time, is_reached) {
+            self.gaps.push(Gap { from, until: time, events: lost.into(), offset });
         }
     }
 
@@ -249,43 +196,45 @@ impl Collector {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;
         };
-        if kind != Kind::Other && self.take(kind, version, event).is_err() {
+        if kind != EventKind::Other && self.take(kind, version, event).is_err() {
             self.problem(&MALFORMED_EVENT, event.offset);
         }
     }
 
-    fn take(&mut self, kind: Kind, version: u32, event: &Event<'_>) -> Result<(), ()> {
+    fn take(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {
         let payload = event.payload;
         let heap_event = match kind {
-            Kind::Other => return Ok(()),
-            Kind::BulkType => return self.types.describe(payload),
-            Kind::Module => return done(self.rundown.add_module(payload)),
-            Kind::Method => return done(self.rundown.add_method(payload)),
-            Kind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
-            Kind::ProcessInfo => return done(self.rundown.add_process(payload)),
-            Kind::RuntimeCallable => {
+            EventKind::Other => return Ok(()),
+            EventKind::BulkType => return self.types.describe(payload),
+            EventKind::Module => return done(self.rundown.add_module(payload)),
+            EventKind::Method => return done(self.rundown.add_method(payload)),
+            EventKind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
+            EventKind::ProcessInfo => return done(self.rundown.add_process(payload)),
+            EventKind::RuntimeCallable => {
                 self.runtime_callable += u64::from(payload::count(payload)?);
                 return Ok(());
             }
-            Kind::GcStart => payload::gc_start(payload, version)?,
-            Kind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
-            Kind::AwareBegin => HeapEventKind::AwareBegin,
-            Kind::AwareEnd => HeapEventKind::AwareEnd,
-            Kind::GenerationRange => HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?),
-            Kind::Nodes | Kind::Edges => return self.bulk(kind, event),
-            Kind::RootEdges => {
+            EventKind::GcStart => payload::gc_start(payload, version)?,
+            EventKind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
+            EventKind::AwareBegin => HeapEventKind::AwareBegin,
+            EventKind::AwareEnd => HeapEventKind::AwareEnd,
+            EventKind::GenerationRange => {
+                HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?)
+            }
+            EventKind::Nodes | EventKind::Edges => return self.bulk(kind, event),
+            EventKind::RootEdges => {
                 let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
                 HeapEventKind::Roots { index, rows: rows.checked(self, event) }
             }
-            Kind::DependentHandles => {
+            EventKind::DependentHandles => {
                 let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependents)?;
                 HeapEventKind::Dependents { index, rows: rows.checked(self, event) }
             }
-            Kind::Statics => {
+            EventKind::Statics => {
                 let rows = payload::statics(payload, &mut self.statics, &mut self.field_names)?;
                 HeapEventKind::Statics(rows.checked(self, event))
             }
-            Kind::ComCallable => {
+            EventKind::ComCallable => {
                 let rows = payload::com_callable(payload, &mut self.com)?;
                 HeapEventKind::Com(rows.checked(self, event))
             }
@@ -299,16 +248,16 @@ impl Collector {
         self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
     }
 
-    fn bulk(&mut self, kind: Kind, event: &Event<'_>) -> Result<(), ()> {
+    fn bulk(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
         let head = payload::bulk_head(event.payload)?;
-        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == Kind::Nodes {
+        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == EventKind::Nodes {
             (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
         } else {
             (self.store.add_edges(head, event.offset, self.pointer_bytes), HeapEventKind::Edges)
         };
         match added {
             Ok(bulk) => {
-                if kind == Kind::Nodes {
+                if kind == EventKind::Nodes {
                     self.tally.add(bulk.count as usize);
                 }
                 self.keep(event, heap_event(bulk));

@@ -1,7 +1,12 @@
-//! Blocks of events: the block's header, then events, each with a header that says what changed since the one before.
+//! Blocks of events: the block's header, then events, each with a header that says what changed since the one before; and
+//! the numbers by which lost events show.
 
+use nom::Parser;
 use nom::bytes::complete::take;
+use nom::multi::length_data;
 use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
+
+use rustc_hash::FxHashMap;
 
 use super::fields::{Parsed, varu32, varu64};
 
@@ -114,17 +119,10 @@ fn compressed_event<'a>(
 /// `u32 size, u32 metadataId, u32 sequence, u64 thread, u64 captureThread, u32 processor, u32 stack, u64 timestamp`, then
 /// two GUIDs (version 6: a label list's number), `u32 payloadSize, payload`.
 fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Parsed<'a, &'a [u8]> {
-    let (rest, size) = le_u32(input)?;
-    let (after, blob) = take(size)(rest)?;
-    let (blob, metadata_id) = le_u32(blob)?;
-    let (blob, sequence) = le_u32(blob)?;
-    let (blob, thread) = le_u64(blob)?;
-    let (blob, capture_thread) = le_u64(blob)?;
-    let (blob, _) = take(8usize)(blob)?;
-    let (blob, timestamp) = le_u64(blob)?;
-    let (blob, _) = take(if version6 { 4usize } else { 32 })(blob)?;
-    let (blob, payload_size) = le_u32(blob)?;
-    let (_, payload) = take(payload_size)(blob)?;
+    let ids_bytes = if version6 { 4usize } else { 32 };
+    let (after, blob) = length_data(le_u32).parse(input)?;
+    let (_, (metadata_id, sequence, thread, capture_thread, _, timestamp, _, payload)) =
+        (le_u32, le_u32, le_u64, le_u64, take(8usize), le_u64, take(ids_bytes), length_data(le_u32)).parse(blob)?;
     *event = Event {
         metadata_id: metadata_id & 0x7FFF_FFFF,
         sequence,
@@ -134,4 +132,41 @@ fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Pa
         ..Event::default()
     };
     Ok((after, payload))
+}
+
+/// The last number of each thread that writes events, and when that was: they are numbered one by one.
+#[derive(Debug, Default)]
+pub(super) struct Sequences(pub(super) FxHashMap<u64, (u32, u64)>);
+
+impl Sequences {
+    /// Takes the number of an event, or (`is_reached`) the one that a thread's events have come to. Gives the number of events
+    /// that were lost before it, and since when: a jump means lost events; a fall, that another thread got its id.
+    pub(super) fn take(&mut self, thread: u64, number: u32, time: u64, is_reached: bool) -> Option<(u32, u64)> {
+        let Some((last, since)) = self.0.get_mut(&thread) else {
+            self.0.insert(thread, (number, time));
+            return None;
+        };
+        let expected = if is_reached { *last } else { last.wrapping_add(1) };
+        let lost = number.wrapping_sub(expected);
+        let is_jump = lost < u32::MAX / 2;
+        let gap = (lost > 0 && is_jump).then_some((lost, *since));
+        if !is_reached || is_jump {
+            (*last, *since) = (number, time);
+        }
+        gap
+    }
+}
+
+/// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached, and
+/// when: (thread, number, time).
+pub(super) fn sequence_point(content: &[u8], mut each: impl FnMut(u64, u32, u64)) -> Parsed<'_, ()> {
+    let (rest, time) = le_u64(content)?;
+    let (mut rest, count) = le_u32(rest)?;
+    for _ in 0..count {
+        let (thread, last);
+        (rest, thread) = le_u64(rest)?;
+        (rest, last) = le_u32(rest)?;
+        each(thread, last, time);
+    }
+    Ok((rest, ()))
 }

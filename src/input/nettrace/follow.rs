@@ -1,16 +1,17 @@
 //! A trace of versions 4 and 5 that is being written, followed piece by piece: whether the collection that was asked for has
 //! begun and ended, and whether events were lost. Nothing is kept of the heap; what cannot be read is counted.
 
-use nom::number::complete::{le_i32, le_u32, le_u64};
-use rustc_hash::FxHashMap;
+use nom::number::complete::le_i32;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
-use super::events::{Event, for_each_event};
-use super::fields::{Parsed, u32_at};
-use super::follow_types::FollowedTypes;
-use super::metadata::{self, Declared, Kind};
+use super::events::{Event, Sequences, for_each_event, sequence_point};
+use super::fields::{u32_at, u64_at};
+use super::metadata::{self, Declared, EventKind};
 
+use super::payload::bulk_head;
 use super::trace::trace;
+use super::types::for_each_description;
 
 /// Blocks hold 100 KB, or one event.
 const MAX_BLOCK_BYTES: usize = 16 << 20;
@@ -32,8 +33,7 @@ pub(crate) struct Follower {
     has_begun: bool,
     has_ended: bool,
     declared: FxHashMap<u32, Declared>,
-    /// The last number of each thread that writes events.
-    sequences: FxHashMap<u64, u32>,
+    sequences: Sequences,
     ticks_per_second: i64,
     pointer_bytes: usize,
     types: FollowedTypes,
@@ -167,46 +167,19 @@ impl Follower {
         self.blocks += 1;
         let is_read = match kind {
             b"EventBlock" => for_each_event(content, 0, false, |event| self.event(event)).is_ok(),
-            b"MetadataBlock" => for_each_event(content, 0, false, |event| match metadata::row(event.payload) {
-                Ok((_, declared)) => {
-                    self.declared.insert(declared.id, declared);
-                }
-                Err(_) => self.unreadable += 1,
-            })
-            .is_ok(),
-            b"SPBlock" => self.sequence_point(content).is_ok(),
+            b"MetadataBlock" => {
+                let (read, (bad, _)) = metadata::read_block(content, 0, &mut self.declared);
+                self.unreadable += bad;
+                read.is_ok()
+            }
+            b"SPBlock" => sequence_point(content, |thread, last, _| self.check_sequence(thread, last, true)).is_ok(),
             _ => true,
         };
         self.unreadable += u64::from(!is_read);
     }
 
-    /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`.
-    fn sequence_point<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
-        let (rest, _) = le_u64(content)?;
-        let (mut rest, count) = le_u32(rest)?;
-        for _ in 0..count {
-            let (thread, last);
-            (rest, thread) = le_u64(rest)?;
-            (rest, last) = le_u32(rest)?;
-            self.check_sequence(thread, last, true);
-        }
-        Ok((rest, ()))
-    }
-
-    /// A thread's events are numbered one by one.
-    fn check_sequence(&mut self, thread: u64, number: u32, reached: bool) {
-        let Some(last) = self.sequences.get_mut(&thread) else {
-            self.sequences.insert(thread, number);
-            return;
-        };
-        let lost = number.wrapping_sub(if reached { *last } else { last.wrapping_add(1) });
-        let is_jump = lost < u32::MAX / 2;
-        if is_jump {
-            self.lost_events += u64::from(lost);
-        }
-        if !reached || is_jump {
-            *last = number;
-        }
+    fn check_sequence(&mut self, thread: u64, number: u32, is_reached: bool) {
+        self.lost_events += self.sequences.take(thread, number, 0, is_reached).map_or(0, |(lost, _)| u64::from(lost));
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -214,7 +187,7 @@ impl Follower {
         let Some(declared) = self.declared.get(&event.metadata_id) else { return };
         let payload = event.payload;
         match declared.kind {
-            Kind::GcStart if payload.len() >= 16 => {
+            EventKind::GcStart if payload.len() >= 16 => {
                 const INDUCED: u32 = 1;
                 let [number, depth, reason, kind] = [0, 4, 8, 12].map(|at| u32_at(payload, at));
                 if depth >= 2 && reason == INDUCED && kind == 0 {
@@ -223,16 +196,64 @@ impl Follower {
                     self.starts.push((number, event.timestamp));
                 }
             }
-            Kind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
-            Kind::Nodes if payload.len() >= 8 => {
+            EventKind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
+            EventKind::Nodes if payload.len() >= 8 => {
                 self.bulk_events += 1;
                 self.objects += u64::from(u32_at(payload, 4));
                 self.types.meet(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
-            Kind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
-            Kind::Edges => self.bulk_events += 1,
+            EventKind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
+            EventKind::Edges => self.bulk_events += 1,
             _ => {}
         }
+    }
+}
+
+/// Far more than programs have; beyond it nothing is said.
+const MAX_TYPES: usize = 1 << 20;
+
+/// Types that have been met. The runtime describes a type once; where another session was open, it may have done so there
+/// alone.
+#[derive(Debug, Default)]
+struct FollowedTypes {
+    of_objects: FxHashSet<u64>,
+    described: FxHashSet<u64>,
+    /// The last object's: most have the same type as the one before.
+    last: u64,
+}
+
+impl FollowedTypes {
+    /// Types of the objects in an event of nodes, `A address, u64 bytes, u64 type, u64 edges`.
+    fn meet(&mut self, payload: &[u8], pointer: usize) {
+        let Ok(head) = bulk_head(payload) else { return };
+        for entry in head.entries.chunks_exact(pointer + 24).take(head.count as usize) {
+            let id = u64_at(entry, pointer + 8);
+            if id != self.last {
+                self.last = id;
+                if self.of_objects.len() < MAX_TYPES {
+                    self.of_objects.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Types that an event describes. Returns false if it cannot be read.
+    fn describe(&mut self, payload: &[u8]) -> bool {
+        let described = &mut self.described;
+        let is_read = for_each_description(payload, |id, _| {
+            if described.len() < MAX_TYPES {
+                described.insert(id);
+            }
+        });
+        is_read.is_ok()
+    }
+
+    /// Types of objects that are not described.
+    fn missing(&self) -> u64 {
+        if self.described.len() >= MAX_TYPES {
+            return 0;
+        }
+        self.of_objects.difference(&self.described).count() as u64
     }
 }
 

@@ -3,12 +3,14 @@
 use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_u8, le_u16};
+use rustc_hash::FxHashMap;
 
+use super::events::for_each_event;
 use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
 
 /// The events that matter, by what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     GcStart,
     GcEnd,
     BulkType,
@@ -34,45 +36,60 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) id: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: EventKind,
     pub(super) version: u32,
 }
 
-fn kind_of(provider: &str, event: u32) -> Kind {
+fn kind_of(provider: &str, event: u32) -> EventKind {
     match (provider, event) {
         ("Microsoft-Windows-DotNETRuntime", event) => match event {
-            1 => Kind::GcStart,
-            2 => Kind::GcEnd,
-            15 => Kind::BulkType,
-            16 => Kind::RootEdges,
-            17 => Kind::DependentHandles,
-            18 => Kind::Nodes,
-            19 => Kind::Edges,
-            23 => Kind::GenerationRange,
-            36 => Kind::ComCallable,
-            37 => Kind::RuntimeCallable,
-            38 => Kind::Statics,
-            143 => Kind::Method,
-            152 => Kind::Module,
-            187 => Kind::RuntimeInformation,
-            206 => Kind::AwareBegin,
-            207 => Kind::AwareEnd,
-            _ => Kind::Other,
+            1 => EventKind::GcStart,
+            2 => EventKind::GcEnd,
+            15 => EventKind::BulkType,
+            16 => EventKind::RootEdges,
+            17 => EventKind::DependentHandles,
+            18 => EventKind::Nodes,
+            19 => EventKind::Edges,
+            23 => EventKind::GenerationRange,
+            36 => EventKind::ComCallable,
+            37 => EventKind::RuntimeCallable,
+            38 => EventKind::Statics,
+            143 => EventKind::Method,
+            152 => EventKind::Module,
+            187 => EventKind::RuntimeInformation,
+            206 => EventKind::AwareBegin,
+            207 => EventKind::AwareEnd,
+            _ => EventKind::Other,
         },
-        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => Kind::Method,
-        ("Microsoft-Windows-DotNETRuntimeRundown", 153 | 154) => Kind::Module,
-        ("Microsoft-Windows-DotNETRuntimeRundown", 187) => Kind::RuntimeInformation,
-        ("Microsoft-DotNETCore-EventPipe", 1) => Kind::ProcessInfo,
-        _ => Kind::Other,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => EventKind::Method,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 153 | 154) => EventKind::Module,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 187) => EventKind::RuntimeInformation,
+        ("Microsoft-DotNETCore-EventPipe", 1) => EventKind::ProcessInfo,
+        _ => EventKind::Other,
     }
 }
 
 /// `i32 id, ustr provider, i32 event, ustr name, i64 keywords, i32 version, i32 level`, and fields that do not matter.
-pub(super) fn row(input: &[u8]) -> Parsed<'_, Declared> {
+fn row(input: &[u8]) -> Parsed<'_, Declared> {
     let (rest, (id, provider, event, _, _, version)) =
         (le_i32, utf16z, le_i32, utf16z, take(8usize), le_i32).parse(input)?;
     let kind = kind_of(&text_of_utf16(provider), event as u32);
     Ok((rest, Declared { id: id as u32, kind, version: version as u32 }))
+}
+
+/// Takes the rows of a block of versions 4 and 5; gives the number of those that cannot be read, and where the first is.
+/// Where the block itself is broken, how much of it was good.
+pub(super) fn read_block(
+    content: &[u8],
+    offset: u64,
+    declared: &mut FxHashMap<u32, Declared>,
+) -> (Result<(), usize>, (u64, u64)) {
+    let mut bad = (0, 0);
+    let read = for_each_event(content, offset, false, |event| match row(event.payload) {
+        Ok((_, row)) => drop(declared.insert(row.id, row)),
+        Err(_) => bad = (bad.0 + 1, if bad.0 == 0 { event.offset } else { bad.1 }),
+    });
+    (read, bad)
 }
 
 /// Version 6: `u16 rowSize, varu id, str provider, varu event, str name`, fields, options; one of them is the version.

@@ -18,14 +18,10 @@ mod assemble;
 mod codes;
 mod collect;
 mod container;
-mod counts;
 mod events;
 mod fields;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod follow;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-mod follow_types;
-mod heap_event;
 mod metadata;
 mod payload;
 mod rundown;
@@ -36,12 +32,13 @@ mod types;
 mod window;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
-use super::{Reader, Reading, Runtime, Source};
+use super::{
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    Reader, Reading, Runtime, Source,
+};
 use assemble::SelectedSnapshot;
 use collect::Collector;
-use counts::CountStore;
-use store::SnapshotStore;
+use store::{CountStore, SnapshotStore};
 use window::Window;
 
 /// The reader.
@@ -76,7 +73,7 @@ impl Reader for Nettrace {
         let (mut collector, selected, extent) = collect(source, reading, store)?;
         let builder = collector.build(&selected, reading.options.raw_types)?;
         reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {

@@ -7,7 +7,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
 
 use super::fields::{Parsed, address_at, u32_at, u64_at, utf8, utf16z, varu64};
-use super::heap_event::HeapEventKind;
+use super::snapshots::HeapEventKind;
 use crate::graph::{Generation, GenerationRange};
 
 /// A root: what holds an object.
@@ -77,13 +77,7 @@ pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()
 
 /// `u32 index, u32 count, u16 clr`, entries.
 pub(super) fn bulk_head(payload: &[u8]) -> Result<BulkHead<'_>, ()> {
-    fn head(input: &[u8]) -> Parsed<'_, (u32, u32)> {
-        let (rest, index) = le_u32(input)?;
-        let (rest, count) = le_u32(rest)?;
-        let (rest, _) = le_u16(rest)?;
-        Ok((rest, (index, count)))
-    }
-    let (entries, (index, count)) = head(payload).map_err(|_| ())?;
+    let (entries, (index, count, _)) = (le_u32, le_u32, le_u16).parse(payload).map_err(|_: nom::Err<()>| ())?;
     Ok(BulkHead { index, count, entries })
 }
 

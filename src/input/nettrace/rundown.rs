@@ -2,6 +2,7 @@
 
 use nom::Parser;
 use nom::bytes::complete::take;
+use nom::multi::count;
 use nom::number::complete::{le_u16, le_u64};
 use rustc_hash::FxHashMap;
 
@@ -78,15 +79,8 @@ impl Rundown {
 
     /// `u16 clr, u16 sku, 4 x u16 libraries, 4 x u16 runtime` ...; sku 2 is CoreCLR.
     pub(super) fn add_runtime<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
-        let (rest, _) = le_u16(payload)?;
-        let (rest, sku) = le_u16(rest)?;
-        let (mut rest, _) = take(8usize)(rest)?;
-        let mut parts = Vec::with_capacity(4);
-        for _ in 0..4 {
-            let part;
-            (rest, part) = le_u16(rest)?;
-            parts.push(part.to_string());
-        }
+        let (rest, (_, sku, _, parts)) = (le_u16, le_u16, take(8usize), count(le_u16, 4)).parse(payload)?;
+        let parts: Vec<String> = parts.iter().map(u16::to_string).collect();
         let product = if sku == 2 { "CoreCLR" } else { "CLR" };
         self.runtime = Some(format!("{product} {}", parts.join(".")));
         Ok((rest, ()))

@@ -1,19 +1,81 @@
-//! Events sorted into snapshots: a walk over the events in the order of time. A collection of all generations
-//! that stops the program holds a snapshot when objects, references or roots come before its end.
+//! Events of a trace that describe its snapshots, sorted into these: a walk over the events in the order of time. A collection of
+//! all generations that stops the program holds a snapshot when objects, references or roots come before its end.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::heap_event::{BulkEvent, HeapEvent, HeapEventKind};
 use crate::graph::GenerationRange;
 use crate::sort;
+
+/// A piece of one of the bulk streams.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BulkEvent {
+    /// The event's number within its collection, from 0.
+    pub(super) index: u32,
+    /// Its place in the store.
+    pub(super) piece: usize,
+    pub(super) count: u64,
+    /// Bytes of the objects.
+    pub(super) bytes: u64,
+    /// References that the objects say they have.
+    pub(super) declared_references: u64,
+}
+
+/// The meaning of an event for a snapshot.
+#[derive(Debug, Clone)]
+pub(super) enum HeapEventKind {
+    /// A collection begins; one of all generations that stops the program may hold a snapshot.
+    Start {
+        count: u32,
+        full: bool,
+    },
+    End {
+        count: u32,
+    },
+    /// Begin and end of a snapshot without a collection of its own.
+    AwareBegin,
+    AwareEnd,
+    Nodes(BulkEvent),
+    Edges(BulkEvent),
+    Roots {
+        index: u32,
+        rows: Range<usize>,
+    },
+    Dependents {
+        index: u32,
+        rows: Range<usize>,
+    },
+    Statics(Range<usize>),
+    Com(Range<usize>),
+    Generation(GenerationRange),
+}
+
+/// An event that matters for snapshots.
+#[derive(Debug, Clone)]
+pub(super) struct HeapEvent {
+    pub(super) timestamp: u64,
+    pub(super) offset: u64,
+    pub(super) process: u64,
+    pub(super) kind: HeapEventKind,
+}
+
+/// Events of a thread that were lost, between two times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap {
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) events: u64,
+    pub(super) offset: u64,
+}
 
 /// The events of one snapshot, as indices of `heap_events`.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
     gc: Option<u32>,
-    pub(super) begun: bool,
-    pub(super) ended: bool,
+    pub(super) has_begun: bool,
+    pub(super) has_ended: bool,
     pub(super) timestamp: u64,
     /// Of its last event.
     pub(super) until: u64,
@@ -45,8 +107,8 @@ pub(super) struct Stream {
 }
 
 impl Snapshot {
-    fn begin(event: &HeapEvent, gc: Option<u32>, begun: bool) -> Self {
-        Snapshot { gc, begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
+    fn begin(event: &HeapEvent, gc: Option<u32>, has_begun: bool) -> Self {
+        Snapshot { gc, has_begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
     }
 
     fn is_empty(&self) -> bool {
@@ -63,7 +125,7 @@ impl Snapshot {
 
     /// Its collection was seen from the start to the end.
     pub(super) fn is_complete(&self) -> bool {
-        self.begun && self.ended
+        self.has_begun && self.has_ended
     }
 
     /// Is it whole, with nothing missing as far as the numbers say?
@@ -124,11 +186,11 @@ impl Stream {
 pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     let mut found: Vec<Snapshot> = Vec::new();
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
-    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool, until: u64| {
+    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, has_ended: bool, until: u64| {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
-            snapshot.ended = ended;
+            snapshot.has_ended = has_ended;
             // Without an end anything behind may have been part of it.
-            snapshot.until = if ended { until } else { u64::MAX };
+            snapshot.until = if has_ended { until } else { u64::MAX };
             found.push(snapshot);
         }
     };

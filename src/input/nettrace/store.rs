@@ -1,11 +1,15 @@
-//! Destinations of bulk data: the graph's builder, or totals by type alone.
+//! Destinations of bulk data: the graph's builder, or totals by type alone. Those are kept apart for each event: only at the end
+//! of the file is known which events make a snapshot. An event's totals are packed, a few bytes for each type that it has:
+//! about 1 % of the event.
 
-use super::counts::CountStore;
 use super::fields::{u32_at, u64_at};
-use super::heap_event::BulkEvent;
 use super::payload::BulkHead;
+use super::snapshots::BulkEvent;
 use super::types::TypeTable;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
+use crate::input::repeats::LONGEST_STEP;
+use crate::input::sink::{Totals, TypeTotal};
+use crate::input::{Diagnostics, Position};
 
 /// Takes the bulk streams.
 pub(super) enum SnapshotStore {
@@ -132,4 +136,153 @@ impl SnapshotStore {
         }
         Ok(bulk)
     }
+}
+
+/// Runs of ascending addresses that are told apart in an event; what comes after is one more.
+const MOST_RUNS: usize = 16;
+
+/// Takes events one by one.
+#[derive(Debug, Default)]
+pub(super) struct CountStore {
+    /// Start of each event in `packed`.
+    starts: Vec<usize>,
+    packed: Vec<u8>,
+    /// Of the event at hand, by type number; and the numbers that it has.
+    totals: Vec<TypeTotal>,
+    numbers: Vec<u32>,
+    runs: Vec<Run>,
+    /// The greatest address so far: what does not go beyond it is a run of its own.
+    greatest: u64,
+}
+
+/// Objects with ascending addresses.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    first: u64,
+    last: u64,
+    objects: u64,
+    ascending: bool,
+}
+
+impl CountStore {
+    /// Bytes of memory it takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.packed.capacity()
+            + self.starts.capacity() * size_of::<usize>()
+            + self.totals.len() * size_of::<TypeTotal>()
+    }
+
+    /// Takes an event's objects (address, type number, bytes); gives the event's number.
+    pub(super) fn add(&mut self, offset: u64, objects: impl Iterator<Item = (u64, u32, u64)>) -> usize {
+        self.runs.clear();
+        for (address, number, bytes) in objects {
+            let at = number as usize;
+            if at >= self.totals.len() {
+                self.totals.resize(at + 1, TypeTotal::default());
+            }
+            if self.totals[at].objects == 0 {
+                self.numbers.push(number);
+            }
+            self.totals[at].objects += 1;
+            self.totals[at].bytes += u128::from(bytes);
+            self.note_address(address);
+        }
+        self.starts.push(self.packed.len());
+        self.pack(offset);
+        self.starts.len() - 1
+    }
+
+    fn note_address(&mut self, address: u64) {
+        let (greatest, is_full) = (self.greatest, self.runs.len() > MOST_RUNS);
+        self.greatest = greatest.max(address);
+        match self.runs.last_mut() {
+            // Goes on, and not beyond others or over what may come later.
+            Some(run)
+                if address > run.last
+                    && address - run.last <= LONGEST_STEP
+                    && (run.last == greatest || address < greatest) =>
+            {
+                (run.last, run.objects) = (address, run.objects + 1);
+            }
+            Some(run) if is_full => {
+                run.ascending &= address > run.last;
+                (run.first, run.last) = (run.first.min(address), run.last.max(address));
+                run.objects += 1;
+            }
+            _ => self.runs.push(Run { first: address, last: address, objects: 1, ascending: true }),
+        }
+    }
+
+    fn pack(&mut self, offset: u64) {
+        let packed = &mut self.packed;
+        push_number(packed, offset.into());
+        self.numbers.sort_unstable();
+        push_number(packed, self.numbers.len() as u128);
+        let mut before = 0;
+        for number in self.numbers.drain(..) {
+            let total = std::mem::take(&mut self.totals[number as usize]);
+            push_number(packed, (number - before).into());
+            push_number(packed, total.objects.into());
+            push_number(packed, total.bytes);
+            before = number;
+        }
+        push_number(packed, self.runs.len() as u128);
+        for run in &self.runs {
+            push_number(packed, run.first.into());
+            push_number(packed, (run.last - run.first).into());
+            push_number(packed, u128::from(run.objects) << 1 | u128::from(run.ascending));
+        }
+    }
+
+    /// The totals of these events together, by type number.
+    pub(super) fn totals_of(&self, events: &[usize], diagnostics: &mut Diagnostics) -> Totals {
+        let mut totals = Totals::default();
+        totals.by_slot.resize(self.totals.len(), TypeTotal::default());
+        for &event in events {
+            let Some(&start) = self.starts.get(event) else { continue };
+            let mut at = start;
+            let mut next = || take(&self.packed, &mut at);
+            let offset = next() as u64;
+            let (mut number, mut bytes) = (0, 0);
+            for _ in 0..next() {
+                number += next() as usize;
+                let total = &mut totals.by_slot[number];
+                total.objects += next() as u64;
+                let added = next();
+                total.bytes += added;
+                bytes += added;
+            }
+            totals.sums.add(bytes, |_| offset);
+            for _ in 0..next() {
+                let first = next() as u64;
+                let last = first + next() as u64;
+                let objects = next();
+                totals.note_run((first, last), (objects >> 1) as u64, objects & 1 == 1, offset);
+            }
+        }
+        totals.report(diagnostics, Position::Byte);
+        totals
+    }
+}
+
+/// Seven bits a byte, low group first.
+fn push_number(packed: &mut Vec<u8>, mut value: u128) {
+    while value >= 0x80 {
+        packed.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    packed.push(value as u8);
+}
+
+fn take(packed: &[u8], at: &mut usize) -> u128 {
+    let (mut value, mut shift) = (0, 0);
+    while let Some(&byte) = packed.get(*at) {
+        *at += 1;
+        value |= u128::from(byte & 0x7F) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    value
 }

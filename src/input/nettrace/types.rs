@@ -37,8 +37,8 @@ pub(super) struct TypeTable {
     name_bytes: usize,
 }
 
-impl TypeTable {
-    pub(super) fn new() -> Self {
+impl Default for TypeTable {
+    fn default() -> Self {
         // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
         TypeTable {
             numbers: FxHashMap::default(),
@@ -48,7 +48,9 @@ impl TypeTable {
             name_bytes: 0,
         }
     }
+}
 
+impl TypeTable {
     /// Bytes of memory it takes, about.
     pub(super) fn memory_bytes(&self) -> usize {
         // Maps have an eighth of their places free at least, half of them at most.

@@ -22,7 +22,7 @@ pub(super) struct Window {
     start: usize,
     end: usize,
     offset: u64,
-    ended: bool,
+    has_ended: bool,
     reader: JoinHandle<()>,
     share: MemoryShare,
 }
@@ -33,7 +33,7 @@ impl Window {
         let (send, chunks) = sync_channel(CHUNKS_AHEAD);
         let (used, reuse) = channel();
         let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
-        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, reader, share }
+        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, has_ended: false, reader, share }
     }
 
     /// Offset of the window in the file.
@@ -46,7 +46,7 @@ impl Window {
     /// # Errors
     /// If the system cannot read.
     pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
-        while self.end - self.start < wanted && !self.ended {
+        while self.end - self.start < wanted && !self.has_ended {
             self.refill()?;
         }
         Ok(&self.buffer[self.start..self.end])
@@ -61,7 +61,7 @@ impl Window {
 
     fn refill(&mut self) -> Result<(), ReadError> {
         let Ok(chunk) = self.chunks.recv() else {
-            self.ended = true;
+            self.has_ended = true;
             return Ok(());
         };
         let (mut next, length) = chunk?;

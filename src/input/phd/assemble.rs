@@ -4,13 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use super::javacore::JavaCore;
-use super::layout::{ArrayForm, ELEMENTS, Layout, round8};
-use super::layout::{SECTION, position};
+use super::layout::{ArrayForm, PhdHeader, SECTION, position, round8};
 use super::records::{Records, What};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
-use crate::input::java_types::source_form;
+use crate::input::java_types::{PRIMITIVES, source_form};
 use crate::input::repeats::RepeatWatch;
 use crate::input::sink::{TypeTotal, totals_by_name};
 use crate::input::{Code, Extent, ReadError, Reading};
@@ -26,7 +25,7 @@ static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
 
 /// The kind of a slot's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum SlotKind {
     /// Of the class at this address.
     Object(u64),
     /// Arrays with this word for their class.
@@ -64,8 +63,8 @@ pub(super) struct Assembler<'r> {
     /// Or else objects are only counted.
     builds_graph: bool,
     columns: ObjectColumns,
-    slots: Vec<Kind>,
-    slot_of: FxHashMap<Kind, u32>,
+    slots: Vec<SlotKind>,
+    slot_of: FxHashMap<SlotKind, u32>,
     identity: Vec<u32>,
     counts: Vec<Count>,
     /// Repeats, where objects are only counted.
@@ -73,12 +72,12 @@ pub(super) struct Assembler<'r> {
     classes: Vec<Class>,
     class_at: FxHashMap<u64, usize>,
     /// Once the header was read.
-    layout: Option<Layout>,
+    layout: Option<PhdHeader>,
     pub(super) objects: u64,
     references: u64,
     arrays: u64,
     /// The record before: its address, and elements of an array of references.
-    before: Option<(u64, Kind, u64)>,
+    before: Option<(u64, SlotKind, u64)>,
     /// Signs of the width of references, by distances.
     has_telling_arrays: bool,
     has_compressed: bool,
@@ -135,7 +134,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// Says what the header says.
-    pub(super) fn begin(&mut self, layout: &Layout) {
+    pub(super) fn begin(&mut self, layout: &PhdHeader) {
         self.builder.set_id_style(IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 }));
         self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
         self.reading.info.producer.clone_from(&layout.producer);
@@ -149,24 +148,24 @@ impl<'r> Assembler<'r> {
     /// Takes a record.
     pub(super) fn take(&mut self, what: What, records: &Records, at: u64) -> Result<(), ReadError> {
         let kind = match &what {
-            What::Object(class) => Kind::Object(*class),
-            What::ObjectArray(class) => Kind::ObjectArray(*class),
-            What::PrimitiveArray(element) => Kind::PrimitiveArray(*element),
-            What::Class { .. } => Kind::Class,
+            What::Object(class) => SlotKind::Object(*class),
+            What::ObjectArray(class) => SlotKind::ObjectArray(*class),
+            What::PrimitiveArray(element) => SlotKind::PrimitiveArray(*element),
+            What::Class { .. } => SlotKind::Class,
             What::End => return Ok(()),
         };
         self.measure(kind, records);
         if let What::Class { instance_bytes, superclass, name } = what {
             self.take_class(records.address, instance_bytes, superclass, &name, at);
         }
-        if let Kind::Object(class) = kind
+        if let SlotKind::Object(class) = kind
             && !self.thread_classes.is_empty()
             && let Some(found) = self.thread_classes.get_mut(&records.address)
         {
             found.get_or_insert(class);
         }
         let slot = self.slot(kind);
-        let is_array = matches!(kind, Kind::ObjectArray(_) | Kind::PrimitiveArray(_));
+        let is_array = matches!(kind, SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_));
         let number = match (is_array, records.layout.has_array_sizes()) {
             (false, _) => 0,
             (true, true) => records.stated_bytes,
@@ -183,7 +182,7 @@ impl<'r> Assembler<'r> {
         if !self.builds_graph {
             self.count(slot, kind, number, records);
             // Classes stand apart from the objects among which they lie.
-            if kind != Kind::Class {
+            if kind != SlotKind::Class {
                 self.repeats.add(records.address, at);
             }
             return Ok(());
@@ -197,17 +196,17 @@ impl<'r> Assembler<'r> {
     }
 
     /// Looks at how far it is from the record before, which follows it in memory mostly.
-    fn measure(&mut self, kind: Kind, records: &Records) {
+    fn measure(&mut self, kind: SlotKind, records: &Records) {
         if let Some((address, before, length)) = self.before
             && let Some(distance) = records.address.checked_sub(address).filter(|&distance| distance > 0)
         {
             match before {
-                Kind::ObjectArray(_) if length >= TELLING_LENGTH => {
+                SlotKind::ObjectArray(_) if length >= TELLING_LENGTH => {
                     self.has_telling_arrays = true;
                     self.has_compressed |= distance < 16 + 8 * length;
                     self.has_header_of_16 |= distance < 24 + 8 * length;
                 }
-                Kind::Class => {
+                SlotKind::Class => {
                     self.least_behind_class =
                         Some(self.least_behind_class.map_or(distance, |least| least.min(distance)));
                 }
@@ -226,7 +225,7 @@ impl<'r> Assembler<'r> {
         self.classes.push(class);
     }
 
-    fn slot(&mut self, kind: Kind) -> u32 {
+    fn slot(&mut self, kind: SlotKind) -> u32 {
         if let Some(&slot) = self.slot_of.get(&kind) {
             return slot;
         }
@@ -238,7 +237,7 @@ impl<'r> Assembler<'r> {
         slot
     }
 
-    fn count(&mut self, slot: u32, kind: Kind, number: u64, records: &Records) {
+    fn count(&mut self, slot: u32, kind: SlotKind, number: u64, records: &Records) {
         let count = &mut self.counts[slot as usize];
         for (sum, form) in count.bytes.iter_mut().zip(ArrayForm::WIDE) {
             let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Narrow };
@@ -297,13 +296,13 @@ impl<'r> Assembler<'r> {
     }
 
     /// Bytes of an object that is no array; `None` for an array.
-    fn fixed_bytes(&self, kind: Kind) -> Option<u64> {
+    fn fixed_bytes(&self, kind: SlotKind) -> Option<u64> {
         match kind {
-            Kind::Object(class) => {
+            SlotKind::Object(class) => {
                 Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into())))
             }
-            Kind::Class => Some(self.least_behind_class.unwrap_or(0)),
-            Kind::ObjectArray(_) | Kind::PrimitiveArray(_) => None,
+            SlotKind::Class => Some(self.least_behind_class.unwrap_or(0)),
+            SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_) => None,
         }
     }
 
@@ -316,7 +315,7 @@ impl<'r> Assembler<'r> {
         let shown = |name: &str| if raw_types { name.to_string() } else { source_form(name) };
         // Mostly the word of an array is the class of its elements; in some dumps it is its own.
         let mut words = self.slots.iter().filter_map(|&kind| match kind {
-            Kind::ObjectArray(word) => self.class(word),
+            SlotKind::ObjectArray(word) => self.class(word),
             _ => None,
         });
         let is_own = words.clone().next().is_some() && words.all(|class| class.name.starts_with('['));
@@ -325,22 +324,22 @@ impl<'r> Assembler<'r> {
             .slots
             .iter()
             .map(|&kind| match kind {
-                Kind::Object(class) => self.class(class).map_or_else(|| unknown(class), |class| shown(&class.name)),
-                Kind::ObjectArray(class) => match self.class(class) {
+                SlotKind::Object(class) => self.class(class).map_or_else(|| unknown(class), |class| shown(&class.name)),
+                SlotKind::ObjectArray(class) => match self.class(class) {
                     Some(class) if is_own => shown(&class.name),
                     Some(class) if class.name.starts_with('[') => shown(&format!("[{}", class.name)),
                     Some(class) => shown(&format!("[L{};", class.name)),
                     None => format!("{}[]", unknown(class)),
                 },
-                Kind::PrimitiveArray(element) => shown(ELEMENTS[usize::from(element)].0),
-                Kind::Class => shown("java/lang/Class"),
+                SlotKind::PrimitiveArray(element) => shown(&format!("[{}", PRIMITIVES[usize::from(element)].2)),
+                SlotKind::Class => shown("java/lang/Class"),
             })
             .collect();
         for (slot, name) in names.iter().enumerate() {
             self.builder.name_type(TypeSlot(slot as u32), name);
         }
         for (slot, count) in self.slots.iter().zip(&self.counts) {
-            if let Kind::Object(class) | Kind::ObjectArray(class) = *slot
+            if let SlotKind::Object(class) | SlotKind::ObjectArray(class) = *slot
                 && self.class(class).is_none()
             {
                 let text = self.builder_id(class);
@@ -359,7 +358,7 @@ impl<'r> Assembler<'r> {
         let raw_types = self.reading.options.raw_types;
         let mut slot_of_class: Vec<TypeSlot> = Vec::with_capacity(self.classes.len());
         for class in &self.classes {
-            let slot = match self.slot_of.get(&Kind::Object(class.address)) {
+            let slot = match self.slot_of.get(&SlotKind::Object(class.address)) {
                 Some(&slot) => TypeSlot(slot),
                 None => {
                     let slot = self.builder.new_type();
@@ -428,11 +427,11 @@ impl<'r> Assembler<'r> {
 }
 
 /// Bytes of an array, from what was kept of its record.
-fn array_bytes(kind: Kind, number: u64, form: ArrayForm, layout: &Layout) -> Option<u64> {
+fn array_bytes(kind: SlotKind, number: u64, form: ArrayForm, layout: &PhdHeader) -> Option<u64> {
     let element_bytes = match kind {
-        Kind::ObjectArray(_) => form.reference_bytes(),
-        Kind::PrimitiveArray(element) => ELEMENTS[usize::from(element)].1,
-        Kind::Object(_) | Kind::Class => return None,
+        SlotKind::ObjectArray(_) => form.reference_bytes(),
+        SlotKind::PrimitiveArray(element) => PRIMITIVES[usize::from(element)].0.bytes(0).into(),
+        SlotKind::Object(_) | SlotKind::Class => return None,
     };
     Some(if layout.has_array_sizes() { number } else { form.bytes(number, element_bytes) })
 }

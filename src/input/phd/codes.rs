@@ -1,10 +1,6 @@
 //! The stable codes of this format's problems (docs/formats/phd.md, "Problems").
 
 use crate::input::Code;
-use crate::input::codes::GraphCodes;
-
-/// The words of the graph's findings.
-pub static GRAPH_CODES: GraphCodes = GraphCodes::IN_DUMP;
 
 pub static BAD_NAME: Code = Code::warning("bad-name", "names of classes with bytes that are no characters");
 pub static BAD_RECORD: Code = Code::warning("bad-record", "record that cannot be; what follows is lost");

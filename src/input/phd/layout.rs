@@ -16,26 +16,26 @@ pub(super) const MARK: &[u8] = b"\0\x12portable heap dump";
 
 /// The header of a dump.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(super) struct PhdHeader {
     pub(super) version: u32,
     pub(super) word_bytes: u32,
     /// Addresses are written without so many bits.
     pub(super) shift: u32,
     /// Every object has a hash of 16 bits.
-    pub(super) hash_on_all: bool,
+    pub(super) all_have_hashes: bool,
     /// The virtual machine in its own words.
     pub(super) producer: Option<String>,
 }
 
-impl Layout {
+impl PhdHeader {
     /// Reads the header, of which the mark was taken. `Stop::Bad` when it is none.
-    pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<Layout, Stop> {
+    pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<PhdHeader, Stop> {
         let flags = stream.u32()?;
-        let mut layout = Layout {
+        let mut layout = PhdHeader {
             version,
             word_bytes: if flags & 1 != 0 { 8 } else { 4 },
             shift: if version >= 5 || flags & 4 != 0 { 2 } else { 3 },
-            hash_on_all: flags & 6 == 6,
+            all_have_hashes: flags & 6 == 6,
             producer: None,
         };
         if stream.u8()? != 1 {
@@ -113,10 +113,6 @@ impl ArrayForm {
 pub(super) fn round8(bytes: u64) -> u64 {
     bytes.saturating_add(7) & !7
 }
-
-/// Elements of primitive arrays by number: how a class of them is called, and their bytes.
-pub(super) const ELEMENTS: [(&str, u64); 8] =
-    [("[Z", 1), ("[C", 2), ("[F", 4), ("[D", 8), ("[B", 1), ("[S", 2), ("[I", 4), ("[J", 8)];
 
 #[cfg(test)]
 mod tests {

@@ -16,14 +16,14 @@ mod layout;
 mod records;
 mod stream;
 
-use super::Content;
-use super::codes::{GraphCodes, POSSIBLE_REPEAT};
+use super::codes::POSSIBLE_REPEAT;
 use super::{
-    Detected, Format, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+    Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
+    Runtime, Source,
 };
 use assemble::Assembler;
 use codes::*;
-use layout::{Layout, MARK, SECTION};
+use layout::{MARK, PhdHeader, SECTION};
 use records::Records;
 use stream::{Stop, Stream};
 
@@ -45,10 +45,6 @@ impl Reader for Phd {
         if start.starts_with(MARK) || start.starts_with(SENT_AS_TEXT) { Detected::Yes } else { Detected::No }
     }
 
-    fn graph_codes(&self) -> &'static GraphCodes {
-        &GRAPH_CODES
-    }
-
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let core = source.path().and_then(|path| javacore::beside(path, &reading.budget));
         let mut assembler = Assembler::new(reading, true);
@@ -58,7 +54,7 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let builder = std::mem::take(&mut assembler.builder);
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
@@ -92,7 +88,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     if !VERSIONS.contains(&version) {
         return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
     }
-    let layout = Layout::parse(&mut stream, version).map_err(in_header)?;
+    let layout = PhdHeader::parse(&mut stream, version).map_err(in_header)?;
     assembler.begin(&layout);
     let mut records = Records::new(layout);
     loop {

@@ -1,6 +1,6 @@
 //! Records: objects, arrays and classes, and nothing between them.
 
-use super::layout::Layout;
+use super::layout::PhdHeader;
 use super::stream::{Stop, Stream};
 
 /// The content of a record.
@@ -20,7 +20,7 @@ pub(super) enum What {
 
 /// Reads records; it remembers what they leave out.
 pub(super) struct Records {
-    pub(super) layout: Layout,
+    pub(super) layout: PhdHeader,
     last: u64,
     classes: [u64; 4],
     next_class: usize,
@@ -34,7 +34,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: PhdHeader) -> Self {
         Records {
             layout,
             last: 0,
@@ -100,7 +100,7 @@ impl Records {
                 let flags = stream.u8()?;
                 self.gap(stream, flags >> 6)?;
                 let instance_bytes = stream.u32()?;
-                if self.layout.hash_on_all {
+                if self.layout.all_have_hashes {
                     stream.u16()?;
                 } else if flags & 8 != 0 {
                     stream.u32()?;
@@ -145,11 +145,11 @@ impl Records {
     }
 
     fn short_hash(&mut self, stream: &mut Stream) -> Result<(), Stop> {
-        if self.layout.hash_on_all { stream.u16().map(|_| ()) } else { Ok(()) }
+        if self.layout.all_have_hashes { stream.u16().map(|_| ()) } else { Ok(()) }
     }
 
     fn long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), Stop> {
-        match (self.layout.hash_on_all, is_there) {
+        match (self.layout.all_have_hashes, is_there) {
             (true, _) => stream.u16().map(|_| ()),
             (false, true) => stream.u32().map(|_| ()),
             (false, false) => Ok(()),

@@ -1,4 +1,4 @@
-//! Bytes of a dump in their order, big-endian.
+//! The numbers that a dump is made of, big-endian, one after another.
 
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::{ReadError, Source};

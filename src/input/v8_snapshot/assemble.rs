@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::rules::{DOCUMENT_TREES, Holding, move_sizes, moved_sizes};
 use super::snapshot::Snapshot;
 use crate::graph::{
@@ -262,7 +262,7 @@ fn add_roots(
         let is_shortcut = snapshot.is_kind(edge, EdgeKind::Shortcut);
         let kind = match is_root {
             true if is_shortcut => RootKind::Static,
-            true if snapshot.kind(target) == Kind::Synthetic => RootKind::Embedder,
+            true if snapshot.kind(target) == NodeKind::Synthetic => RootKind::Embedder,
             _ => kind_of(&category_name),
         };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
@@ -323,7 +323,7 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u6
 /// Records by kind.
 pub(super) fn records(snapshot: &Snapshot) -> Vec<(&'static str, u64)> {
     let categories = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).count();
-    let synthetic = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == Kind::Synthetic).count();
+    let synthetic = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::Synthetic).count();
     debug_assert!(synthetic + 1 >= categories);
     vec![
         ("nodes", snapshot.len() as u64),

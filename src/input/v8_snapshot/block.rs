@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::layout::{EdgeFields, EdgeKind, FunctionFields, Layout, LocationFields, MOST_FIELDS, NodeFields};
+use super::layout::{EdgeFields, EdgeKind, MOST_FIELDS, NodeFields, RowFields, SnapshotHeader};
 use super::numbers::Numbers;
-use super::scan::{Place, Region, end_of_string};
+use super::scan::{PieceContext, Region, end_of_string};
 use crate::graph::SourcePlace;
 use crate::input::blocks::Batch;
 
@@ -74,16 +74,14 @@ pub(super) struct Edges {
     /// (edge of the piece, number) of labels whose number does not fit.
     pub(super) large: Vec<(u32, u32)>,
     pub(super) targets: Vec<u32>,
-    /// Targets that are not on a row's start.
-    pub(super) off_grid: u64,
 }
 
-/// The parsed content of a piece; of one region at a time.
+/// The parsed content of a piece; of one region at a time. Who takes it leaves it empty.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) region: Region,
     /// The header, where it came before.
-    pub(super) layout: Option<Arc<Layout>>,
+    pub(super) layout: Option<Arc<SnapshotHeader>>,
     pub(super) offset: u64,
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
@@ -118,45 +116,20 @@ impl Batch for Block {
 }
 
 impl Block {
-    fn clear(&mut self) {
-        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached, stacks } = &mut self.nodes;
-        kinds.clear();
-        names.clear();
-        ids.clear();
-        sizes.clear();
-        large.clear();
-        edge_counts.clear();
-        detached.clear();
-        stacks.clear();
-        let Edges { labels, large, targets, off_grid } = &mut self.edges;
-        labels.clear();
-        large.clear();
-        targets.clear();
-        *off_grid = 0;
-        self.locations.clear();
-        self.functions.clear();
-        self.samples.clear();
-        self.text.clear();
-        self.ends.clear();
-        self.raw.clear();
-        (self.bad_numbers, self.incomplete_rows) = (0, 0);
-    }
-
     /// Parses a piece.
-    pub(super) fn parse(&mut self, bytes: &[u8], place: &Place) {
-        self.clear();
-        (self.region, self.offset) = (place.region, place.offset);
-        self.layout.clone_from(&place.layout);
-        match (place.region, &place.layout) {
+    pub(super) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
+        (self.region, self.offset) = (context.region, context.offset);
+        self.layout.clone_from(&context.layout);
+        match (context.region, &context.layout) {
             (Region::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
                 let mut numbers = Numbers::new(bytes);
-                self.rows(region, layout, place.values, &mut numbers);
+                self.rows(region, layout, context.values, &mut numbers);
                 self.bad_numbers += numbers.bad;
             }
             (_, None) => {
                 let mut numbers = Numbers::new(bytes);
-                self.raw.reserve(place.values);
+                self.raw.reserve(context.values);
                 self.raw.extend(&mut numbers);
                 self.bad_numbers += numbers.bad;
             }
@@ -167,7 +140,7 @@ impl Block {
     pub(super) fn rows(
         &mut self,
         region: Region,
-        layout: &Layout,
+        layout: &SnapshotHeader,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,
     ) {
@@ -175,38 +148,28 @@ impl Block {
             Region::Nodes => self.node_rows(layout.node, values, numbers),
             Region::Edges => self.edge_rows(layout, layout.edge, values, numbers),
             Region::Locations => {
-                if let Some(fields) = layout.location {
-                    self.location_rows(fields, layout.node.width, numbers);
+                let Some(fields) = layout.location else { return };
+                while let Some([object, place @ ..]) = next_fields(fields, numbers, &mut self.incomplete_rows) {
+                    let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node.width as u64;
+                    let [script, line, column] = place.map(narrow);
+                    let place = SourcePlace { script, line, column };
+                    self.locations.push((u32::try_from(object).unwrap_or(NOWHERE), place));
                 }
             }
             Region::Functions => {
-                if let Some(fields) = layout.function {
-                    self.function_rows(fields, numbers);
+                let Some(fields) = layout.function else { return };
+                while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
+                    let [name, script_name, line, column] = values.map(narrow);
+                    self.functions.push(Function { name, script_name, line, column });
                 }
             }
             Region::Samples => {
-                if let Some(fields) = layout.sample {
-                    let mut row = [0; MOST_FIELDS];
-                    let positive = |value: i64| u64::try_from(value).unwrap_or(0);
-                    while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
-                        self.samples.push((positive(row[fields.time]), positive(row[fields.last_id])));
-                    }
+                let Some(fields) = layout.sample else { return };
+                while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
+                    self.samples.push(values.map(|value| u64::try_from(value).unwrap_or(0)).into());
                 }
             }
             Region::Strings => {}
-        }
-    }
-
-    fn function_rows(&mut self, fields: FunctionFields, numbers: &mut impl Iterator<Item = i64>) {
-        let mut row = [0; MOST_FIELDS];
-        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
-            let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
-            self.functions.push(Function {
-                name: narrow(fields.name),
-                script_name: narrow(fields.script_name),
-                line: narrow(fields.line),
-                column: narrow(fields.column),
-            });
         }
     }
 
@@ -260,7 +223,7 @@ impl Block {
 
     fn edge_rows(
         &mut self,
-        layout: &Layout,
+        layout: &SnapshotHeader,
         fields: EdgeFields,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,
@@ -283,18 +246,18 @@ impl Block {
             }
             edges.labels.push(label);
             edges.targets.push(match u32::try_from(to) {
-                Ok(to) if to % width == 0 => to / width,
-                Ok(_) => {
-                    edges.off_grid += 1;
-                    NOWHERE
+                // One that is not on a row's start leads nowhere.
+                Ok(to) => {
+                    if to % width == 0 {
+                        to / width
+                    } else {
+                        NOWHERE
+                    }
                 }
                 // Flat indices need not fit 32 bits.
                 Err(_) => match u64::try_from(to).ok().filter(|to| to % u64::from(width) == 0) {
                     Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(NOWHERE),
-                    None => {
-                        edges.off_grid += 1;
-                        NOWHERE
-                    }
+                    None => NOWHERE,
                 },
             });
         };
@@ -312,17 +275,6 @@ impl Block {
         }
     }
 
-    fn location_rows(&mut self, fields: LocationFields, width: usize, numbers: &mut impl Iterator<Item = i64>) {
-        let mut row = [0; MOST_FIELDS];
-        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
-            let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
-            let object = u64::try_from(row[fields.object]).unwrap_or(u64::MAX) / width as u64;
-            let location =
-                SourcePlace { script: narrow(fields.script), line: narrow(fields.line), column: narrow(fields.column) };
-            self.locations.push((u32::try_from(object).unwrap_or(NOWHERE), location));
-        }
-    }
-
     fn parse_strings(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found + 1) {
@@ -333,6 +285,22 @@ impl Block {
             at = end.min(bytes.len());
         }
     }
+}
+
+/// An index, a line or a column; what is none is past all of them.
+fn narrow(value: i64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Some fields of the next row; `None` when there is none any more.
+#[inline(always)]
+fn next_fields<const N: usize>(
+    fields: RowFields<N>,
+    numbers: &mut impl Iterator<Item = i64>,
+    incomplete: &mut u64,
+) -> Option<[i64; N]> {
+    let mut row = [0; MOST_FIELDS];
+    next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.places.map(|place| row[place]))
 }
 
 /// Fills a row; false when there is none any more.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::bits::Bits;
 use super::block::NOWHERE;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::shapes::{NO_SHAPE, Shapes};
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
@@ -55,8 +55,8 @@ impl Numbering {
     }
 }
 
-/// Classifies every node. `raw` leaves out what DevTools makes of names. O(nodes), and O(edges) of plain objects.
-pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
+/// Classifies every node. `raw_types` leaves out what DevTools makes of names. O(nodes), and O(edges) of plain objects.
+pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
     let mut numbering = Numbering::default();
     let mut by_kind = [NONE; 256];
     // Classes of a name: objects, natives and the embedder's as such, and natives that are detached.
@@ -64,7 +64,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
     let mut of_detached: FxHashMap<u32, u32> = FxHashMap::default();
     let detached = detached_nodes(snapshot);
     let plain = snapshot.strings.indices_of("Object");
-    let shapes = if raw { Shapes::default() } else { Shapes::find(snapshot, &plain) };
+    let shapes = if raw_types { Shapes::default() } else { Shapes::find(snapshot, &plain) };
     let of_shape: Vec<u32> = shapes.names.iter().map(|name| numbering.of(name.clone())).collect();
     let mut shaped = shapes.of_objects.iter().copied().peekable();
     let mut locations = snapshot.locations.iter().copied().peekable();
@@ -74,9 +74,9 @@ pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
         let kind = snapshot.kind(node);
         let location = locations.next_if(|&(ordinal, _)| ordinal == node).map(|(_, location)| location);
         let is_named = match kind {
-            Kind::Object | Kind::Native => true,
+            NodeKind::Object | NodeKind::Native => true,
             // Objects of the embedder.
-            Kind::Synthetic => !snapshot.is_category(node),
+            NodeKind::Synthetic => !snapshot.is_category(node),
             _ => false,
         };
         if !is_named {
@@ -90,21 +90,21 @@ pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
         }
         let name = snapshot.names[node as usize];
         let shape = shaped.next_if(|&(object, _)| object == node).map_or(NO_SHAPE, |(_, shape)| shape);
-        let class = if detached.has(node) && !raw {
+        let class = if detached.has(node) && !raw_types {
             *of_detached
                 .entry(name)
-                .or_insert_with(|| numbering.of(format!("Detached {}", class_name(snapshot, name, raw))))
+                .or_insert_with(|| numbering.of(format!("Detached {}", class_name(snapshot, name, raw_types))))
         } else if shape != NO_SHAPE {
             of_shape[shape as usize]
         } else {
             let known = &mut of_name[(name as usize).min(snapshot.strings.len())];
             // What is past the strings has names of their own.
             if *known == NONE || name as usize >= snapshot.strings.len() {
-                *known = numbering.of(class_name(snapshot, name, raw));
+                *known = numbering.of(class_name(snapshot, name, raw_types));
             }
             *known
         };
-        of_node.push(match location.filter(|_| kind == Kind::Object) {
+        of_node.push(match location.filter(|_| kind == NodeKind::Object) {
             None => class,
             Some(location) => *of_place.entry((class, location)).or_insert_with(|| numbering.at(class, location)),
         });
@@ -113,9 +113,9 @@ pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
 }
 
 /// The class of an object by its name; one that is missing has no tag.
-fn class_name(snapshot: &Snapshot, name: u32, raw: bool) -> String {
+fn class_name(snapshot: &Snapshot, name: u32, raw_types: bool) -> String {
     match snapshot.strings.get(name) {
-        Some(text) if !raw => without_attributes(text),
+        Some(text) if !raw_types => without_attributes(text),
         _ => snapshot.strings.name(name).into(),
     }
 }
@@ -123,10 +123,10 @@ fn class_name(snapshot: &Snapshot, name: u32, raw: bool) -> String {
 /// The class of all nodes of a type that has one.
 pub(super) fn name_of_kind(snapshot: &Snapshot, number: u8) -> String {
     match snapshot.layout.kind(number) {
-        Kind::Hidden => "(system)".into(),
-        Kind::Code => "(compiled code)".into(),
-        Kind::Closure => "Function".into(),
-        Kind::RegExp => "RegExp".into(),
+        NodeKind::Hidden => "(system)".into(),
+        NodeKind::Code => "(compiled code)".into(),
+        NodeKind::Closure => "Function".into(),
+        NodeKind::RegExp => "RegExp".into(),
         _ => format!("({})", snapshot.layout.kind_name(number)),
     }
 }
@@ -157,7 +157,7 @@ fn detached_nodes(snapshot: &Snapshot) -> Bits {
     for state in [1, DETACHED] {
         let mut open: Vec<u32> = Vec::new();
         for &(node, own) in &snapshot.detached {
-            if own == state && snapshot.kind(node) == Kind::Native {
+            if own == state && snapshot.kind(node) == NodeKind::Native {
                 open.push(node);
             }
         }
@@ -170,7 +170,7 @@ fn detached_nodes(snapshot: &Snapshot) -> Bits {
                 if target != NOWHERE
                     && !snapshot.is_kind(edge, EdgeKind::Hidden)
                     && !snapshot.is_kind(edge, EdgeKind::Weak)
-                    && snapshot.kind(target) == Kind::Native
+                    && snapshot.kind(target) == NodeKind::Native
                     && seen.insert(target)
                 {
                     open.push(target);

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::again::Read;
-use super::distances::{SYSTEM, distances};
+use super::distances::{SYSTEM, distances_of_nodes};
 use super::kinds::V8Kinds;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::ropes::{MOST_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
 use super::strings::Keep;
@@ -50,6 +50,19 @@ impl V8Details {
     }
 }
 
+impl V8Details {
+    /// An answer about the row of a node.
+    fn of_node<T>(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        answer: impl FnOnce(&Read, u32) -> Option<T>,
+    ) -> Result<Option<T>, ReadError> {
+        let read = self.read(graph)?;
+        Ok(read.ordinal(node).and_then(|ordinal| answer(&read, ordinal)))
+    }
+}
+
 impl Read {
     /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
@@ -69,7 +82,7 @@ impl Read {
         let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
-            (Kind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
+            (NodeKind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
                 Some(whole) => format!("\0{}\0{}", whole.bytes, whole.hash),
                 None => format!("\0{}", self.snapshot.ids.get(ordinal as usize)),
             },
@@ -86,16 +99,11 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        let read = self.read(graph)?;
-        let edge = read.ordinal(from).and_then(|ordinal| read.edge(ordinal, nth));
-        let name = |ordinal| edge.map(|edge| read.name(ordinal, edge));
-        Ok(read.ordinal(from).and_then(name))
+        self.of_node(graph, from, |read, ordinal| Some(read.name(ordinal, read.edge(ordinal, nth)?)))
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read(graph)?;
-        let text = read.ordinal(node).and_then(|ordinal| read.text(ordinal, MOST_TEXT_UNITS));
-        Ok(text.map(|text| text.text))
+        self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MOST_TEXT_UNITS)?.text))
     }
 
     fn whole(
@@ -104,8 +112,7 @@ impl ObjectDetails for V8Details {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| visit_whole(&read.snapshot, ordinal, take)))
+        self.of_node(graph, node, |read, ordinal| visit_whole(&read.snapshot, ordinal, take))
     }
 
     fn has_texts(&self) -> bool {
@@ -118,7 +125,7 @@ impl ObjectDetails for V8Details {
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0
                 && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
-                    Kind::String => true,
+                    NodeKind::String => true,
                     _ => ropes.has(ordinal),
                 })
         };
@@ -128,8 +135,8 @@ impl ObjectDetails for V8Details {
         let length = |node: NodeId| {
             let ordinal = read.ordinal(node)?;
             let units = match read.snapshot.kind(ordinal) {
-                Kind::ConsString => read.ropes().units(&read.snapshot, ordinal),
-                Kind::String | Kind::SlicedString => length(&read.snapshot, ordinal),
+                NodeKind::ConsString => read.ropes().units(&read.snapshot, ordinal),
+                NodeKind::String | NodeKind::SlicedString => length(&read.snapshot, ordinal),
                 _ => None,
             };
             units.map(|units| (node, units))
@@ -195,13 +202,11 @@ impl ObjectDetails for V8Details {
     }
 
     fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.place(ordinal)))
+        self.of_node(graph, node, Read::place)
     }
 
     fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.function(ordinal)))
+        self.of_node(graph, node, Read::function)
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
@@ -209,8 +214,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.stack(ordinal)))
+        self.of_node(graph, node, Read::stack)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
@@ -234,11 +238,10 @@ impl ObjectDetails for V8Details {
     }
 
     fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
-        let read = self.read(graph)?;
-        let mut known = read.distances.lock().unwrap_or_else(PoisonError::into_inner);
-        let distances = known.get_or_insert_with(|| Arc::new(distances(&read.snapshot)));
-        let distance = read.ordinal(node).map(|ordinal| distances[ordinal as usize]);
-        Ok(distance.filter(|&distance| distance < SYSTEM))
+        self.of_node(graph, node, |read, ordinal| {
+            let distances = read.distances.get_or_init(|| distances_of_nodes(&read.snapshot));
+            Some(distances[ordinal as usize]).filter(|&distance| distance < SYSTEM)
+        })
     }
 
     fn has_distances(&self) -> bool {

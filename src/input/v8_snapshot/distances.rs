@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::bits::Bits;
 use super::block::NOWHERE;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::rules::{WeakMapPair, pair_names, user_roots};
 use super::snapshot::Snapshot;
 
@@ -14,7 +14,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const SYSTEM: u32 = 100_000_000;
 
 /// Distances by ordinal: breadth first in the order of the file. O(nodes + edges).
-pub(super) fn distances(snapshot: &Snapshot) -> Vec<u32> {
+pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
     let mut walk = Walk::new(snapshot);
     let user = user_roots(snapshot);
     for &node in &user {
@@ -81,14 +81,14 @@ impl<'a> Walk<'a> {
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
         let node_name = snapshot.names[node as usize];
         match snapshot.kind(node) {
-            Kind::Hidden
+            NodeKind::Hidden
                 if !is_numbered
                     && self.sloppy_maps.contains(&edge_name)
                     && self.native_contexts.contains(&node_name) =>
             {
                 return true;
             }
-            Kind::Array if self.map_descriptors.contains(&node_name) => {
+            NodeKind::Array if self.map_descriptors.contains(&node_name) => {
                 let number =
                     if is_numbered { Some(edge_name) } else { leading_number(&snapshot.strings.name(edge_name)) };
                 if number.is_some_and(|number| number >= 2 && number % 3 == 1) {

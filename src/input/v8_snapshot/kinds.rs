@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::again::Read;
 use super::block::NOWHERE;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ReferenceKind, ReferenceKinds};
 
@@ -23,7 +23,7 @@ impl V8Kinds {
     pub(super) fn new(read: Arc<Read>) -> Self {
         let snapshot = &read.snapshot;
         let mut scripts = FxHashMap::default();
-        for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == Kind::Closure) {
+        for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
             if !scripts.contains_key(&place.script)
                 && let Some(script) = script_of_function(&read, node)
             {
@@ -39,7 +39,7 @@ fn script_of_function(read: &Read, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
     let shared = snapshot.field(function, "shared")?;
     let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
-    (snapshot.kind(script) == Kind::Code).then(|| snapshot.names[script as usize])
+    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
 }
 
 impl ReferenceKinds for V8Kinds {
@@ -76,7 +76,7 @@ impl ReferenceKinds for V8Kinds {
         let ordinal = self.read.ordinal(node)?;
         let by_place = self.read.place(ordinal).and_then(|place| self.scripts.get(&place.script).copied());
         let of_function = || match self.read.snapshot.kind(ordinal) {
-            Kind::Closure => script_of_function(&self.read, ordinal),
+            NodeKind::Closure => script_of_function(&self.read, ordinal),
             _ => None,
         };
         by_place.or_else(of_function).map(|name| self.read.snapshot.strings.name(name))

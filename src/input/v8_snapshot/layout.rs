@@ -9,7 +9,7 @@ pub(super) const MOST_FIELDS: usize = 32;
 
 /// Kinds of nodes that rules know; each header numbers them for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Hidden,
     Array,
     String,
@@ -26,22 +26,22 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(name: &str) -> Kind {
+impl NodeKind {
+    fn of(name: &str) -> NodeKind {
         match name {
-            "hidden" => Kind::Hidden,
-            "array" => Kind::Array,
-            "string" => Kind::String,
-            "concatenated string" => Kind::ConsString,
-            "sliced string" => Kind::SlicedString,
-            "object" => Kind::Object,
-            "code" => Kind::Code,
-            "closure" => Kind::Closure,
-            "regexp" => Kind::RegExp,
-            "number" => Kind::Number,
-            "native" => Kind::Native,
-            "synthetic" => Kind::Synthetic,
-            _ => Kind::Other,
+            "hidden" => NodeKind::Hidden,
+            "array" => NodeKind::Array,
+            "string" => NodeKind::String,
+            "concatenated string" => NodeKind::ConsString,
+            "sliced string" => NodeKind::SlicedString,
+            "object" => NodeKind::Object,
+            "code" => NodeKind::Code,
+            "closure" => NodeKind::Closure,
+            "regexp" => NodeKind::RegExp,
+            "number" => NodeKind::Number,
+            "native" => NodeKind::Native,
+            "synthetic" => NodeKind::Synthetic,
+            _ => NodeKind::Other,
         }
     }
 }
@@ -76,7 +76,7 @@ impl EdgeKind {
 }
 
 /// Places of the fields in a node's row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NodeFields {
     pub(super) width: usize,
     pub(super) kind: usize,
@@ -90,7 +90,7 @@ pub(super) struct NodeFields {
 }
 
 /// Places of the fields in an edge's row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EdgeFields {
     pub(super) width: usize,
     pub(super) kind: usize,
@@ -98,55 +98,29 @@ pub(super) struct EdgeFields {
     pub(super) to: usize,
 }
 
-/// Places of the fields in a location's row.
+/// Places of some fields in the rows of one kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LocationFields {
+pub(super) struct RowFields<const N: usize> {
+    /// Values in a row.
     pub(super) width: usize,
-    pub(super) object: usize,
-    pub(super) script: usize,
-    pub(super) line: usize,
-    pub(super) column: usize,
-}
-
-/// Places of the fields in a function's row, among those that stacks have.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FunctionFields {
-    pub(super) width: usize,
-    pub(super) name: usize,
-    pub(super) script_name: usize,
-    pub(super) line: usize,
-    pub(super) column: usize,
-}
-
-/// Places of the fields in a stack's row; those below it come last.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct StackFields {
-    pub(super) width: usize,
-    pub(super) id: usize,
-    pub(super) function: usize,
-    pub(super) count: usize,
-    pub(super) size: usize,
-}
-
-/// Places of the fields in a sample's row.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SampleFields {
-    pub(super) width: usize,
-    pub(super) time: usize,
-    pub(super) last_id: usize,
+    pub(super) places: [usize; N],
 }
 
 /// The header of a snapshot.
-#[derive(Debug)]
-pub(super) struct Layout {
+#[derive(Debug, Default)]
+pub(super) struct SnapshotHeader {
     pub(super) node: NodeFields,
     pub(super) edge: EdgeFields,
-    pub(super) location: Option<LocationFields>,
-    pub(super) function: Option<FunctionFields>,
-    pub(super) stack: Option<StackFields>,
-    pub(super) sample: Option<SampleFields>,
+    /// Object, script, line, column.
+    pub(super) location: Option<RowFields<4>>,
+    /// Of the functions that stacks have: name, name of the script, line, column.
+    pub(super) function: Option<RowFields<4>>,
+    /// Id, function, allocations, their bytes, and the stacks that go on from it, which come last.
+    pub(super) stack: Option<RowFields<5>>,
+    /// Time, and the last id that was given until then.
+    pub(super) sample: Option<RowFields<2>>,
     /// By number.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<NodeKind>,
     pub(super) kind_names: Vec<String>,
     pub(super) edge_kinds: Vec<EdgeKind>,
     /// Ordinal of the root.
@@ -157,12 +131,12 @@ pub(super) struct Layout {
     pub(super) extra_native_bytes: u64,
 }
 
-impl Layout {
+impl SnapshotHeader {
     /// Reads the value of `"snapshot"`.
     ///
     /// # Errors
     /// If it is not the header of a snapshot.
-    pub(super) fn parse(json: &[u8]) -> Result<Layout, ReadError> {
+    pub(super) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
         let meta = &header["meta"];
@@ -187,42 +161,15 @@ impl Layout {
         let kind_names = names_at(&meta["node_types"], node.kind);
         let edge_names = names_at(&meta["edge_types"], edge.kind);
         let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
-        Ok(Layout {
-            location: Fields::of(meta, "location_fields").ok().and_then(|fields| {
-                Some(LocationFields {
-                    width: fields.0.len(),
-                    object: fields.find("object_index")?,
-                    script: fields.find("script_id")?,
-                    line: fields.find("line")?,
-                    column: fields.find("column")?,
-                })
-            }),
-            function: Fields::of(meta, "trace_function_info_fields").ok().and_then(|fields| {
-                Some(FunctionFields {
-                    width: fields.0.len(),
-                    name: fields.find("name")?,
-                    script_name: fields.find("script_name")?,
-                    line: fields.find("line")?,
-                    column: fields.find("column")?,
-                })
-            }),
-            stack: Fields::of(meta, "trace_node_fields").ok().and_then(|fields| {
-                let stack = StackFields {
-                    width: fields.0.len(),
-                    id: fields.find("id")?,
-                    function: fields.find("function_info_index")?,
-                    count: fields.find("count")?,
-                    size: fields.find("size")?,
-                };
-                (fields.find("children")? + 1 == stack.width).then_some(stack)
-            }),
-            sample: Fields::of(meta, "sample_fields").ok().and_then(|fields| {
-                let (time, last_id) = (fields.find("timestamp_us")?, fields.find("last_assigned_id")?);
-                Some(SampleFields { width: fields.0.len(), time, last_id })
-            }),
+        Ok(SnapshotHeader {
+            location: rows_of(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
+            function: rows_of(meta, "trace_function_info_fields", ["name", "script_name", "line", "column"]),
+            stack: rows_of(meta, "trace_node_fields", ["id", "function_info_index", "count", "size", "children"])
+                .filter(|fields| fields.places[4] + 1 == fields.width),
+            sample: rows_of(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
             node,
             edge,
-            kinds: kind_names.iter().map(|name| Kind::of(name)).collect(),
+            kinds: kind_names.iter().map(|name| NodeKind::of(name)).collect(),
             kind_names,
             edge_kinds: edge_names.iter().map(|name| EdgeKind::of(name)).collect(),
             root: u32::try_from(root).unwrap_or(u32::MAX),
@@ -234,8 +181,8 @@ impl Layout {
 
     /// The kind of a node's type number.
     #[inline]
-    pub(super) fn kind(&self, number: u8) -> Kind {
-        self.kinds.get(usize::from(number)).copied().unwrap_or(Kind::Other)
+    pub(super) fn kind(&self, number: u8) -> NodeKind {
+        self.kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
     }
 
     /// The name of a node's type number.
@@ -273,6 +220,16 @@ impl Fields {
     fn place(&self, name: &str) -> Result<usize, ReadError> {
         self.find(name).ok_or_else(|| unreadable(&format!("has no field {name}")))
     }
+}
+
+/// Places of the fields of these names, where rows of that kind have them all.
+fn rows_of<const N: usize>(meta: &Value, key: &str, names: [&str; N]) -> Option<RowFields<N>> {
+    let fields = Fields::of(meta, key).ok()?;
+    let mut places = [0; N];
+    for (place, name) in places.iter_mut().zip(names) {
+        *place = fields.find(name)?;
+    }
+    Some(RowFields { width: fields.0.len(), places })
 }
 
 fn names_of(list: &Value) -> Vec<String> {

@@ -13,7 +13,6 @@
 //! the codes, and where each is from.
 
 mod again;
-mod allocated;
 mod assemble;
 mod bits;
 mod block;
@@ -34,8 +33,10 @@ mod stacks;
 mod strings;
 
 use super::codes::GraphCodes;
-use super::{Content, Detected, Extent, Format, Objects, ParsedDump, ParsedTypes, Position, ReadError};
-use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, Source};
+use super::{
+    Detected, Extent, Format, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
+    Reader, Reading, Reread, Rules, Runtime, Source,
+};
 use crate::graph::ColumnSource;
 use codes::*;
 use details::V8Details;
@@ -95,7 +96,7 @@ impl Reader for V8Snapshot {
                 graph.miss_references();
             }
         });
-        Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
     fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {

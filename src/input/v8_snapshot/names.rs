@@ -2,7 +2,7 @@
 
 use super::again::Read;
 use super::block::NOWHERE;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
@@ -23,7 +23,7 @@ pub(super) fn tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
     let names = [snapshot.strings.indices_of("Map"), snapshot.strings.indices_of("Set")].concat();
     let mut tables = Vec::new();
     for node in 0..snapshot.len() as u32 {
-        if snapshot.kind(node) == Kind::Object
+        if snapshot.kind(node) == NodeKind::Object
             && names.contains(&snapshot.names[node as usize])
             && let Some(table) = snapshot.field(node, "table")
         {
@@ -134,7 +134,7 @@ impl Read {
 
     /// The name of a function, or its place.
     pub(super) fn function(&self, node: u32) -> Option<String> {
-        if self.snapshot.kind(node) != Kind::Closure {
+        if self.snapshot.kind(node) != NodeKind::Closure {
             return None;
         }
         let name = self.snapshot.strings.name(self.snapshot.names[node as usize]);
@@ -150,12 +150,14 @@ impl Read {
         let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
         let said = |text: String| Text { text, is_cut: false };
         match snapshot.kind(node) {
-            Kind::String | Kind::ConsString | Kind::SlicedString => self.text(node, most_units).map(Saying::Text),
-            Kind::Number => {
+            NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString => {
+                self.text(node, most_units).map(Saying::Text)
+            }
+            NodeKind::Number => {
                 let text = snapshot.field_of_value(node, "value")?;
                 Some(Saying::Boxed(number(snapshot.strings.get(snapshot.names[text as usize])?)))
             }
-            Kind::Closure => {
+            NodeKind::Closure => {
                 let place = self.place(node).map(|place| place.to_string());
                 let words = match (name(), place) {
                     (name, Some(place)) if name.is_empty() => place,
@@ -164,7 +166,7 @@ impl Read {
                 };
                 Some(Saying::Name(said(words)))
             }
-            Kind::RegExp => Some(Saying::Name(said(name()))),
+            NodeKind::RegExp => Some(Saying::Name(said(name()))),
             _ => None,
         }
     }

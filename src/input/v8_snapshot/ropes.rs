@@ -5,7 +5,7 @@
 
 use super::bits::Bits;
 use super::block::NOWHERE;
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 use crate::input::Text;
 
@@ -95,7 +95,7 @@ impl Ropes {
     /// O(nodes, and bytes of the parts).
     pub(super) fn new(snapshot: &Snapshot) -> Self {
         let mut are = Bits::new(snapshot.len());
-        let nodes = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == Kind::ConsString);
+        let nodes = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::ConsString);
         let count = nodes.map(|node| are.insert(node)).count();
         let mut ropes = Ropes {
             ranks: are.ranks(),
@@ -192,7 +192,7 @@ impl Ropes {
 
     /// The start of a text, so many units at most: of a string node as V8 has it, of a rope put together from its parts.
     pub(super) fn text(&self, snapshot: &Snapshot, node: u32, most_units: usize) -> Option<Text> {
-        if snapshot.kind(node) != Kind::ConsString {
+        if snapshot.kind(node) != NodeKind::ConsString {
             let text = own_text(snapshot, node)?;
             let start = first_units(text, most_units.min(MOST_TEXT_UNITS)).0;
             return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
@@ -241,8 +241,8 @@ fn parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
 fn own_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
     let text = || snapshot.strings.get(snapshot.names[node as usize]);
     match snapshot.kind(node) {
-        Kind::String => text(),
-        Kind::SlicedString => text().filter(|&text| text != "(sliced string)"),
+        NodeKind::String => text(),
+        NodeKind::SlicedString => text().filter(|&text| text != "(sliced string)"),
         _ => None,
     }
 }
@@ -268,13 +268,13 @@ fn first_units(text: &str, most: usize) -> (&str, usize) {
 /// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
 /// has all of it; `None` for what is no string.
 pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
-    if !matches!(snapshot.kind(node), Kind::String | Kind::ConsString | Kind::SlicedString) {
+    if !matches!(snapshot.kind(node), NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString) {
         return None;
     }
     let (mut open, mut is_whole) = (vec![node], true);
     for _ in 0..MOST_PARTS_OF_WHOLE {
         let Some(part) = open.pop() else { return Some(is_whole) };
-        if snapshot.kind(part) == Kind::ConsString {
+        if snapshot.kind(part) == NodeKind::ConsString {
             let [first, second] = parts(snapshot, part);
             is_whole &= first.is_some() && second.is_some();
             open.extend(second.into_iter().chain(first));

@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use super::block::{LARGE, NOWHERE};
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 
 /// The two edges to the value of an entry in a WeakMap have one name, but for a number in front.
@@ -92,8 +92,9 @@ pub(super) fn user_roots(snapshot: &Snapshot) -> Vec<u32> {
     let Some(root) = snapshot.root() else { return Vec::new() };
     let documents = snapshot.strings.indices_of(DOCUMENT_TREES);
     let targets = snapshot.edges(root).map(|edge| snapshot.targets[edge]).filter(|&target| target != NOWHERE);
-    let is_user =
-        |target: u32| snapshot.kind(target) != Kind::Synthetic || documents.contains(&snapshot.names[target as usize]);
+    let is_user = |target: u32| {
+        snapshot.kind(target) != NodeKind::Synthetic || documents.contains(&snapshot.names[target as usize])
+    };
     let mut roots: Vec<u32> = targets.filter(|&target| target != root && is_user(target)).collect();
     let mut seen = Bits::new(snapshot.len());
     roots.retain(|&target| seen.insert(target));
@@ -156,8 +157,8 @@ pub(super) fn moved_sizes(snapshot: &Snapshot) -> Vec<(u32, u32)> {
     let mut is_auxiliary = Bits::new(snapshot.len());
     for node in 0..snapshot.len() as u32 {
         let is_part = match snapshot.kind(node) {
-            Kind::Hidden | Kind::Array => true,
-            Kind::Native => external.contains(&snapshot.names[node as usize]),
+            NodeKind::Hidden | NodeKind::Array => true,
+            NodeKind::Native => external.contains(&snapshot.names[node as usize]),
             _ => false,
         };
         if is_part && Some(node) != snapshot.root() {
@@ -196,7 +197,7 @@ pub(super) fn moved_sizes(snapshot: &Snapshot) -> Vec<(u32, u32)> {
         give(node, owners[node as usize], &mut owners, &mut open, u32::MAX);
     }
     let root = snapshot.root();
-    let is_taken = |owner: u32| Some(owner) == root || snapshot.kind(owner) == Kind::Synthetic;
+    let is_taken = |owner: u32| Some(owner) == root || snapshot.kind(owner) == NodeKind::Synthetic;
     let moved = owners.iter().enumerate().filter(|&(_, &owner)| owner < SEVERAL && !is_taken(owner));
     moved.map(|(node, &owner)| (node as u32, owner)).collect()
 }

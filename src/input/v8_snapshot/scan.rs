@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::layout::Layout;
+use super::layout::SnapshotHeader;
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockSource, Buffer};
 use crate::input::{ReadError, ReadErrorKind, Source};
@@ -28,10 +28,10 @@ pub(super) enum Region {
 
 /// The context in which a piece is parsed.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct PieceContext {
     pub(super) region: Region,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
-    pub(super) layout: Option<Arc<Layout>>,
+    pub(super) layout: Option<Arc<SnapshotHeader>>,
     /// Values in it, at most.
     pub(super) values: usize,
     /// Offset of the piece in the input.
@@ -76,7 +76,7 @@ pub(super) struct Scanner {
     is_ended: bool,
     state: State,
     /// The header, once it came.
-    pub(super) layout: Option<Arc<Layout>>,
+    pub(super) layout: Option<Arc<SnapshotHeader>>,
     /// Arrays that were read to their ends.
     pub(super) whole: Vec<Region>,
     pub(super) reached: Reached,
@@ -246,7 +246,7 @@ impl Scanner {
                                     format!("a V8 heap snapshot whose header has {MOST_HEADER_BYTES} bytes or more");
                                 return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
                             }
-                            self.layout = Some(Arc::new(Layout::parse(&json)?));
+                            self.layout = Some(Arc::new(SnapshotHeader::parse(&json)?));
                             self.state = State::Between;
                             continue;
                         }
@@ -384,9 +384,9 @@ fn count_commas(bytes: &[u8]) -> usize {
 }
 
 impl BlockSource for Scanner {
-    type Place = Place;
+    type Context = PieceContext;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, PieceContext)>, ReadError> {
         loop {
             let (region, piece) = match self.state {
                 State::End => return Ok(None),
@@ -413,7 +413,7 @@ impl BlockSource for Scanner {
             if bytes == 0 {
                 continue;
             }
-            return Ok(Some((bytes, Place { region, layout: self.layout.clone(), values, offset })));
+            return Ok(Some((bytes, PieceContext { region, layout: self.layout.clone(), values, offset })));
         }
     }
 }

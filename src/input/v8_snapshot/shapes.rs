@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::layout::{EdgeKind, Kind};
+use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 use crate::graph::make_room;
 use crate::sort;
@@ -105,7 +105,7 @@ impl Shapes {
     /// Of the objects whose name is among `plain`. O(their edges), and O(names) for each list of properties.
     pub(super) fn find(snapshot: &Snapshot, plain: &[u32]) -> Shapes {
         let is_plain =
-            |node: u32| snapshot.kind(node) == Kind::Object && plain.contains(&snapshot.names[node as usize]);
+            |node: u32| snapshot.kind(node) == NodeKind::Object && plain.contains(&snapshot.names[node as usize]);
         let mut lists = Lists::default();
         let mut of_objects: Vec<(u32, u32)> = Vec::new();
         let mut own = Vec::new();

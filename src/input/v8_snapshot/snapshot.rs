@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bits::Bits;
 use super::block::{Block, EdgeLabel, Function, LARGE, NOWHERE};
 use super::codes::*;
-use super::layout::{EdgeKind, Kind, Layout};
+use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::scan::{Reached, Region, Scanner};
 use super::strings::{Keep, Strings};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
@@ -14,9 +14,9 @@ use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
 /// A snapshot.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    pub(super) layout: Arc<Layout>,
+    pub(super) layout: Arc<SnapshotHeader>,
     /// By ordinal: the number of its type.
     pub(super) kinds: Vec<u8>,
     /// By ordinal: its name among the strings.
@@ -51,24 +51,10 @@ pub(super) struct Snapshot {
     pub(super) edge_rows: u64,
 }
 
-/// A snapshot that is being read.
+/// A snapshot that is being read: `first_edge` has the number of edges of each node.
 #[derive(Default)]
-struct Content {
-    kinds: Vec<u8>,
-    names: Vec<u32>,
-    ids: ObjectIds,
-    sizes: Vec<u32>,
-    large: Vec<(u32, u64)>,
-    edge_counts: Vec<u32>,
-    edge_labels: Vec<EdgeLabel>,
-    large_numbers: Vec<(u32, u32)>,
-    targets: Vec<u32>,
-    detached: Vec<(u32, u8)>,
-    locations: Vec<(u32, SourcePlace)>,
-    strings: Strings,
-    samples: Vec<(u64, u64)>,
-    stacks: Vec<(u32, u32)>,
-    functions: Vec<Function>,
+struct SnapshotBuilder {
+    snapshot: Snapshot,
     /// Numbers that came before the header.
     raw: Vec<(Region, Vec<i64>)>,
     keep: Keep,
@@ -76,107 +62,107 @@ struct Content {
     share: MemoryShare,
 }
 
-impl Content {
+impl SnapshotBuilder {
+    /// Takes what a block has, and leaves it empty.
     fn take(&mut self, block: &mut Block) -> Result<(), ReadError> {
         let at = Position::Byte(block.offset);
-        self.diagnostics.add(&BAD_NUMBER, block.bad_numbers, at, String::new);
-        self.diagnostics.add(&INCOMPLETE_ROW, block.incomplete_rows, at, String::new);
+        self.diagnostics.add(&BAD_NUMBER, std::mem::take(&mut block.bad_numbers), at, String::new);
+        self.diagnostics.add(&INCOMPLETE_ROW, std::mem::take(&mut block.incomplete_rows), at, String::new);
         if !block.raw.is_empty() {
             match self.raw.last_mut().filter(|(region, _)| *region == block.region) {
                 Some((_, values)) => values.append(&mut block.raw),
                 None => self.raw.push((block.region, std::mem::take(&mut block.raw))),
             }
         }
-        self.take_nodes(block)?;
-        let edges = &block.edges;
-        if self.targets.len() + edges.targets.len() > u32::MAX as usize - 1 {
+        let (rows, nodes, edges) = (&mut self.snapshot, &mut block.nodes, &mut block.edges);
+        if rows.kinds.len() + nodes.kinds.len() > u32::MAX as usize - 1 {
+            return Err(BuildError::TooManyObjects.into());
+        }
+        if rows.targets.len() + edges.targets.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyReferences.into());
         }
-        let first = self.targets.len() as u32;
-        self.large_numbers.extend(edges.large.iter().map(|&(edge, number)| (first + edge, number)));
-        append(&mut self.edge_labels, &edges.labels);
-        append(&mut self.targets, &edges.targets);
-        append(&mut self.locations, &block.locations);
-        append(&mut self.samples, &block.samples);
+        let (first_node, first_edge) = (rows.kinds.len() as u32, rows.targets.len() as u32);
+        append(&mut rows.kinds, &mut nodes.kinds);
+        append(&mut rows.names, &mut nodes.names);
+        append(&mut rows.sizes, &mut nodes.sizes);
+        append(&mut rows.first_edge, &mut nodes.edge_counts);
+        rows.ids.extend(&nodes.ids);
+        nodes.ids.clear();
+        rows.large.extend(nodes.large.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
+        rows.detached.extend(nodes.detached.drain(..).map(|(node, state)| (first_node + node, state)));
+        rows.large_numbers.extend(edges.large.drain(..).map(|(edge, number)| (first_edge + edge, number)));
+        append(&mut rows.edge_labels, &mut edges.labels);
+        append(&mut rows.targets, &mut edges.targets);
+        append(&mut rows.locations, &mut block.locations);
+        append(&mut rows.samples, &mut block.samples);
         if self.keep == Keep::All {
-            append(&mut self.functions, &block.functions);
+            rows.stacks.extend(nodes.stacks.iter().map(|&(node, stack)| (first_node + node, stack)));
+            append(&mut rows.functions, &mut block.functions);
         }
+        nodes.stacks.clear();
+        block.functions.clear();
         if !block.ends.is_empty() {
             self.take_strings(block);
         }
         Ok(self.share.hold(self.memory_bytes())?)
     }
 
-    fn take_nodes(&mut self, block: &Block) -> Result<(), ReadError> {
-        let first = self.kinds.len();
-        let nodes = &block.nodes;
-        if first + nodes.kinds.len() > u32::MAX as usize - 1 {
-            return Err(BuildError::TooManyObjects.into());
-        }
-        let first = first as u32;
-        append(&mut self.kinds, &nodes.kinds);
-        append(&mut self.names, &nodes.names);
-        append(&mut self.sizes, &nodes.sizes);
-        append(&mut self.edge_counts, &nodes.edge_counts);
-        self.ids.extend(&nodes.ids);
-        self.large.extend(nodes.large.iter().map(|&(node, bytes)| (first + node, bytes)));
-        if self.keep == Keep::All {
-            self.stacks.extend(nodes.stacks.iter().map(|&(node, stack)| (first + node, stack)));
-        }
-        self.detached.extend(nodes.detached.iter().map(|&(node, state)| (first + node, state)));
-        Ok(())
-    }
-
-    fn take_strings(&mut self, block: &Block) {
+    fn take_strings(&mut self, block: &mut Block) {
         // Nodes and edges come before the strings, but where another program changed the file.
-        let are_complete = self.raw.is_empty() && !self.kinds.is_empty() && !self.targets.is_empty();
+        let rows = &self.snapshot;
+        let are_complete = self.raw.is_empty() && !rows.kinds.is_empty() && !rows.targets.is_empty();
         if self.keep == Keep::Names
             && are_complete
-            && self.strings.len() == 0
+            && rows.strings.len() == 0
             && let Some(layout) = &block.layout
         {
-            self.strings.keep_only(self.names_wanted(layout));
+            let wanted = self.names_wanted(layout);
+            self.snapshot.strings.keep_only(wanted);
         }
-        self.strings.append(&block.text, &block.ends);
+        self.snapshot.strings.append(&block.text, &block.ends);
+        block.text.clear();
+        block.ends.clear();
     }
 
     /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
     /// of V8's own fields, among which WeakMaps' entries are.
-    fn names_wanted(&self, layout: &Layout) -> Bits {
+    fn names_wanted(&self, layout: &SnapshotHeader) -> Bits {
         // Of as many strings as could be named at all, so that a wrong index takes no memory.
-        let most = 4 * (self.kinds.len() + self.targets.len()) + (1 << 20);
+        let rows = &self.snapshot;
+        let most = 4 * (rows.kinds.len() + rows.targets.len()) + (1 << 20);
         let mut wanted = Bits::new(most);
         let mut want = |index: u32| {
             if (index as usize) < most {
                 wanted.insert(index);
             }
         };
-        for (&kind, &name) in self.kinds.iter().zip(&self.names) {
-            if matches!(layout.kind(kind), Kind::Object | Kind::Native | Kind::Synthetic) {
+        for (&kind, &name) in rows.kinds.iter().zip(&rows.names) {
+            if matches!(layout.kind(kind), NodeKind::Object | NodeKind::Native | NodeKind::Synthetic) {
                 want(name);
             }
         }
         let is_named = |label: &&EdgeLabel| label.is(EdgeKind::Property) || label.is(EdgeKind::Internal);
-        self.edge_labels.iter().filter(is_named).filter_map(|label| label.number()).for_each(&mut want);
-        self.large_numbers.iter().for_each(|&(_, number)| want(number));
+        rows.edge_labels.iter().filter(is_named).filter_map(|label| label.number()).for_each(&mut want);
+        rows.large_numbers.iter().for_each(|&(_, number)| want(number));
         let root = layout.root as usize;
-        let first: usize = self.edge_counts.iter().take(root).map(|&count| count as usize).sum();
-        let count = self.edge_counts.get(root).map_or(0, |&count| count as usize);
-        let targets = self.targets.iter().skip(first).take(count);
-        targets.filter_map(|&target| self.names.get(target as usize)).for_each(|&name| want(name));
+        let first: usize = rows.first_edge.iter().take(root).map(|&count| count as usize).sum();
+        let count = rows.first_edge.get(root).map_or(0, |&count| count as usize);
+        let targets = rows.targets.iter().skip(first).take(count);
+        targets.filter_map(|&target| rows.names.get(target as usize)).for_each(|&name| want(name));
         wanted
     }
 
     fn memory_bytes(&self) -> u64 {
+        let rows = &self.snapshot;
         let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
-        let nodes = self.kinds.len() * 13 + self.ids.bytes() + self.large.len() * 16 + self.detached.len() * 8;
-        let traces = (self.samples.len() + self.functions.len()) * 16 + self.stacks.len() * 8;
-        let edges = self.targets.len() * 8 + self.large_numbers.len() * 8 + self.locations.len() * 16 + traces;
-        (raw + nodes + edges + self.strings.memory_bytes()) as u64
+        let nodes = rows.kinds.len() * 13 + rows.ids.bytes() + rows.large.len() * 16 + rows.detached.len() * 8;
+        let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stacks.len() * 8;
+        let edges = rows.targets.len() * 8 + rows.large_numbers.len() * 8 + rows.locations.len() * 16 + traces;
+        (raw + nodes + edges + rows.strings.memory_bytes()) as u64
     }
 
     /// Reads the numbers that came before the header.
-    fn read_raw(&mut self, layout: &Layout) -> Result<(), ReadError> {
+    fn read_raw(&mut self, layout: &SnapshotHeader) -> Result<(), ReadError> {
         for (region, values) in std::mem::take(&mut self.raw) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
@@ -187,9 +173,9 @@ impl Content {
     }
 }
 
-fn append<T: Copy>(column: &mut Vec<T>, more: &[T]) {
+fn append<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
     make_room(column, more.len());
-    column.extend_from_slice(more);
+    column.append(more);
 }
 
 impl Snapshot {
@@ -207,7 +193,8 @@ impl Snapshot {
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
         let (threads, mut tally) = (if source.is_whole() { 1 } else { threads }, source.tally());
         let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
-        let mut content = Content { keep, diagnostics: diagnostics_so_far, share, ..Content::default() };
+        let mut content =
+            SnapshotBuilder { keep, diagnostics: diagnostics_so_far, share, ..SnapshotBuilder::default() };
         let scanner = parse_blocks_of(
             Scanner::new(source, keep == Keep::All, budget),
             budget,
@@ -232,7 +219,7 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(super) fn kind(&self, ordinal: u32) -> Kind {
+    pub(super) fn kind(&self, ordinal: u32) -> NodeKind {
         self.layout.kind(self.kinds[ordinal as usize])
     }
 
@@ -299,15 +286,15 @@ impl Snapshot {
     /// Returns true for what is no object: the root, and synthetic nodes without bytes.
     #[inline]
     pub(super) fn is_category(&self, ordinal: u32) -> bool {
-        ordinal == self.layout.root || (self.kind(ordinal) == Kind::Synthetic && self.sizes[ordinal as usize] == 0)
+        ordinal == self.layout.root || (self.kind(ordinal) == NodeKind::Synthetic && self.sizes[ordinal as usize] == 0)
     }
 }
 
-impl Content {
+impl SnapshotBuilder {
     fn finish(
         mut self,
         mut scanner: Scanner,
-        layout: Arc<Layout>,
+        layout: Arc<SnapshotHeader>,
         diagnostics: &mut Diagnostics,
     ) -> (Snapshot, MemoryShare) {
         let end = Position::Byte(scanner.end());
@@ -325,7 +312,8 @@ impl Content {
         let has_edges = is_whole(Region::Nodes) && is_whole(Region::Edges);
         problems.add(&NO_EDGES, (!has_edges).into(), end, String::new);
         problems.add(&NAMES_MISSING, (has_edges && !is_whole(Region::Strings)).into(), end, String::new);
-        let (nodes, rows) = (self.kinds.len(), self.targets.len());
+        let snapshot = &mut self.snapshot;
+        let (nodes, rows) = (snapshot.kinds.len(), snapshot.targets.len());
         let differs = |stated: Option<u64>, found: usize| stated.is_some_and(|stated| stated != found as u64);
         if has_edges && (differs(layout.node_count, nodes) || differs(layout.edge_count, rows)) {
             let stated = (layout.node_count.unwrap_or(0), layout.edge_count.unwrap_or(0));
@@ -333,60 +321,40 @@ impl Content {
                 format!("{} nodes and {} edges stated, {nodes} and {rows} found", stated.0, stated.1)
             });
         }
-        let mut first_edge = std::mem::take(&mut self.edge_counts);
         let mut sum = 0u64;
-        for count in &mut first_edge {
+        for count in &mut snapshot.first_edge {
             let own = u64::from(*count);
             *count = sum.min(rows as u64) as u32;
             sum += own;
         }
-        first_edge.push(sum.min(rows as u64) as u32);
+        snapshot.first_edge.push(sum.min(rows as u64) as u32);
         problems.add(
             &EDGE_COUNT_MISMATCH,
             if has_edges { sum.abs_diff(rows as u64) } else { 0 },
             Position::Byte(0),
             || format!("{sum} edges counted, {rows} found"),
         );
-        parallel::each_piece(&mut self.targets, &|_, piece| {
+        parallel::each_piece(&mut snapshot.targets, &|_, piece| {
             for target in piece {
                 *target = if (*target as usize) < nodes { *target } else { NOWHERE };
             }
         });
-        self.strings.finish();
-        self.locations.retain(|&(ordinal, _)| (ordinal as usize) < nodes);
+        snapshot.strings.finish();
+        snapshot.locations.retain(|&(ordinal, _)| (ordinal as usize) < nodes);
         // Stable, so that the last of several stays last.
-        self.locations.sort_by_key(|&(ordinal, _)| ordinal);
-        self.locations.reverse();
-        self.locations.dedup_by_key(|&mut (ordinal, _)| ordinal);
-        self.locations.reverse();
+        snapshot.locations.sort_by_key(|&(ordinal, _)| ordinal);
+        snapshot.locations.reverse();
+        snapshot.locations.dedup_by_key(|&mut (ordinal, _)| ordinal);
+        snapshot.locations.reverse();
         if is_whole(Region::Strings) {
-            let strings = self.strings.len();
-            let past = self.names.iter().filter(|&&name| name as usize >= strings).count();
+            let strings = snapshot.strings.len();
+            let past = snapshot.names.iter().filter(|&&name| name as usize >= strings).count();
             problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);
         }
+        snapshot.stack_tree = std::mem::take(&mut scanner.stacks);
+        (snapshot.layout, snapshot.has_edges) = (layout, has_edges);
+        (snapshot.end, snapshot.edge_rows) = (scanner.end(), rows as u64);
         *diagnostics = self.diagnostics;
-        let snapshot = Snapshot {
-            layout,
-            kinds: self.kinds,
-            names: self.names,
-            ids: self.ids,
-            sizes: self.sizes,
-            large: self.large,
-            first_edge,
-            edge_labels: self.edge_labels,
-            large_numbers: self.large_numbers,
-            targets: self.targets,
-            detached: self.detached,
-            locations: self.locations,
-            strings: self.strings,
-            samples: self.samples,
-            stacks: self.stacks,
-            functions: self.functions,
-            stack_tree: std::mem::take(&mut scanner.stacks),
-            has_edges,
-            end: scanner.end(),
-            edge_rows: rows as u64,
-        };
-        (snapshot, self.share)
+        (self.snapshot, self.share)
     }
 }

@@ -79,13 +79,9 @@ impl Stacks {
                 // The last field of a stack has those below it.
                 (b'[', Some(level)) if level.at + 1 == fields.width => {
                     let number = stacks.all.len() as u32;
-                    stacks.all.push(Stack {
-                        id: u32::try_from(level.row[fields.id]).unwrap_or(0),
-                        parent: level.parent,
-                        function: level.row[fields.function],
-                        count: level.row[fields.count],
-                        bytes: level.row[fields.size],
-                    });
+                    let [id, function, count, bytes, _] = fields.places.map(|place| level.row[place]);
+                    let id = u32::try_from(id).unwrap_or(0);
+                    stacks.all.push(Stack { id, parent: level.parent, function, count, bytes });
                     level.at = 0;
                     levels.push(new(Some(number)));
                 }

@@ -8,7 +8,9 @@ use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Content, Diagnostics, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
+use crate::input::{
+    Diagnostics, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading,
+};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
 const ENOUGH_SIZES: u64 = 1000;
@@ -50,7 +52,7 @@ pub(super) struct Assembler<'r> {
     open: Option<Open>,
     counts: RecordCounts,
     version: Option<u64>,
-    any_size_letter: bool,
+    has_letter_in_sizes: bool,
     lines: u64,
     /// Slot of each type number of the block at hand.
     slots: Vec<u32>,
@@ -67,7 +69,7 @@ impl<'r> Assembler<'r> {
             open: None,
             counts: RecordCounts::default(),
             version: None,
-            any_size_letter: false,
+            has_letter_in_sizes: false,
             lines: 0,
             slots: Vec::new(),
         }
@@ -77,7 +79,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
-        self.any_size_letter |= block.any_size_letter;
+        self.has_letter_in_sizes |= block.has_letter_in_sizes;
         self.slots.clear();
         let mut from = Ends::default();
         let marks = std::mem::take(&mut block.marks);
@@ -232,7 +234,7 @@ impl<'r> Assembler<'r> {
     /// The graph's builder, after the last block.
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
-        ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(self.builder))) }
+        ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(self.builder))) }
     }
 
     /// Totals by type name, after the last block.
@@ -247,7 +249,7 @@ impl<'r> Assembler<'r> {
         self.close_incomplete(last_line);
         let counts = &self.counts;
         let is_hex = self.reading.options.xna_cf.size_radix == SizeRadix::Hex;
-        if is_hex && !self.any_size_letter && counts.objects >= ENOUGH_SIZES {
+        if is_hex && !self.has_letter_in_sizes && counts.objects >= ENOUGH_SIZES {
             self.reading.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
@@ -349,7 +351,7 @@ impl Open {
             }
             (_, None) => None,
         };
-        if root.trailing_fields {
+        if root.has_trailing_fields {
             diagnostics.on_line(&TRAILING_FIELDS, line, b"");
         }
         (kind, flags, container)

@@ -57,7 +57,7 @@ pub(super) struct Block<S> {
     pub(super) names: Vec<u8>,
     pub(super) diagnostics: Diagnostics,
     pub(super) lines: u64,
-    pub(super) any_size_letter: bool,
+    pub(super) has_letter_in_sizes: bool,
     /// Line of the first record of each part (between marks) that belongs into a section.
     pub(super) first_record: Vec<Option<u64>>,
 }
@@ -72,7 +72,7 @@ impl<S: RecordSink> Block<S> {
         self.names.clear();
         self.diagnostics = Diagnostics::default();
         self.lines = 0;
-        self.any_size_letter = false;
+        self.has_letter_in_sizes = false;
         self.first_record.clear();
         self.first_record.push(None);
     }
@@ -130,7 +130,7 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, radix: 
         None => (&text[..0], text),
     };
     parse_lines(whole_lines, radix, block);
-    if place.last && !rest.is_empty() {
+    if place.is_last && !rest.is_empty() {
         parse_unfinished_line(rest, radix, block);
     }
     let at = Position::Line(block.lines.max(1));
@@ -170,7 +170,7 @@ fn parse_lines<S: RecordSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
 #[inline]
 fn begin_object<S: RecordSink>(block: &mut Block<S>, id: u64, type_id: u64, bytes: u64) {
     let type_index = block.numbered.number(type_id, block.lines);
-    block.any_size_letter |= has_hex_letter(bytes);
+    block.has_letter_in_sizes |= has_hex_letter(bytes);
     block.objects.push_object(id, type_index, bytes, block.lines);
     block.note_record();
 }

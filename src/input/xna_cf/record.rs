@@ -90,14 +90,14 @@ pub(super) struct RootRecord {
     pub(super) flags: u64,
     /// A field behind the flags: `Some(None)` when it is not a number.
     pub(super) container: Option<Option<u64>>,
-    pub(super) trailing_fields: bool,
+    pub(super) has_trailing_fields: bool,
 }
 
 /// `objectid SP kind SP flags [ SP typeid ]` behind the `r`.
 pub(super) fn root(fields: &[u8]) -> Option<RootRecord> {
     let (rest, (object, kind, flags, container)) = (number, number, number, opt(word)).parse(fields).ok()?;
     let container = container.map(hex_field);
-    Some(RootRecord { object, kind, flags, container, trailing_fields: !trim(rest).is_empty() })
+    Some(RootRecord { object, kind, flags, container, has_trailing_fields: !trim(rest).is_empty() })
 }
 
 /// `version SP name [ SP time ]` behind the `a`: the version, and name and time together, not empty.

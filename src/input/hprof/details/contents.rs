@@ -7,26 +7,26 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::content_keys::{key_of, key_of_hash};
-use super::fields::{field_places, types_by_class, whole_number};
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
-use super::sayings::Speaker;
+use super::sayings::TextSource;
+use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_of;
-use crate::input::primitive_array_kinds;
-use crate::input::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents};
+use crate::input::{
+    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents, primitive_array_kinds,
+};
 
 /// Keys of arrays are kept as two halves, for all threads to write.
 type Keys = Vec<[AtomicU64; 2]>;
 
 /// The strings of a graph and the arrays of their characters: what follows without the file. Keys are not known yet.
-fn strings_of(graph: &HeapGraph, speakers: &[Speaker]) -> Strings {
+fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> Strings {
     let kinds = primitive_array_kinds(graph);
     let is_characters =
         |node: NodeId| matches!(kinds[graph.type_of(node).index()], Some(FieldKind::Byte | FieldKind::Char));
-    let is_string = |type_id: TypeId| speakers.get(type_id.index()) == Some(&Speaker::String);
+    let is_string = |type_id: TypeId| text_sources.get(type_id.index()) == Some(&TextSource::String);
     let mut strings = Strings::default();
     for (node, type_id, _) in graph.objects(0..graph.node_count()) {
         if is_string(type_id) {
@@ -63,11 +63,11 @@ struct Plan<'g> {
 pub fn contents(
     finder: &Finder,
     graph: &HeapGraph,
-    speakers: &[Speaker],
+    text_sources: &[TextSource],
     wanted: &WantedContents,
 ) -> Result<Contents, ReadError> {
-    let mut strings = strings_of(graph, speakers);
-    let mut plan = Plan::new(graph, finder.places.id_bytes, speakers, wanted, &strings);
+    let mut strings = strings_of(graph, text_sources);
+    let mut plan = Plan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
     let is_parts = plan.classes.values().any(|class| class.part.is_some());
     let found = visit(&finder.places, &finder.reread, || Reading::new(&plan))?;
     let mut contents = Contents::default();
@@ -139,7 +139,7 @@ impl<'g> Plan<'g> {
     fn new(
         graph: &'g HeapGraph,
         id_bytes: usize,
-        speakers: &[Speaker],
+        text_sources: &[TextSource],
         wanted: &WantedContents,
         strings: &Strings,
     ) -> Self {
@@ -147,7 +147,7 @@ impl<'g> Plan<'g> {
             types_by_class(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
         let mut classes: FxHashMap<u64, ClassPlan> = FxHashMap::default();
         let all_places = |type_id| field_places(graph, type_id, id_bytes);
-        for (at, _) in speakers.iter().enumerate().filter(|(_, speaker)| **speaker == Speaker::String) {
+        for (at, _) in text_sources.iter().enumerate().filter(|(_, source)| **source == TextSource::String) {
             let type_id = TypeId::new(at);
             let Some(&id) = ids.get(&type_id) else { continue };
             let places = all_places(type_id);

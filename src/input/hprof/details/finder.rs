@@ -10,9 +10,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::graph::{Column, ColumnSink, ColumnSource};
-use crate::input::hprof::records::ClassDump;
+use crate::input::hprof::records::{ClassDump, SubBytes, sub_bytes};
 use crate::input::hprof::segments::block_parts::Extent;
-use crate::input::hprof::segments::sub_bytes::{SubBytes, sub_bytes};
 use crate::input::hprof::wire::{id_of, sub};
 use crate::input::{RandomAccess, ReadError, Reread};
 
@@ -74,7 +73,7 @@ pub struct SubRecord {
 }
 
 /// A part of the file.
-struct Part {
+struct FilePart {
     extent: usize,
     bytes: Vec<u8>,
     /// Ids of its objects and where in `bytes` they are, ascending.
@@ -87,7 +86,7 @@ pub struct Finder {
     pub reread: Reread,
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
-    parts: Mutex<VecDeque<Arc<Part>>>,
+    parts: Mutex<VecDeque<Arc<FilePart>>>,
 }
 
 impl Finder {
@@ -110,7 +109,7 @@ impl Finder {
         Ok(bytes)
     }
 
-    fn part(&self, extent: usize) -> Result<Arc<Part>, ReadError> {
+    fn part(&self, extent: usize) -> Result<Arc<FilePart>, ReadError> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = parts.iter().position(|part| part.extent == extent)
             && let Some(part) = parts.remove(at)
@@ -121,7 +120,7 @@ impl Finder {
         let Extent { offset, bytes, .. } = self.places.extents[extent];
         let bytes = self.read(offset..offset.saturating_add(bytes.min(MOST_PART_BYTES)))?;
         let objects = objects_in(&bytes, self.places.id_bytes);
-        let part = Arc::new(Part { extent, bytes, objects });
+        let part = Arc::new(FilePart { extent, bytes, objects });
         if parts.len() == PARTS_KEPT {
             parts.pop_front();
         }
@@ -130,7 +129,7 @@ impl Finder {
     }
 
     /// The part of the file that has an object's sub-record, where in it, and how long it is.
-    fn locate(&self, id: u64) -> Result<Option<(Arc<Part>, usize, u64)>, ReadError> {
+    fn locate(&self, id: u64) -> Result<Option<(Arc<FilePart>, usize, u64)>, ReadError> {
         for (number, extent) in self.places.extents.iter().enumerate() {
             if id < extent.least || id > extent.greatest {
                 continue;

@@ -1,30 +1,27 @@
 //! Single objects, read again when they are printed: values of fields, names of references, what they say.
 
-pub(super) mod content_keys;
 pub(super) mod contents;
-pub(super) mod field_names;
-pub(super) mod field_values;
-pub(super) mod fields;
 pub(super) mod finder;
+pub(super) mod many_fields;
 pub(super) mod pass;
 pub(super) mod sayings;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
 
-use std::fmt;
-use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{fmt, io};
 
-use super::records::ClassDump;
-use super::wire::{OBJECT, sub};
+use super::records::{ClassDump, ClassReference};
+use super::wire::sub;
 use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
-use crate::input::{Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings};
-use crate::input::{Text, Value, WantedContents};
+use crate::input::{
+    Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings, Text, Value,
+    WantedContents,
+};
 use contents::contents;
-use field_names::fields_between;
-use field_values::values_of_fields;
 use finder::{Finder, Places};
-use sayings::{Speaker, sayings, speakers, whole};
+use many_fields::{fields_between, values_of_fields};
+use sayings::{TextSource, sayings, text_sources, whole};
 use texts_of_strings::visit_texts;
 use values::{array, array_values, instance_values, primitive, reference};
 
@@ -34,7 +31,7 @@ const ALL_BYTES: usize = usize::MAX >> 1;
 /// Reads objects of one dump again.
 pub(super) struct HprofDetails {
     finder: Finder,
-    speakers: OnceLock<Vec<Speaker>>,
+    text_sources: OnceLock<Vec<TextSource>>,
     /// Of the object whose references were named last: their names, and whether these are all.
     names: Mutex<Option<(NodeId, Vec<ReferenceName>, bool)>>,
 }
@@ -47,7 +44,7 @@ impl fmt::Debug for HprofDetails {
 
 impl HprofDetails {
     pub(super) fn new(places: Places, reread: Reread) -> Self {
-        HprofDetails { finder: Finder::new(places, reread), speakers: OnceLock::new(), names: Mutex::new(None) }
+        HprofDetails { finder: Finder::new(places, reread), text_sources: OnceLock::new(), names: Mutex::new(None) }
     }
 
     fn id_bytes(&self) -> usize {
@@ -107,27 +104,20 @@ impl HprofDetails {
         })
     }
 
-    /// As `class_references` lists them.
+    /// Names of a class object's references.
     fn class_names(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<ReferenceName> {
-        let constants = dump.constants.iter().enumerate();
-        let constants = constants.map(|(index, _)| ReferenceName::Internal(format!("constant {index}")));
-        let statics = self.static_fields(graph, node, dump).into_iter();
-        let statics = statics.zip(dump.statics.iter()).filter(|(_, one)| one.basic_type == OBJECT);
-        let names = [ReferenceName::Superclass, ReferenceName::Loader].into_iter();
-        let names = names.chain(constants).chain(statics.map(|(field, _)| field.name)).chain([ReferenceName::Loader]);
-        let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);
-        let boot = self.finder.places.of_boot_loader.filter(|&id| dump.loader == 0 && dump.id != id).unwrap_or(0);
-        let ids = [dump.super_id, dump.loader].into_iter().chain(dump.constants.iter().copied());
-        let ids = ids.chain(statics).chain([boot]);
-        debug_assert_eq!(
-            dump.class_references(self.finder.places.of_boot_loader).count(),
-            ids.clone().filter(|&id| id != 0).count()
-        );
-        names
-            .zip(ids)
-            .filter(|&(_, id)| id != 0 && matches!(reference(graph, id), Value::Object(_)))
-            .map(|(name, _)| name)
-            .collect()
+        let statics = self.static_fields(graph, node, dump);
+        let name = |reference| {
+            Some(match reference {
+                ClassReference::Superclass => ReferenceName::Superclass,
+                ClassReference::Loader => ReferenceName::Loader,
+                ClassReference::Constant(index) => ReferenceName::Internal(format!("constant {index}")),
+                ClassReference::Static(index) => statics.get(index)?.name.clone(),
+            })
+        };
+        let references = dump.class_references(self.finder.places.of_boot_loader);
+        let kept = references.filter(|&(_, id)| matches!(reference(graph, id), Value::Object(_)));
+        kept.map_while(|(reference, _)| name(reference)).collect()
     }
 }
 
@@ -190,9 +180,9 @@ impl ObjectDetails for HprofDetails {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        let speakers = self.speakers.get_or_init(|| speakers(graph));
-        let speaker = speakers.get(graph.type_of(node).index()).copied().unwrap_or(Speaker::Nobody);
-        whole(&self.finder, graph, speaker, node, take)
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
+        whole(&self.finder, graph, source, node, take)
     }
 
     fn sayings(
@@ -201,12 +191,12 @@ impl ObjectDetails for HprofDetails {
         nodes: &[NodeId],
         most_units: usize,
     ) -> Result<Vec<Option<Saying>>, ReadError> {
-        let speakers = self.speakers.get_or_init(|| speakers(graph));
-        sayings(&self.finder, graph, speakers, nodes, most_units)
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        sayings(&self.finder, graph, text_sources, nodes, most_units)
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        contents(&self.finder, graph, self.speakers.get_or_init(|| speakers(graph)), wanted)
+        contents(&self.finder, graph, self.text_sources.get_or_init(|| text_sources(graph)), wanted)
     }
 
     fn has_texts(&self) -> bool {

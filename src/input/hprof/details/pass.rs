@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::finder::{MOST_PART_BYTES, Places};
 use crate::graph::FieldKind;
+use crate::input::hprof::records::{SubBytes, sub_bytes};
 use crate::input::hprof::segments::block_parts::Extent;
-use crate::input::hprof::segments::sub_bytes::{SubBytes, sub_bytes};
-use crate::input::hprof::wire::{element_bytes, id_of, sub, u32_at};
+use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{RandomAccess, ReadError, Reread, Source};
 
 /// Bytes of an array that come at once where it is not in its part of the file.
@@ -199,8 +199,7 @@ fn array_of(record: &[u8], id_bytes: usize) -> Option<(Array, usize)> {
     if record[0] == sub::OBJECT_ARRAY {
         return Some((Array { id, kind: FieldKind::Reference, length }, 9 + 2 * id_bytes));
     }
-    let kind = super::values::kind_of(*record.get(9 + id_bytes)?)?;
-    debug_assert_eq!(element_bytes(record[9 + id_bytes]), Some(kind.bytes(0) as usize));
+    let kind = primitive_kind(*record.get(9 + id_bytes)?)?;
     Some((Array { id, kind, length }, 10 + id_bytes))
 }
 

@@ -31,8 +31,8 @@ const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.Class
 
 /// The kind of an object that has a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
-    Nobody,
+pub enum TextSource {
+    Nothing,
     String,
     Box,
     /// Its name is in the field `name` of this class: a constant of an enumeration, a thread, a loader of classes.
@@ -42,14 +42,14 @@ pub enum Speaker {
 }
 
 /// By type: do its objects say something?
-pub fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
+pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
     let types = graph.types();
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
-        "java.lang.String" => Speaker::String,
-        "java.lang.Class" => Speaker::Class(type_id),
-        name if BOXES.contains(&name) => Speaker::Box,
-        name if NAMED.contains(&name) => Speaker::Named(type_id),
-        _ => above.copied().filter(|above| matches!(above, Speaker::Named(_))).unwrap_or(Speaker::Nobody),
+        "java.lang.String" => TextSource::String,
+        "java.lang.Class" => TextSource::Class(type_id),
+        name if BOXES.contains(&name) => TextSource::Box,
+        name if NAMED.contains(&name) => TextSource::Named(type_id),
+        _ => above.copied().filter(|above| matches!(above, TextSource::Named(_))).unwrap_or(TextSource::Nothing),
     })
 }
 
@@ -57,7 +57,7 @@ pub fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     /// The short text of an object.
-    Saying(Speaker),
+    Saying(TextSource),
     /// The text of a string (or array of characters) as a name.
     Name,
     /// The characters of a string: as a name, or as a text; where they are UTF-16 as bytes; which of them.
@@ -83,7 +83,7 @@ enum Found {
 pub fn sayings(
     finder: &Finder,
     graph: &HeapGraph,
-    speakers: &[Speaker],
+    text_sources: &[TextSource],
     nodes: &[NodeId],
     most_units: usize,
 ) -> Result<Vec<Option<Saying>>, ReadError> {
@@ -95,9 +95,9 @@ pub fn sayings(
             said[place] = Some(Saying::Name(Text { text, is_cut: false }));
             continue;
         }
-        let speaker = speakers.get(graph.type_of(node).index()).copied().unwrap_or(Speaker::Nobody);
-        if speaker != Speaker::Nobody {
-            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Saying(speaker) });
+        let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
+        if source != TextSource::Nothing {
+            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Saying(source) });
         }
     }
     while !searches.is_empty() {
@@ -124,20 +124,20 @@ pub fn sayings(
 
 fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, most_units: usize) -> Found {
     match wanted {
-        Wanted::Saying(Speaker::Named(class) | Speaker::Class(class)) => {
+        Wanted::Saying(TextSource::Named(class) | TextSource::Class(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
                 Some(Value::Object(name)) => Found::Next(name, Wanted::Name),
                 _ => Found::Nothing,
             }
         }
-        Wanted::Saying(Speaker::Box) => match value_of(finder, graph, record, "value", None) {
+        Wanted::Saying(TextSource::Box) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
             ) => Found::Saying(Saying::Boxed(value)),
             _ => Found::Nothing,
         },
-        Wanted::Saying(Speaker::String) => string(finder, graph, record, false),
-        Wanted::Saying(Speaker::Nobody) => Found::Nothing,
+        Wanted::Saying(TextSource::String) => string(finder, graph, record, false),
+        Wanted::Saying(TextSource::Nothing) => Found::Nothing,
         Wanted::Name if record.tag == sub::INSTANCE => string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
         Wanted::Name => characters(finder, record, (false, 0, None), most_units)
@@ -171,14 +171,14 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
 pub fn whole(
     finder: &Finder,
     graph: &HeapGraph,
-    speaker: Speaker,
+    source: TextSource,
     node: NodeId,
     take: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Result<Option<bool>, ReadError> {
     let mut id = graph.original_id(node);
     let Some(record) = finder.find(id, MOST_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
-    if speaker == Speaker::String {
+    if source == TextSource::String {
         let Found::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
             string(finder, graph, &record, false)
         else {
@@ -205,12 +205,8 @@ pub fn whole(
     while at < end {
         let mut bytes = finder.element_bytes(id, at, (end - at).min(PIECE_BYTES))?;
         let is_last = at + bytes.len() as u64 >= end;
-        let mut units: Vec<u16> = match (kind, width) {
-            (FieldKind::Char, _) => bytes.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]])).collect(),
-            (_, 2) => bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
-            _ if is_text => bytes.iter().map(|&byte| u16::from(byte)).collect(),
-            _ => Vec::new(),
-        };
+        let units = units_of(kind, is_wide, &bytes).filter(|_| is_text || width == 2);
+        let mut units: Vec<u16> = units.into_iter().flatten().collect();
         if !is_last && units.len() > 1 && units.last().is_some_and(|last| (0xD800..0xDC00).contains(last)) {
             // Its other half comes with the next piece.
             units.pop();
@@ -273,17 +269,8 @@ pub fn characters_in(
     most_units: usize,
 ) -> Option<Text> {
     let (is_wide, start, count) = part;
-    let (there, units): (u64, Box<dyn Iterator<Item = u16>>) = match kind {
-        // As the processor has them: those that Java runs on today begin with the low byte.
-        FieldKind::Byte if is_wide => {
-            (length / 2, Box::new(values.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))))
-        }
-        FieldKind::Byte => (length, Box::new(values.iter().map(|&byte| u16::from(byte)))),
-        FieldKind::Char => {
-            (length, Box::new(values.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]))))
-        }
-        _ => return None,
-    };
+    let units = units_of(kind, is_wide, values)?;
+    let there = if kind == FieldKind::Byte && is_wide { length / 2 } else { length };
     let there = there.saturating_sub(start as u64);
     let wanted = count.map_or(there, |count| there.min(count as u64));
     let mut units: Vec<u16> = units.skip(start).take(most_units.min(usize::try_from(wanted).ok()?)).collect();
@@ -293,4 +280,16 @@ pub fn characters_in(
         units.pop();
     }
     Some(Text { text: String::from_utf16_lossy(&units), is_cut })
+}
+
+/// The UTF-16 units in bytes of an array; `None` for one that has no characters. Those of wide strings are as the processor
+/// has them: those that Java runs on today begin with the low byte.
+fn units_of(kind: FieldKind, is_wide: bool, bytes: &[u8]) -> Option<Box<dyn Iterator<Item = u16> + '_>> {
+    let pairs = || bytes.as_chunks::<2>().0.iter();
+    Some(match kind {
+        FieldKind::Byte if is_wide => Box::new(pairs().map(|pair| u16::from_le_bytes(*pair))),
+        FieldKind::Byte => Box::new(bytes.iter().map(|&byte| u16::from(byte))),
+        FieldKind::Char => Box::new(pairs().map(|pair| u16::from_be_bytes(*pair))),
+        _ => return None,
+    })
 }

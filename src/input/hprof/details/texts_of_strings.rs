@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::content_keys::key_of;
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
 use super::sayings::characters_in;
+use super::values::key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, Strings, Text};
@@ -45,7 +45,7 @@ impl<'g> ByArray<'g> {
 }
 
 /// Calls something with each array of characters and the number of the array.
-struct Whole<'p, F> {
+struct WholeArrays<'p, F> {
     by_array: &'p ByArray<'p>,
     most_bytes: usize,
     see: F,
@@ -53,7 +53,7 @@ struct Whole<'p, F> {
     bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for Whole<'_, F> {
+impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for WholeArrays<'_, F> {
     fn array(&mut self, array: &Array) -> bool {
         if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
             return false;
@@ -82,7 +82,7 @@ fn see_arrays(
     see: impl Fn(usize, &Array, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
-    let make = || Whole { by_array, most_bytes, see, number: 0, bytes: Vec::new() };
+    let make = || WholeArrays { by_array, most_bytes, see, number: 0, bytes: Vec::new() };
     visit(&finder.places, &finder.reread, make).map(|_| ())
 }
 

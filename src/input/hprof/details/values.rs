@@ -1,9 +1,12 @@
-//! Values in the records of objects.
+//! Values in the records of objects, places of fields in the bytes of instances, and keys of the contents of arrays.
+
+use rustc_hash::FxHashMap;
+use twox_hash::XxHash3_128;
 
 use super::finder::SubRecord;
 use crate::graph::{Field, FieldKind, HeapGraph, Lookup, TypeId};
-use crate::input::Value;
-use crate::input::hprof::wire::{element_bytes, id_of, sub, u32_at};
+use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
+use crate::input::{ContentKey, Value};
 
 /// The value of an id.
 pub fn reference(graph: &HeapGraph, id: u64) -> Value {
@@ -19,9 +22,23 @@ pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_
     if kind == FieldKind::Reference {
         return id_of(bytes, at, id_bytes).map(|id| reference(graph, id));
     }
+    primitive_at(kind, bytes, at)
+}
+
+/// The same of a kind that is no reference.
+fn primitive_at(kind: FieldKind, bytes: &[u8], at: usize) -> Option<Value> {
     let bytes = bytes.get(at..at.checked_add(kind.bytes(0) as usize)?)?;
-    let raw = bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
-    Some(primitive(kind, raw))
+    Some(primitive(kind, bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))))
+}
+
+/// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
+pub fn whole_number(kind: FieldKind, values: &[u8], at: usize) -> Option<i64> {
+    match primitive_at(kind, values, at)? {
+        Value::Boolean(is_true) => Some(is_true.into()),
+        Value::Char(unit) => Some(unit.into()),
+        Value::Integer(number) => Some(number),
+        _ => None,
+    }
 }
 
 /// The fields of an instance of a type with their values, from the record's tag on; as many as are there.
@@ -45,7 +62,7 @@ pub fn array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u
     let (kind, start) = match record.tag {
         sub::OBJECT_ARRAY => (FieldKind::Reference, 9 + 2 * id_bytes),
         sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
-            (kind_of(*record.bytes.get(9 + id_bytes)?)?, 10 + id_bytes)
+            (primitive_kind(*record.bytes.get(9 + id_bytes)?)?, 10 + id_bytes)
         }
         _ => return None,
     };
@@ -63,20 +80,6 @@ pub fn array_values<'g>(
     bytes.chunks_exact(width).map_while(move |element| value_at(graph, kind, element, 0, id_bytes))
 }
 
-pub fn kind_of(basic_type: u8) -> Option<FieldKind> {
-    element_bytes(basic_type)?;
-    Some(match basic_type {
-        4 => FieldKind::Boolean,
-        5 => FieldKind::Char,
-        6 => FieldKind::Float,
-        7 => FieldKind::Double,
-        8 => FieldKind::Byte,
-        9 => FieldKind::Short,
-        10 => FieldKind::Int,
-        _ => FieldKind::Long,
-    })
-}
-
 /// A value by its bytes in the low ones of a number.
 pub fn primitive(kind: FieldKind, raw: u64) -> Value {
     match kind {
@@ -90,4 +93,42 @@ pub fn primitive(kind: FieldKind, raw: u64) -> Value {
         FieldKind::Int => Value::Integer((raw as u32 as i32).into()),
         FieldKind::Long => Value::Integer(raw as i64),
     }
+}
+
+/// A field of the instances of a type.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldPlace {
+    pub declaring: TypeId,
+    pub field: Field,
+    /// In the bytes of values.
+    pub at: usize,
+}
+
+/// The fields of a type's instances in the order of the file.
+pub fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<FieldPlace> {
+    let mut at = 0;
+    let fields = graph.types().instance_fields(type_id).map(|(declaring, field)| {
+        let place = FieldPlace { declaring, field, at };
+        at += field.kind.bytes(id_bytes as u32) as usize;
+        place
+    });
+    fields.collect()
+}
+
+/// Types by the ids of their class objects.
+pub fn types_by_class(graph: &HeapGraph) -> FxHashMap<u64, TypeId> {
+    let types = graph.types();
+    let of_type = |type_id| Some((graph.original_id(types.class_object(type_id)?), type_id));
+    types.ids().filter_map(of_type).collect()
+}
+
+/// The key of the elements of an array.
+pub fn key_of(kind: FieldKind, bytes: &[u8]) -> ContentKey {
+    let is_zero = !bytes.is_empty() && bytes.iter().all(|&byte| byte == 0);
+    key_of_hash(kind, XxHash3_128::oneshot(bytes), is_zero)
+}
+
+/// Arrays of two kinds are never equal.
+pub fn key_of_hash(kind: FieldKind, hash: u128, is_zero: bool) -> ContentKey {
+    ContentKey::new(hash ^ (kind as u128).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F), is_zero)
 }

@@ -17,7 +17,7 @@ const MOST_TOGETHER: usize = 64;
 /// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct ClassLayout {
     /// Offsets in the instance's values, of the first of them.
     references: Box<[u32]>,
     /// The others are those of a class above, whose values begin at this offset.
@@ -48,7 +48,7 @@ const REFERENCE_CLASSES: [&str; 4] = [
     "java.lang.ref.FinalReference",
 ];
 
-impl Layout {
+impl ClassLayout {
     /// Shows the offset of each reference and the id there, as far as the values go.
     #[inline(always)]
     pub fn for_each<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
@@ -70,13 +70,13 @@ impl Layout {
 pub struct Layouts {
     /// Rises with what is known.
     pub version: u64,
-    pub by_class: FxHashMap<u64, Arc<Layout>>,
+    pub by_class: FxHashMap<u64, Arc<ClassLayout>>,
     /// Class objects, ascending.
     pub ids: Arc<[u64]>,
 }
 
 /// The classes of a file, as far as they are known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Classes {
     pub id_bytes: usize,
     /// In the order of the file; the first of an id.
@@ -100,20 +100,7 @@ pub struct Classes {
 
 impl Classes {
     pub fn new(id_bytes: usize) -> Self {
-        Classes {
-            id_bytes,
-            dumps: Vec::new(),
-            by_id: FxHashMap::default(),
-            repeated: (0, u64::MAX),
-            names: FxHashMap::default(),
-            of_serial: FxHashMap::default(),
-            of_dump: 1,
-            parents: Vec::new(),
-            order: Vec::new(),
-            in_circles: Vec::new(),
-            layouts: Arc::default(),
-            laid_out: 0,
-        }
+        Classes { id_bytes, repeated: (0, u64::MAX), of_dump: 1, ..Classes::default() }
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.
@@ -178,15 +165,15 @@ impl Classes {
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
-    pub fn layouts(&mut self, texts: &Texts, weak: bool) -> Arc<Layouts> {
+    pub fn layouts(&mut self, texts: &Texts, cuts_weak: bool) -> Arc<Layouts> {
         if self.laid_out < self.dumps.len() {
-            self.lay_out(texts, weak, false);
+            self.lay_out(texts, cuts_weak, false);
         }
         Arc::clone(&self.layouts)
     }
 
     /// Lays out the classes whose superclasses are known, or all of them: at the end of the file. O(classes + fields).
-    pub fn lay_out(&mut self, texts: &Texts, weak: bool, are_all: bool) {
+    pub fn lay_out(&mut self, texts: &Texts, cuts_weak: bool, are_all: bool) {
         self.find_order();
         let mut by_class = self.layouts.by_class.clone();
         for &number in &self.order {
@@ -195,7 +182,7 @@ impl Classes {
             let above = parent.and_then(|parent| Some((parent, &**by_class.get(&parent)?)));
             let is_known = above.is_some() || (parent.is_none() && self.dump(dump.super_id).is_some());
             if (are_all || is_known || dump.super_id == 0) && !by_class.contains_key(&dump.id) {
-                let layout = self.layout_of(dump, above, texts, weak);
+                let layout = self.layout_of(dump, above, texts, cuts_weak);
                 by_class.insert(dump.id, Arc::new(layout));
             }
         }
@@ -242,10 +229,16 @@ impl Classes {
         }
     }
 
-    fn layout_of(&self, dump: &ClassDump, above: Option<(u64, &Layout)>, texts: &Texts, weak: bool) -> Layout {
+    fn layout_of(
+        &self,
+        dump: &ClassDump,
+        above: Option<(u64, &ClassLayout)>,
+        texts: &Texts,
+        cuts_weak: bool,
+    ) -> ClassLayout {
         let name = self.raw_name(dump.id, texts);
         let is_named = |wanted: &str| name.is_some_and(|raw| is_name(raw, wanted));
-        let mut layout = Layout { is_class: is_named("java.lang.Class"), ..Layout::default() };
+        let mut layout = ClassLayout { is_class: is_named("java.lang.Class"), ..ClassLayout::default() };
         let is_reference = is_named("java.lang.ref.Reference");
         let mut references = Vec::new();
         for field in &dump.fields {
@@ -277,7 +270,7 @@ impl Classes {
             layout.depth = (above.depth + 1).min(2);
         }
         layout.references = references.into();
-        if weak && layout.depth == 2 {
+        if cuts_weak && layout.depth == 2 {
             let derives = |bits: u8| layout.reference_classes & bits != 0;
             let holding = if derives(4) { Holding::Soft } else { Holding::Final };
             layout.weak = layout.referent.filter(|_| derives(3));

@@ -16,13 +16,13 @@ const SLACKS: usize = 7;
 pub struct Previous {
     /// 0 for none.
     id: u64,
-    kind: Kind,
+    kind: PreviousKind,
     /// Type number of an instance, elements of an array.
     number: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum Kind {
+enum PreviousKind {
     #[default]
     Instance,
     ObjectArray,
@@ -32,12 +32,12 @@ enum Kind {
 
 impl Previous {
     pub fn instance(id: u64, type_number: u32) -> Self {
-        Previous { id, kind: Kind::Instance, number: type_number }
+        Previous { id, kind: PreviousKind::Instance, number: type_number }
     }
 
     /// `width` in bytes for an array of primitives.
     pub fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
-        Previous { id, kind: width.map_or(Kind::ObjectArray, Kind::PrimitiveArray), number: elements }
+        Previous { id, kind: width.map_or(PreviousKind::ObjectArray, PreviousKind::PrimitiveArray), number: elements }
     }
 }
 
@@ -198,7 +198,7 @@ impl Measure {
         }
         let distance = next - previous.id;
         match previous.kind {
-            Kind::Instance => {
+            PreviousKind::Instance => {
                 let number = previous.number as usize;
                 if number >= self.instances.len() {
                     self.instances.resize(number + 1, Nearest::default());
@@ -206,8 +206,10 @@ impl Measure {
                 self.instances[number].add(distance);
             }
             _ if self.arrays.measured >= MOST_ARRAYS => {}
-            Kind::ObjectArray => self.arrays.add(distance, previous.number.into(), None),
-            Kind::PrimitiveArray(width) => self.arrays.add(distance, previous.number.into(), Some(width.into())),
+            PreviousKind::ObjectArray => self.arrays.add(distance, previous.number.into(), None),
+            PreviousKind::PrimitiveArray(width) => {
+                self.arrays.add(distance, previous.number.into(), Some(width.into()))
+            }
         }
     }
 

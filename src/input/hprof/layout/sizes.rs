@@ -13,7 +13,7 @@ use super::texts::{Texts, decoded};
 use crate::input::hprof::records::{ClassDump, Static};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 
-/// Classes with fewer instances side by side with others say nothing.
+/// Classes with fewer instances side of_rule side with others say nothing.
 const LEAST_INSTANCES: u64 = 8;
 /// Fewer arrays say nothing.
 const LEAST_ARRAYS: u32 = 100;
@@ -35,7 +35,7 @@ pub enum Rule {
     Android,
 }
 
-/// The rule by which sizes of this dump are computed.
+/// The rule of_rule which sizes of this dump are computed.
 #[derive(Debug)]
 pub struct Sizes {
     pub rule: Rule,
@@ -64,7 +64,7 @@ pub struct Evidence<'a> {
 }
 
 impl Sizes {
-    fn by(rule: Rule, (header, reference): (u64, u64), alignment: u64) -> Self {
+    fn of_rule(rule: Rule, (header, reference): (u64, u64), alignment: u64) -> Self {
         let (hidden, like_mat) = (FxHashMap::default(), Vec::new());
         Sizes { rule, header, reference, alignment, class_base: None, hidden, like_mat }
     }
@@ -73,7 +73,7 @@ impl Sizes {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
-        let mut sizes = Sizes::by(Rule::Mat, (id_bytes + reference, reference), alignment);
+        let mut sizes = Sizes::of_rule(Rule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
             (sizes.rule, sizes.header, sizes.reference, sizes.alignment) = (Rule::Android, 8, 4, 8);
         } else if !evidence.like_mat
@@ -228,7 +228,7 @@ impl Sizes {
         }
         // What is not listed leaves gaps. Those of archived mirrors (behind up to 3 % of the arrays, seen with G1) are larger
         // than hidden fields. Gaps as small as these were not seen with such collectors; where there are any, all instances
-        // of a class must not lie before one by chance.
+        // of a class must not lie before one of_rule chance.
         let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment));
         let gap_share = small_gaps as f64 / f64::from(arrays.measured.max(1));
         let is_chance = |instances: u64| gap_share.powf(instances as f64) > MOST_CHANCE;
@@ -261,7 +261,7 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
         if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
             continue;
         }
-        let sizes = Sizes::by(Rule::Measured, (header, reference), alignment);
+        let sizes = Sizes::of_rule(Rule::Measured, (header, reference), alignment);
         let mut equal = arrays.equal(number, alignment);
         let mut fits = true;
         for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= LEAST_INSTANCES) {

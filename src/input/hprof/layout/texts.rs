@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use crate::input::java_types::array_form;
+
 /// Every text record of a file, packed.
 #[derive(Debug, Default)]
 pub struct Texts {
@@ -93,24 +95,7 @@ pub fn decoded(bytes: &[u8], is_bad: &Cell<bool>) -> String {
 /// A class name as source code has it: `[Ljava/lang/String;` -> `java.lang.String[]`. Android and native images write
 /// that form already.
 pub fn source_form(name: &str) -> String {
-    let element = name.trim_start_matches('[');
-    let depth = name.len() - element.len();
-    let plain = match element {
-        _ if depth == 0 => None,
-        "Z" => Some("boolean"),
-        "C" => Some("char"),
-        "F" => Some("float"),
-        "D" => Some("double"),
-        "B" => Some("byte"),
-        "S" => Some("short"),
-        "I" => Some("int"),
-        "J" => Some("long"),
-        _ => element.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')),
-    };
-    match plain {
-        Some(plain) => plain.replace('/', ".") + &"[]".repeat(depth),
-        None => name.replace('/', "."),
-    }
+    array_form(name, 0, |class| class.replace('/', "."))
 }
 
 #[cfg(test)]

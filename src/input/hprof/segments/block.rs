@@ -11,19 +11,17 @@ use crate::input::blocks::Batch;
 use crate::input::hprof::layout::classes::Layouts;
 use crate::input::hprof::layout::measure::{Measure, Previous};
 use crate::input::hprof::records::ClassDump;
-use crate::input::hprof::wire::{element_bytes, id_at, sub, u32_at};
+use crate::input::hprof::wire::{FIRST_PRIMITIVE, element_bytes, id_at, sub, u32_at};
 use crate::input::sink::ObjectSink;
 
-/// Types of primitive arrays come first among a block's types: their numbers in the format less this.
-pub const FIRST_PRIMITIVE: u8 = 4;
-pub const PRIMITIVES: usize = 8;
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
 const POSITION_BYTES: usize = 4096;
 
 /// The records of a block. Used again for others: its types keep their numbers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Block<S> {
     pub sink: S,
+    /// Those of primitive arrays come first.
     pub types: Vec<LocalType>,
     numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
@@ -56,41 +54,6 @@ pub struct Block<S> {
     pub heaps: Vec<(u32, Heap)>,
 }
 
-impl<S: ObjectSink> Default for Block<S> {
-    fn default() -> Self {
-        let primitive = |basic_type: u8| LocalType {
-            class: basic_type.into(),
-            kind: TypeKind::PrimitiveArray,
-            position: 0,
-            layout: None,
-            mismatch: None,
-        };
-        Block {
-            sink: S::default(),
-            types: (FIRST_PRIMITIVE..FIRST_PRIMITIVE + PRIMITIVES as u8).map(primitive).collect(),
-            numbers: FxHashMap::default(),
-            slots: Vec::new(),
-            version: 0,
-            dump: 0,
-            roots: Vec::new(),
-            classes: Vec::new(),
-            deferred: Vec::new(),
-            deferred_bytes: Vec::new(),
-            class_instances: Vec::new(),
-            nulls: 0,
-            soft: Vec::new(),
-            ids: (u64::MAX, 0),
-            counts: Counts::default(),
-            unreadable: Vec::new(),
-            unread_bytes: 0,
-            measure: Measure::default(),
-            extents: Vec::new(),
-            class_ids: Arc::default(),
-            heaps: Vec::new(),
-        }
-    }
-}
-
 impl<S: ObjectSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.sink.memory_bytes()
@@ -114,16 +77,15 @@ pub fn parse_block<S: ObjectSink>(
     layouts: &Layouts,
     block: &mut Block<S>,
 ) {
-    block.clear(dump);
+    block.begin(dump);
     block.know(layouts);
     block.class_ids = Arc::clone(&layouts.ids);
     for piece in pieces {
         let data = &bytes[piece.range.clone()];
         block.ids = (u64::MAX, 0);
-        let parsed = if id_bytes == 8 {
-            parse_piece::<8, S>(data, piece, layouts, block)
-        } else {
-            parse_piece::<4, S>(data, piece, layouts, block)
+        let parsed = match id_bytes {
+            8 => PieceParser::<8, S>::new(piece, layouts, block).parse(data),
+            _ => PieceParser::<4, S>::new(piece, layouts, block).parse(data),
         };
         match parsed {
             Err(Unreadable(at)) => {
@@ -142,24 +104,18 @@ pub fn parse_block<S: ObjectSink>(
 }
 
 impl<S: ObjectSink> Block<S> {
-    fn clear(&mut self, dump: usize) {
+    /// Begins anew; the lists were taken.
+    fn begin(&mut self, dump: usize) {
         self.sink.clear();
         self.dump = dump;
-        self.roots.clear();
-        self.classes.clear();
-        self.deferred.clear();
         self.deferred_bytes.clear();
-        self.class_instances.clear();
-        self.nulls = 0;
-        self.soft.clear();
-        self.counts = Counts::default();
-        self.unreadable.clear();
-        self.unread_bytes = 0;
+        (self.nulls, self.unread_bytes, self.counts) = (0, 0, Counts::default());
         self.measure.clear();
-        self.heaps.clear();
-        self.extents.clear();
         for local in &mut self.types {
             local.mismatch = None;
+        }
+        if self.types.is_empty() {
+            self.types.extend(primitive_types().map(|(class, kind)| LocalType::new(class, kind, 0, None)));
         }
     }
 
@@ -191,153 +147,171 @@ impl<S: ObjectSink> Block<S> {
     fn new_type(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
         let number = self.types.len() as u32;
         let layout = if kind == TypeKind::Instance { layouts.by_class.get(&class).cloned() } else { None };
-        self.types.push(LocalType { class, kind, position, layout, mismatch: None });
+        self.types.push(LocalType::new(class, kind, position, layout));
         self.numbers.insert((class, kind), number);
         number
     }
 }
 
-fn parse_piece<const W: usize, S: ObjectSink>(
-    data: &[u8],
-    piece: &Piece,
-    layouts: &Layouts,
-    block: &mut Block<S>,
-) -> Result<(), Unreadable> {
-    let mut at = 0;
-    if piece.leading_elements > 0 {
-        at = (piece.leading_elements as usize).saturating_mul(W).min(data.len());
-        block.nulls += push_non_null_elements::<W, S>(&data[..at], &mut block.sink);
+/// Parses the sub-records of a piece with ids of `W` bytes.
+struct PieceParser<'b, const W: usize, S> {
+    piece: &'b Piece,
+    layouts: &'b Layouts,
+    block: &'b mut Block<S>,
+    previous: Previous,
+    /// The class of the last instance, and its number.
+    last_class: (u64, u32),
+}
+
+impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
+    fn new(piece: &'b Piece, layouts: &'b Layouts, block: &'b mut Block<S>) -> Self {
+        PieceParser { piece, layouts, block, previous: Previous::default(), last_class: (u64::MAX, 0) }
     }
-    block.set_heap(piece.heap);
-    let mut previous = Previous::default();
-    let mut last_class = (u64::MAX, 0u32);
-    while let Some(&tag) = data.get(at) {
-        let rest = &data[at..];
-        let position = piece.offset + (at & !(POSITION_BYTES - 1)) as u64;
-        let length = match tag {
-            sub::INSTANCE => instance::<W, S>(rest, position, piece, layouts, block, &mut last_class, &mut previous),
-            sub::OBJECT_ARRAY => object_array::<W, S>(rest, position, piece, layouts, block, &mut previous),
-            sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
-                primitive_array::<W, S>(rest, position, piece, layouts, block, &mut previous)
+
+    fn parse(mut self, data: &[u8]) -> Result<(), Unreadable> {
+        let mut at = 0;
+        if self.piece.leading_elements > 0 {
+            at = (self.piece.leading_elements as usize).saturating_mul(W).min(data.len());
+            self.block.nulls += push_non_null_elements::<W, S>(&data[..at], &mut self.block.sink);
+        }
+        self.block.set_heap(self.piece.heap);
+        while let Some(&tag) = data.get(at) {
+            let rest = &data[at..];
+            let position = self.piece.offset + (at & !(POSITION_BYTES - 1)) as u64;
+            let length = match tag {
+                sub::INSTANCE => self.instance(rest, position),
+                sub::OBJECT_ARRAY => self.object_array(rest, position),
+                sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.primitive_array(rest, position),
+                sub::CLASS_DUMP => class_dump(rest, self.piece.offset + at as u64, W, self.block),
+                _ => small::<W, S>(rest, self.piece.offset + at as u64, self.block),
+            };
+            match length {
+                Some(length) => at += length,
+                None => return Err(Unreadable(at)),
             }
-            sub::CLASS_DUMP => class_dump(rest, piece.offset + at as u64, W, block),
-            _ => small::<W, S>(rest, piece.offset + at as u64, block),
+        }
+        Ok(())
+    }
+
+    /// `id, u4 trace, id class, u4 bytes, values`
+    #[inline(always)]
+    fn instance(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+        let (block, layouts) = (&mut *self.block, self.layouts);
+        let id = id_at::<W>(rest, 1)?;
+        let class = id_at::<W>(rest, 5 + W)?;
+        let length = u32_at(rest, 5 + 2 * W)? as usize;
+        let behind = &rest[9 + 2 * W..];
+        let values = match behind.get(..length) {
+            Some(values) => values,
+            None if self.piece.skips_values => behind,
+            None => return None,
         };
-        match length {
-            Some(length) => at += length,
-            None => return Err(Unreadable(at)),
+        if self.last_class.0 != class {
+            self.last_class = (class, block.number_of(class, TypeKind::Instance, layouts, position));
         }
-    }
-    Ok(())
-}
-
-/// `id, u4 trace, id class, u4 bytes, values`
-#[inline(always)]
-fn instance<const W: usize, S: ObjectSink>(
-    rest: &[u8],
-    position: u64,
-    piece: &Piece,
-    layouts: &Layouts,
-    block: &mut Block<S>,
-    last_class: &mut (u64, u32),
-    previous: &mut Previous,
-) -> Option<usize> {
-    let id = id_at::<W>(rest, 1)?;
-    let class = id_at::<W>(rest, 5 + W)?;
-    let length = u32_at(rest, 5 + 2 * W)? as usize;
-    let behind = &rest[9 + 2 * W..];
-    let values = match behind.get(..length) {
-        Some(values) => values,
-        None if piece.skips_values => behind,
-        None => return None,
-    };
-    if last_class.0 != class {
-        *last_class = (class, block.number_of(class, TypeKind::Instance, layouts, position));
-    }
-    let number = last_class.1;
-    block.counts.instances += 1;
-    block.note_id(id);
-    let local = &mut block.types[number as usize];
-    let Some(layout) = &local.layout else {
-        // The class comes later.
-        block.measure.align(id);
-        *previous = Previous::default();
+        let number = self.last_class.1;
+        block.counts.instances += 1;
+        block.note_id(id);
+        let local = &mut block.types[number as usize];
+        let Some(layout) = &local.layout else {
+            // The class comes later.
+            block.measure.align(id);
+            self.previous = Previous::default();
+            if S::BUILDS_GRAPH {
+                let start = block.deferred_bytes.len();
+                block.deferred_bytes.extend_from_slice(values);
+                let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
+                let heap = block.heap();
+                block.deferred.push(Deferred { id, class, position, heap, before, length, start });
+            } else {
+                block.sink.push_object(id, number, 0, position);
+            }
+            return Some(9 + 2 * W + length);
+        };
+        if layout.bytes as usize != length {
+            local.mismatch.get_or_insert(position);
+        }
+        if layout.is_class {
+            block.measure.align(id);
+            self.previous = Previous::default();
+            if S::BUILDS_GRAPH {
+                let mut references = Vec::new();
+                layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
+                block.class_instances.push((id, position, references));
+            } else {
+                block.sink.push_object(id, number, 0, position);
+            }
+            return Some(9 + 2 * W + length);
+        }
+        block.measure.neighbour(&self.previous, id, &layouts.ids);
+        self.previous = Previous::instance(id, number);
+        block.sink.push_object(id, number, 0, position);
         if S::BUILDS_GRAPH {
-            let start = block.deferred_bytes.len();
-            block.deferred_bytes.extend_from_slice(values);
-            let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
-            let heap = block.heap();
-            block.deferred.push(Deferred { id, class, position, heap, before, length, start });
-        } else {
-            block.sink.push_object(id, number, 0, position);
+            if let Some((at, holding)) = layout.soft
+                && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
+            {
+                block.soft.push((id, target, holding));
+            }
+            let (sink, nulls) = (&mut block.sink, &mut block.nulls);
+            layout.for_each::<W>(values, layouts, |at, id| match id {
+                0 => *nulls += 1,
+                id if layout.weak == Some(at) => sink.push_weak_reference(id),
+                id => sink.push_reference(id),
+            });
         }
-        return Some(9 + 2 * W + length);
-    };
-    if layout.bytes as usize != length {
-        local.mismatch.get_or_insert(position);
+        Some(9 + 2 * W + length)
     }
-    if layout.is_class {
-        block.measure.align(id);
-        *previous = Previous::default();
-        if S::BUILDS_GRAPH {
-            let mut references = Vec::new();
-            layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
-            block.class_instances.push((id, position, references));
-        } else {
-            block.sink.push_object(id, number, 0, position);
-        }
-        return Some(9 + 2 * W + length);
-    }
-    block.measure.neighbour(previous, id, &layouts.ids);
-    *previous = Previous::instance(id, number);
-    block.sink.push_object(id, number, 0, position);
-    if S::BUILDS_GRAPH {
-        if let Some((at, holding)) = layout.soft
-            && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
-        {
-            block.soft.push((id, target, holding));
-        }
-        let (sink, nulls) = (&mut block.sink, &mut block.nulls);
-        layout.for_each::<W>(values, layouts, |at, id| match id {
-            0 => *nulls += 1,
-            id if layout.weak == Some(at) => sink.push_weak_reference(id),
-            id => sink.push_reference(id),
-        });
-    }
-    Some(9 + 2 * W + length)
-}
 
-/// `id, u4 trace, u4 n, id array class, n * id`
-#[inline(always)]
-fn object_array<const W: usize, S: ObjectSink>(
-    rest: &[u8],
-    position: u64,
-    piece: &Piece,
-    layouts: &Layouts,
-    block: &mut Block<S>,
-    previous: &mut Previous,
-) -> Option<usize> {
-    let id = id_at::<W>(rest, 1)?;
-    let count = u32_at(rest, 5 + W)?;
-    let class = id_at::<W>(rest, 9 + W)?;
-    let behind = &rest[9 + 2 * W..];
-    let length = (count as usize).checked_mul(W)?;
-    let elements = match behind.get(..length) {
-        Some(elements) => elements,
-        None if piece.ends_in_array => behind,
-        None => return None,
-    };
-    let number = block.number_of(class, TypeKind::ObjectArray, layouts, position);
-    block.counts.object_arrays += 1;
-    block.note_id(id);
-    block.measure.neighbour(previous, id, &layouts.ids);
-    block.measure.object_array(id, count);
-    *previous = Previous::array(id, count, None);
-    block.sink.push_object(id, number, count.into(), position);
-    if S::BUILDS_GRAPH {
-        block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
+    /// `id, u4 trace, u4 n, id array class, n * id`
+    #[inline(always)]
+    fn object_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+        let (block, layouts) = (&mut *self.block, self.layouts);
+        let id = id_at::<W>(rest, 1)?;
+        let count = u32_at(rest, 5 + W)?;
+        let class = id_at::<W>(rest, 9 + W)?;
+        let behind = &rest[9 + 2 * W..];
+        let length = (count as usize).checked_mul(W)?;
+        let elements = match behind.get(..length) {
+            Some(elements) => elements,
+            None if self.piece.ends_in_array => behind,
+            None => return None,
+        };
+        let number = block.number_of(class, TypeKind::ObjectArray, layouts, position);
+        block.counts.object_arrays += 1;
+        block.note_id(id);
+        block.measure.neighbour(&self.previous, id, &layouts.ids);
+        block.measure.object_array(id, count);
+        self.previous = Previous::array(id, count, None);
+        block.sink.push_object(id, number, count.into(), position);
+        if S::BUILDS_GRAPH {
+            block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
+        }
+        Some(9 + 2 * W + length)
     }
-    Some(9 + 2 * W + length)
+
+    /// `id, u4 trace, u4 n, u1 type, n values`; Android's kind without data has no values.
+    #[inline(always)]
+    fn primitive_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+        let block = &mut *self.block;
+        let id = id_at::<W>(rest, 1)?;
+        let count = u32_at(rest, 5 + W)?;
+        let &basic_type = rest.get(9 + W)?;
+        let width = element_bytes(basic_type)?;
+        let mut length = 10 + W;
+        if rest[0] == sub::PRIMITIVE_ARRAY {
+            length += (count as usize).checked_mul(width)?;
+            if length > rest.len() && !self.piece.skips_values {
+                return None;
+            }
+        }
+        let number = u32::from(basic_type - FIRST_PRIMITIVE);
+        block.counts.primitive_arrays += 1;
+        block.note_id(id);
+        block.measure.neighbour(&self.previous, id, &self.layouts.ids);
+        self.previous = Previous::array(id, count, Some(width as u8));
+        block.sink.push_object(id, number, count.into(), position);
+        Some(length)
+    }
 }
 
 /// Hands on the elements that are not null. Returns the number of nulls.
@@ -350,36 +324,6 @@ fn push_non_null_elements<const W: usize, S: ObjectSink>(elements: &[u8], sink: 
         }
     }
     nulls
-}
-
-/// `id, u4 trace, u4 n, u1 type, n values`; Android's kind without data has no values.
-#[inline(always)]
-fn primitive_array<const W: usize, S: ObjectSink>(
-    rest: &[u8],
-    position: u64,
-    piece: &Piece,
-    layouts: &Layouts,
-    block: &mut Block<S>,
-    previous: &mut Previous,
-) -> Option<usize> {
-    let id = id_at::<W>(rest, 1)?;
-    let count = u32_at(rest, 5 + W)?;
-    let &basic_type = rest.get(9 + W)?;
-    let width = element_bytes(basic_type)?;
-    let mut length = 10 + W;
-    if rest[0] == sub::PRIMITIVE_ARRAY {
-        length += (count as usize).checked_mul(width)?;
-        if length > rest.len() && !piece.skips_values {
-            return None;
-        }
-    }
-    let number = u32::from(basic_type - FIRST_PRIMITIVE);
-    block.counts.primitive_arrays += 1;
-    block.note_id(id);
-    block.measure.neighbour(previous, id, &layouts.ids);
-    *previous = Previous::array(id, count, Some(width as u8));
-    block.sink.push_object(id, number, count.into(), position);
-    Some(length)
 }
 
 fn class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {

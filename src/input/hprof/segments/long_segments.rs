@@ -1,24 +1,17 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::block_parts::Piece;
-use super::sub_bytes::{SubBytes, sub_bytes};
 use super::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
 use crate::input::ReadError;
-use crate::input::blocks::Buffer;
 use crate::input::hprof::codes::*;
+use crate::input::hprof::records::{SubBytes, sub_bytes};
 use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub fn take_long(
-        &mut self,
-        mut segment: Segment,
-        buffer: &mut Buffer,
-        block: &mut Filling,
-    ) -> Result<bool, ReadError> {
+    pub fn take_long(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
         if segment.elements_left > 0 {
-            return self.take_elements(segment, buffer, block);
+            return self.take_elements(segment, block);
         }
         let offset = self.stream.offset();
         if !self.stream.need(1)? {
@@ -46,17 +39,14 @@ impl SegmentReader {
                 return self.lose_rest(segment, offset);
             }
             SubBytes::Known(bytes) if bytes > MOST_WHOLE_BYTES => {
-                return self.take_huge(segment, bytes, buffer, block);
+                return self.take_huge(segment, bytes, block);
             }
             SubBytes::Known(bytes) if bytes > FULL_BYTES as u64 => {
                 if block.bytes > 0 {
                     return Ok(false);
                 }
                 let wanted = bytes as usize;
-                if buffer.text.len() < wanted {
-                    buffer.resize(wanted)?;
-                }
-                let got = self.stream.take(&mut buffer.text[..wanted])?;
+                let got = self.stream.take(block.room(wanted)?)?;
                 block.push(got, offset, got < wanted, segment.heap);
                 if got < wanted {
                     self.note_missing(segment, got as u64);
@@ -68,9 +58,9 @@ impl SegmentReader {
         }
         // The first fits; as many more as do.
         let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let from = block.bytes;
-        let got = self.stream.take(&mut buffer.text[from..from + wanted])?;
-        let data = &buffer.text[from..from + got];
+        let room = block.room(wanted)?;
+        let got = self.stream.take(room)?;
+        let data = &room[..got];
         let mut at = 0;
         let heap = segment.heap;
         while at < got {
@@ -141,13 +131,7 @@ impl SegmentReader {
     }
 
     /// Takes an array (or another sub-record) that is too long to be read as a whole.
-    fn take_huge(
-        &mut self,
-        mut segment: Segment,
-        bytes: u64,
-        buffer: &mut Buffer,
-        block: &mut Filling,
-    ) -> Result<bool, ReadError> {
+    fn take_huge(&mut self, mut segment: Segment, bytes: u64, block: &mut Filling<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset();
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
@@ -156,20 +140,11 @@ impl SegmentReader {
         }
         let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
         let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
-        if block.bytes + head_bytes > buffer.text.len() {
+        if block.bytes + head_bytes > block.buffer.text.len() {
             return Ok(false);
         }
-        self.stream.take(&mut buffer.text[block.bytes..block.bytes + head_bytes])?;
+        self.stream.take(block.room(head_bytes)?)?;
         let rest = bytes - head_bytes as u64;
-        let mut piece = Piece {
-            range: block.bytes..block.bytes + head_bytes,
-            offset,
-            is_cut: false,
-            skips_values: !is_array,
-            leading_elements: 0,
-            ends_in_array: is_array,
-            heap: segment.heap,
-        };
         if is_array {
             segment.elements_left = rest / id_bytes as u64;
         } else {
@@ -180,21 +155,17 @@ impl SegmentReader {
                 self.lost.unread += came;
                 return self.end_cut(segment, came, offset);
             }
-            piece.skips_values = true;
         }
-        block.bytes += head_bytes;
-        block.pieces.push(piece);
+        block.push(head_bytes, offset, false, segment.heap);
+        if let Some(piece) = block.pieces.last_mut() {
+            (piece.skips_values, piece.ends_in_array) = (!is_array, is_array);
+        }
         self.go_on(segment, bytes, false);
         Ok(true)
     }
 
     /// Takes the next elements of an array that was begun; its segment has them counted already.
-    fn take_elements(
-        &mut self,
-        mut segment: Segment,
-        buffer: &mut Buffer,
-        block: &mut Filling,
-    ) -> Result<bool, ReadError> {
+    fn take_elements(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let room = ((BLOCK_BYTES - block.bytes) / id_bytes) as u64;
         let elements = segment.elements_left.min(room);
@@ -203,7 +174,7 @@ impl SegmentReader {
         }
         let offset = self.stream.offset();
         let wanted = elements as usize * id_bytes;
-        let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + wanted])?;
+        let got = self.stream.take(block.room(wanted)?)?;
         let whole = got - got % id_bytes;
         block.push(whole, offset, got < wanted, segment.heap);
         if got < wanted {

@@ -7,9 +7,7 @@
 pub(super) mod block;
 pub(super) mod block_parts;
 pub(super) mod long_segments;
-pub(super) mod sinks;
 pub(super) mod stream;
-pub(super) mod sub_bytes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +36,7 @@ pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
 /// The context in which a block is parsed.
-pub(super) struct Place {
+pub(super) struct BlockContext {
     pub(super) pieces: Vec<Piece>,
     pub(super) layouts: Arc<Layouts>,
     /// The dump of the file that it is of, from 1.
@@ -78,8 +76,8 @@ pub(super) enum State {
 }
 
 /// A block that is being filled.
-#[derive(Default)]
-pub(super) struct Filling {
+pub(super) struct Filling<'b> {
+    pub(super) buffer: &'b mut Buffer,
     pub(super) bytes: usize,
     pub(super) pieces: Vec<Piece>,
     pub(super) dump: usize,
@@ -124,9 +122,9 @@ pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
 }
 
 impl BlockSource for SegmentReader {
-    type Place = Place;
+    type Context = BlockContext;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         let filled = self.fill(buffer);
         if filled.is_err() {
             self.state = State::Ended;
@@ -185,11 +183,11 @@ impl SegmentReader {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
-    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
-        let mut block = Filling::default();
+        let mut block = Filling { buffer, bytes: 0, pieces: Vec::new(), dump: 0 };
         while block.bytes < FULL_BYTES {
             match self.state {
                 State::Ended => break,
@@ -200,7 +198,7 @@ impl SegmentReader {
                         break;
                     }
                     block.dump = self.dumps.len();
-                    if !self.take_segment(segment, buffer, &mut block)? {
+                    if !self.take_segment(segment, &mut block)? {
                         break;
                     }
                 }
@@ -211,7 +209,7 @@ impl SegmentReader {
         }
         self.texts_share.hold(self.texts.memory_bytes())?;
         let layouts = lock(&self.classes).layouts(&self.texts, self.cuts_weak);
-        Ok(Some((block.bytes, Place { pieces: block.pieces, layouts, dump: block.dump })))
+        Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump: block.dump })))
     }
 
     // ---- records
@@ -382,12 +380,7 @@ impl SegmentReader {
     // ---- segments
 
     /// Takes what is next of a segment into the block. False if there is no more room.
-    fn take_segment(
-        &mut self,
-        mut segment: Segment,
-        buffer: &mut Buffer,
-        block: &mut Filling,
-    ) -> Result<bool, ReadError> {
+    fn take_segment(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
         if !segment.is_chosen {
             self.skip_segment(segment)?;
             return Ok(true);
@@ -407,11 +400,8 @@ impl SegmentReader {
                 if block.bytes > 0 && block.bytes + left > BLOCK_BYTES {
                     return Ok(false);
                 }
-                if buffer.text.len() < block.bytes + left {
-                    buffer.resize(block.bytes + left)?;
-                }
                 let offset = self.stream.offset();
-                let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + left])?;
+                let got = self.stream.take(block.room(left)?)?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
                     self.note_missing(segment, got as u64);
@@ -421,7 +411,7 @@ impl SegmentReader {
                 }
                 Ok(true)
             }
-            _ => self.take_long(segment, buffer, block),
+            _ => self.take_long(segment, block),
         }
     }
 
@@ -482,7 +472,16 @@ impl SegmentReader {
     }
 }
 
-impl Filling {
+impl Filling<'_> {
+    /// The next so many bytes of the buffer.
+    pub(super) fn room(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
+        let end = self.bytes + bytes;
+        if self.buffer.text.len() < end {
+            self.buffer.resize(end)?;
+        }
+        Ok(&mut self.buffer.text[self.bytes..end])
+    }
+
     pub(super) fn push(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: Heap) {
         self.pieces.push(Piece {
             range: self.bytes..self.bytes + bytes,

@@ -30,7 +30,7 @@ fn usual_arrays_are_lifted_out() {
     let rest = String::from_utf8(rest).expect("text");
     assert!(rest.contains(r#"{"malloc":{"entries":9731406582000000000},"#), "{rest}");
     assert_eq!(arrays.0.len(), 3, "one where nobody looks");
-    let id = |number| RawId::of_small(number);
+    let id = |number| RawId::of_short_number(number);
     let expected = [
         RawEntry::new(Some(RawId::EMPTY), None, Some(0x602), None),
         RawEntry::new(id(0), None, Some(0x36c), Some(10)),
@@ -41,7 +41,8 @@ fn usual_arrays_are_lifted_out() {
     assert_eq!(arrays.take(7), None);
     let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
-    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![(6, 1, None), (8, 2, Some(6))])));
+    let row = |id, name_sid, parent| NodeRow { id, name_sid, parent };
+    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![row(6, 1, None), row(8, 2, Some(6))])));
 }
 
 #[test]

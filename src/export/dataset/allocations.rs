@@ -1,5 +1,6 @@
-//! `allocation_paths`: a row for each backtrace that holds at least a thousandth of its heap, everything below it
-//! included, and a row for each type that does there.
+//! The tables of allocation totals. `allocation_heaps`: a row for each heap of a dump, of all its moments.
+//! `allocation_paths`: a row for each backtrace that holds at least a thousandth of its heap, everything below it included,
+//! and a row for each type that does there.
 
 use std::io::Write;
 
@@ -10,11 +11,36 @@ use super::error::TableError;
 use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::AnswerError;
-use crate::answers::heaps::title_of;
+use crate::answers::heaps::{process_title_of, title_of};
 use crate::answers::tree::MAX_DEPTH;
 use crate::dump::{MemoryError, OpenDump};
+
+/// Writes `allocation_heaps`. O(pairs of backtrace and type), a heap after the other.
+pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray, out: W) -> Result<W, TableError> {
+    let heaps = &dump.heaps;
+    let mut totals = Vec::with_capacity(heaps.len());
+    for heap in heaps {
+        let total = HeapTotal::compute(heap);
+        if total.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+        }
+        totals.push(total.total);
+    }
+    let columns = [
+        ParquetColumn::constant("dump", id),
+        ParquetColumn::new("heap", |row| small(row + 1)),
+        ParquetColumn::new("moment", |row| small(heaps[row].dump)),
+        ParquetColumn::new("pid", |row| heaps[row].pid),
+        ParquetColumn::new("process", |row| text_of(&process_title_of(&heaps[row]))),
+        ParquetColumn::new("allocator", |row| text_of(&heaps[row].allocator)),
+        ParquetColumn::new("total_bytes", |row| signed(totals[row].bytes)),
+        ParquetColumn::new("allocations", |row| totals[row].allocations.map(signed)),
+    ];
+    Ok(write_table(out, TableName::AllocationHeaps, heaps.len(), &columns)?)
+}
 
 /// Memory for a node or an entry, in the totals by node.
 const BYTES_PER_ROW: u64 = 720;
@@ -28,8 +54,8 @@ struct AllocationPathRow {
     amount: Amount,
 }
 
-/// Writes the table. O(pairs of backtrace and type), memory for those of one heap.
-pub(super) fn write<W: Write + Send>(
+/// Writes `allocation_paths`. O(pairs of backtrace and type), memory for those of one heap.
+pub(super) fn write_paths<W: Write + Send>(
     open: &OpenDump,
     dump: &AllocationDump,
     id: &ByteArray,

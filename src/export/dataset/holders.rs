@@ -1,4 +1,5 @@
-//! `suspects`: a row for each leak suspect, as `leaks` has them.
+//! The tables of what keeps objects alive. `roots`: a row for each root record whose object is in the dump, in the order of
+//! the dump. `suspects`: a row for each leak suspect, as `leaks` has them.
 
 use std::io::Write;
 
@@ -8,8 +9,32 @@ use super::heap::ObjectHeap;
 use super::table::{ParquetColumn, signed, small, text_of, write_table};
 use crate::answers::{LeaksOptions, leaks};
 
-/// Writes the table. As [`leaks()`].
-pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
+/// Writes `roots`. O(root records).
+pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
+    let graph = heap.graph;
+    let roots = graph.roots();
+    let columns = [
+        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::new("object", |row| signed(roots[row].node.index())).by_differences(),
+        ParquetColumn::new("kind", |row| text_of(&roots[row].kind.name())),
+        // What a thread holds for its stack is held by that record.
+        ParquetColumn::new("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
+        ParquetColumn::new("flags", |row| {
+            let flags = roots[row].flags.names().join(",");
+            (!flags.is_empty()).then(|| text_of(&flags))
+        }),
+        ParquetColumn::new("container", |row| roots[row].container.map(|type_id| heap.name_of(type_id))),
+        ParquetColumn::new("name", |row| graph.root_name(&roots[row]).map(text_of)),
+        ParquetColumn::new("type", |row| heap.type_of(roots[row].node)),
+        ParquetColumn::new("retained_bytes", |row| {
+            heap.retained.bytes_of(heap.dominators, roots[row].node).map(signed)
+        }),
+    ];
+    Ok(write_table(out, TableName::Roots, roots.len(), &columns)?)
+}
+
+/// Writes `suspects`. As [`leaks()`].
+pub(super) fn write_suspects<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let answer = leaks(heap.dump, &LeaksOptions::default())?;
     let suspects: Vec<_> = answer.suspects.iter().collect();
     let nodes: Vec<_> = (0..suspects.len()).map(|at| answer.suspects.node(at)).collect();

@@ -1,10 +1,15 @@
-//! Type names of the .NET runtime, made readable by parsing them, not by replacing text: `[` opens generic arguments
-//! or array ranks, and `<>c` is a name.
+//! Parts of the two .NET formats that are alike: names of types, made readable by parsing them, not by replacing text (`[`
+//! opens generic arguments or array ranks, and `<>c` is a name), and advice.
+
+/// Advice for a trace without a heap snapshot.
+pub(super) const HOW_TO_COLLECT: &str = "collect one with the keywords 0x1980001 of Microsoft-Windows-DotNETRuntime at \
+     level 5, for instance with `dotnet-trace collect --providers Microsoft-Windows-DotNETRuntime:0x1980001:5`, or take \
+     a .gcdump with `dotnet-gcdump collect`";
 
 /// Turns ``System.Collections.Generic.Dictionary`2[System.String,A.B]`` into what source code says:
 /// `System.Collections.Generic.Dictionary<System.String,A.B>`. Brackets that hold nothing, commas or `*` are ranks of
 /// arrays and stay; so do names that the compiler made up (`<>c`, `<Main>b__0`).
-pub(in crate::input) fn clean_type_name(raw: &str) -> String {
+pub(super) fn clean_type_name(raw: &str) -> String {
     let bytes = raw.as_bytes();
     let mut clean = String::with_capacity(raw.len());
     // For each bracket still open: is it one of generic arguments?
@@ -40,7 +45,7 @@ pub(in crate::input) fn clean_type_name(raw: &str) -> String {
 }
 
 /// Is it the name of an array: are its last brackets those of a rank?
-pub(in crate::input) fn ends_with_rank(raw: &str) -> bool {
+pub(super) fn ends_with_rank(raw: &str) -> bool {
     raw.strip_suffix(']').is_some_and(|rest| rest.trim_end_matches([',', '*']).ends_with('['))
 }
 
@@ -49,7 +54,7 @@ fn is_rank(after_bracket: &[u8]) -> bool {
 }
 
 /// Undoes what the makers of .gcdump files do to names by replacing text: `[]c` was `<>c`, `Int32<,>` was `Int32[,]`.
-pub(in crate::input) fn repaired_type_name(name: &str) -> String {
+pub(super) fn repaired_type_name(name: &str) -> String {
     let mut repaired = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find(['[', '<']) {
@@ -75,7 +80,7 @@ pub(in crate::input) fn repaired_type_name(name: &str) -> String {
 }
 
 /// Without ` (Bytes > 1K)`, by which the makers of .gcdump files split a type.
-pub(in crate::input) fn without_size_suffix(name: &str) -> &str {
+pub(super) fn without_size_suffix(name: &str) -> &str {
     let Some((base, suffix)) = name.rsplit_once(" (Bytes > ") else { return name };
     let digits = suffix.trim_end_matches(')').trim_end_matches(['K', 'M', 'G']);
     let is_size = suffix.ends_with(')') && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -83,7 +88,7 @@ pub(in crate::input) fn without_size_suffix(name: &str) -> &str {
 }
 
 /// The last part of a path of Windows or Unix.
-pub(in crate::input) fn file_name_of(path: &str) -> &str {
+pub(super) fn file_name_of(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
