@@ -81,6 +81,7 @@ pub mod filter;
 pub mod graph;
 pub mod index;
 pub mod input;
+mod names;
 pub mod page;
 mod parallel;
 #[cfg(feature = "cli")]

@@ -10,6 +10,7 @@ use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
+use super::reference_names::ReferenceNames;
 use super::rows::{FEW_ROWS, is_false};
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::{ShownValue, ValueReader};
@@ -20,7 +21,7 @@ use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
-use crate::graph::{HeapGraph, Root};
+use crate::graph::{HeapGraph, NodeId, Root};
 
 /// The part of the dominator tree that is asked for.
 #[derive(Debug, Clone)]
@@ -100,6 +101,9 @@ pub struct DominatorTree<'d> {
     /// Some roots were given on request.
     #[serde(skip)]
     pub has_requested_roots: bool,
+    /// The figure that rows are ordered by.
+    #[serde(skip)]
+    pub order: Figure,
     /// The object asked for, if no strong root reaches it: then there are no rows.
     #[serde(skip)]
     pub unreachable: Option<String>,
@@ -131,7 +135,8 @@ impl DominatorRows<'_> {
 
 /// Objects of the dominator tree, each followed by those that it dominates.
 pub struct DominatorNodes<'d> {
-    tree: Tree<DomNode>,
+    tree: Tree<DominatorPlace>,
+    names: Option<ReferenceNames<'d>>,
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -152,6 +157,9 @@ pub struct DominatorRow<'d> {
     /// Of a class object: the class that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<&'d str>,
+    /// Name of the reference from the row above, where that object itself refers to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
     /// Bytes that would be freed with it.
@@ -202,8 +210,8 @@ pub fn dominator_tree<'d>(
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
-            let (values, said) = (ValueReader::of(dump), OnceCell::new());
-            let nodes = DominatorNodes { tree, graph, dominators, retained, reachable_bytes, values, said };
+            let (values, said, names) = (ValueReader::of(dump), OnceCell::new(), ReferenceNames::of(dump));
+            let nodes = DominatorNodes { tree, names, graph, dominators, retained, reachable_bytes, values, said };
             DominatorRows::Objects { nodes }
         }
     };
@@ -213,6 +221,7 @@ pub fn dominator_tree<'d>(
         roots_inferred: graph.roots_inferred(),
         rows,
         problems: problems_of(dump.diagnostics()),
+        order: options.order.unwrap_or(RETAINED),
         has_requested_roots: graph.roots().iter().any(Root::is_requested),
         unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
     })
@@ -244,7 +253,7 @@ impl DominatorPart<'_, '_> {
         })
     }
 
-    fn tree(&self, from: DomNode) -> Tree<DomNode> {
+    fn tree(&self, from: DomNode) -> Tree<DominatorPlace> {
         let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
@@ -256,28 +265,53 @@ impl DominatorPart<'_, '_> {
         starts.retain(|&number| self.is_in_section(number));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
         let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
-        let below = |&mut number: &mut DomNode, depth: u32| {
+        let below = |&mut DominatorPlace { number, .. }: &mut DominatorPlace, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
                     Some(children) => children.of(number).collect(),
                     None => self.dominators.children_of(number),
                 };
-                self.level(below)
+                self.level(below, Some(number))
             })
         };
-        preorder(self.level(starts), below).collect()
+        preorder(self.level(starts, None), below).collect()
     }
 
-    fn level(&self, numbers: Vec<DomNode>) -> TreeLevel<DomNode> {
+    /// The rows that are shown of those below an object, each with the place of the reference to it. O(rows, and the
+    /// references of the object).
+    fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorPlace> {
         let node = |number: DomNode| self.dominators.node_at(number);
         let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
             Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
             Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
             _ => &|number| self.retained.bytes_at(number),
         };
-        TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+        let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
-        })
+        });
+        let mut references: Vec<(NodeId, u32)> = match above {
+            Some(_) => level.rows.iter().map(|number| (node(*number), DominatorPlace::APART)).collect(),
+            None => Vec::new(),
+        };
+        references.sort_unstable_by_key(|(node, _)| *node);
+        let (all, mut left) = (above.map(|above| self.graph.references(node(above))), references.len());
+        for (nth, reference) in all.into_iter().flatten().zip(0..DominatorPlace::APART).map(|(own, nth)| (nth, own)) {
+            if left == 0 {
+                break;
+            }
+            if let Ok(at) = references.binary_search_by_key(&reference.node, |(node, _)| *node)
+                && references[at].1 == DominatorPlace::APART
+                && !reference.is_weak
+            {
+                references[at].1 = nth;
+                left -= 1;
+            }
+        }
+        let rows = level.rows.into_iter().map(|number| {
+            let found = references.binary_search_by_key(&node(number), |(node, _)| *node);
+            DominatorPlace { number, reference: found.map_or(DominatorPlace::APART, |at| references[at].1) }
+        });
+        TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
     fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
@@ -334,7 +368,7 @@ impl DominatorNodes<'_> {
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DominatorPlace>| self.dominators.node_at(row.row.number);
         let rows = self.tree.rows();
         let said = self.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
@@ -343,24 +377,67 @@ impl DominatorNodes<'_> {
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
         ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
+
+    /// Returns true where no reference of the object above leads to a row, but several objects that it dominates do; in
+    /// dumps that name references.
+    pub fn is_held_apart(&self, row: usize) -> bool {
+        let place = self.tree.rows()[row].row;
+        let is_apart = place.reference == DominatorPlace::APART && self.above(place).is_some();
+        is_apart && self.names.is_some()
+    }
+
+    /// Returns true if a row has the name of a reference.
+    pub fn have_names(&self) -> bool {
+        let has_place = |row: &TreeRow<DominatorPlace>| row.row.reference != DominatorPlace::APART;
+        self.names.is_some() && self.tree.rows().iter().any(has_place)
+    }
+}
+
+/// The part of a row that the tree keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct DominatorPlace {
+    number: DomNode,
+    /// The first reference to it among those of the object that dominates it.
+    reference: u32,
+}
+
+impl DominatorPlace {
+    /// The object above does not refer to it itself.
+    const APART: u32 = u32::MAX;
+    /// References behind the first ones have no names: those of an array are read from its start.
+    const MOST_NAMED: u32 = 1 << 18;
+}
+
+impl DominatorNodes<'_> {
+    /// The object above; `None` at the top.
+    fn above(&self, place: DominatorPlace) -> Option<NodeId> {
+        let above = self.dominators.immediate_of(place.number);
+        (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
+    }
+
+    fn reference(&self, place: DominatorPlace) -> Option<String> {
+        let is_named = place.reference < DominatorPlace::MOST_NAMED;
+        self.names.filter(|_| is_named)?.nth(self.above(place)?, place.reference as usize)
+    }
 }
 
 impl<'d> LazyTree for DominatorNodes<'d> {
-    type Kept = DomNode;
+    type Kept = DominatorPlace;
     type Row = DominatorRow<'d>;
 
-    fn tree(&self) -> &Tree<DomNode> {
+    fn tree(&self) -> &Tree<DominatorPlace> {
         &self.tree
     }
 
-    fn make(&self, &number: &DomNode) -> DominatorRow<'d> {
-        let graph = self.graph;
+    fn make(&self, &place: &DominatorPlace) -> DominatorRow<'d> {
+        let (graph, number) = (self.graph, place.number);
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
         DominatorRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class)),
+            reference: self.reference(place),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes,
             share: match self.reachable_bytes {

@@ -8,8 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
-use super::rows::unreached_note;
-use super::rows::{is_false, sort_first};
+use super::rows::{class_text, is_false, sort_first, unreached_note};
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -140,10 +139,11 @@ impl Serialize for SelectedFields {
 }
 
 impl ListedObject<'_> {
-    /// The type with what the object says.
+    /// The type with what the object says; of a class object `class zoo.Zoo`.
     pub fn type_text(&self) -> String {
-        match &self.value {
-            Some(Some(value)) => format!("{} {}", self.type_name, value.words()),
+        match (&self.class, &self.value) {
+            (Some(Some(class)), _) => class_text(class),
+            (_, Some(Some(value))) => format!("{} {}", self.type_name, value.words()),
             _ => self.type_name.to_string(),
         }
     }
@@ -215,6 +215,13 @@ pub struct ObjectRows<'d> {
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
     fields: Option<Vec<(Rc<str>, FieldValues)>>,
+}
+
+impl ObjectRows<'_> {
+    /// The figure that the rows are ordered by.
+    pub fn order(&self) -> Figure {
+        self.order.unwrap_or(SHALLOW)
+    }
 }
 
 /// Rows that are sorted first; each further chunk is as large as all before it, four times over.

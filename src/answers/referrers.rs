@@ -71,6 +71,9 @@ pub struct Referrers<'d> {
     /// The rows.
     #[serde(serialize_with = "serialize_lazy")]
     pub referrers: ReferrerRows<'d>,
+    /// The figure that they are ordered by.
+    #[serde(skip)]
+    pub order: Figure,
 }
 
 /// The object or the scope that is referred to.
@@ -168,7 +171,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         })
     });
     let referrers = ReferrerRows { tree: tree.collect(), graph, names: ReferenceNames::of(dump) };
-    Ok(Referrers { of, referrers })
+    Ok(Referrers { of, referrers, order: options.order.unwrap_or(REFERRERS) })
 }
 
 /// A walk from referrers to their referrers.
@@ -224,11 +227,6 @@ impl ReferrerWalk<'_, '_> {
 }
 
 impl ReferrerRows<'_> {
-    /// The most bytes of a row. O(rows).
-    pub(crate) fn largest_bytes(&self) -> u64 {
-        self.tree.rows().iter().map(|row| row.row.shallow_bytes).max().unwrap_or(0)
-    }
-
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
         self.names.is_some()

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::figure::{BYTES, COPIES, WASTED};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
-use super::holders::{Holders, KnownCollections, ObjectHolders};
+use super::holders::{Holders, KnownCollections, ObjectHolders, short_holder};
 pub use super::shared::grouped_strings::{Redacted, StringTotals};
 use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
 use super::{AnswerError, CommandLine, Figure, Limits};
@@ -402,12 +402,21 @@ impl TextRow {
         text_in_table(&Text { text: self.text.clone(), is_cut: self.truncated })
     }
 
-    /// The fields that hold the copies: so many at most, each with its copies where there are several.
-    pub fn held_by(&self, most: usize) -> Option<String> {
+    /// The fields that hold the copies, each with its copies where there are several.
+    pub fn held_by(&self) -> Option<String> {
+        self.holder_words(usize::MAX, |holder| &holder.text)
+    }
+
+    /// The same in a narrow place: so many at most.
+    pub fn shortly_held_by(&self, most: usize) -> Option<String> {
+        self.holder_words(most, |holder| short_holder(&holder.reference, &holder.text))
+    }
+
+    fn holder_words(&self, most: usize, text: impl Fn(&TextHolder) -> &str) -> Option<String> {
         let holders = self.holders.as_ref()?;
         let word = |holder: &TextHolder| match holders.len() {
-            1 => holder.text.clone(),
-            _ => format!("{} ({})", holder.text, holder.copies),
+            1 => text(holder).to_string(),
+            _ => format!("{} ({})", text(holder), holder.copies),
         };
         let mut words: Vec<String> = holders.iter().take(most).map(word).collect();
         if holders.len() > most {

@@ -34,9 +34,11 @@ pub use terminal::session::Session;
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
 #[derive(Debug, Parser)]
 #[command(name = "heapdump", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from\n\
-                        standard input. .gz and .zst are unpacked on the way.\n\
-                        `heapdump COMMAND --help` shows examples.")]
+#[command(
+    after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from standard input. .gz \
+                        and .zst are unpacked on the way.\n\n\
+                        `heapdump COMMAND --help` shows examples."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -146,7 +146,8 @@ fn questions() -> Vec<(CommandLine, String)> {
     let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
     let one = ObjectOptions { scope: scope_of_object.clone(), rows: Some(3), ..ObjectOptions::new(object()) };
     questions.push((one.command_line(), text(&ShowOptions { objects, scope: one.scope.clone(), rows: one.rows })));
-    let to = RootPathsOptions { scope: scope_of_object, all_kinds: true, ..RootPathsOptions::new(object()) };
+    let to = RootPathsOptions { all_kinds: true, all_steps: true, ..RootPathsOptions::new(object()) };
+    let to = RootPathsOptions { scope: scope_of_object, ..to };
     for paths in [None, Some(1), Some(5)] {
         let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
         let to = RootPathsOptions { paths, avoided: patterns("A"), limits, ..to.clone() };
@@ -286,14 +287,33 @@ fn words_that_ask_again_ask_the_same() {
     assert_eq!(commands.len(), 14, "{commands:?}");
 }
 
+/// Paragraphs are wrapped once, by the terminal's width: no line of one is short but the last.
 #[test]
-fn lines_of_help_are_broken_by_the_terminal_alone() {
-    for command in command_line().get_subcommands() {
-        let of_options = command.get_arguments().filter_map(clap::Arg::get_long_help);
-        for text in of_options.chain(command.get_long_about()).map(ToString::to_string) {
-            for paragraph in text.split("\n\n") {
-                assert!(!paragraph.contains('\n'), "{}: {paragraph}", command.get_name());
+fn paragraphs_of_help_are_wrapped_once() {
+    let mut broken = Vec::new();
+    for width in [80, 100] {
+        let mut program = command_line().term_width(width);
+        program.build();
+        let mut pages = vec![("heapdump".to_string(), program.render_long_help().to_string())];
+        let names: Vec<String> = program.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
+        for name in names {
+            let sub = program.find_subcommand_mut(&name).expect("a command").clone();
+            pages.push((name, sub.term_width(width).render_long_help().to_string()));
+        }
+        for (name, page) in pages {
+            let lines: Vec<&str> = page.lines().collect();
+            let indent = |line: &str| line.len() - line.trim_start().len();
+            for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| !line.trim().is_empty())) {
+                let is_list = |line: &str| line.trim_start().starts_with(['-', '[']) || line.contains("Usage: ");
+                let is_heading = pair[0].ends_with(':') || is_list(pair[0]) || is_list(pair[1]);
+                // Commands with what they are, one below the other.
+                let is_table = pair.iter().all(|line| line.trim_start().contains("  "));
+                let is_one = indent(pair[0]) == indent(pair[1]) && !is_heading && !is_table;
+                let first = pair[1].split_whitespace().next().unwrap_or_default();
+                let fits = pair[0].len() + 1 + first.len() < width / 2;
+                broken.extend((is_one && fits).then(|| format!("{name} at {width}: {:?}", pair)));
             }
         }
     }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }

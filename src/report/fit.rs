@@ -1,33 +1,26 @@
-//! Fits lines to a terminal: figures go, in a stated order, before names are cut beyond recognition.
+//! Fits rows and sentences to a terminal.
 
-use super::names::shorten_name;
-use super::width::{READABLE, columns_of, start_of, without_middle};
 use super::{Style, escape_controls};
+use crate::names::{FigureWidth, broken, columns_of, figures_shown, row_lines};
 
 impl Style {
-    /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
-    pub fn fit(&self, before: usize, text: &str) -> String {
-        if !self.terminal {
-            return escape_controls(text).into();
+    /// A row: its start as it is, figures, and a name; in lines where one has no room for the name. On a terminal whose
+    /// half is not enough for start and figures these go, the first ones first; what `start` is long decides that alone,
+    /// so that rows below each other have the same ones.
+    pub fn row(&self, start: &str, figures: &[String], name: &str) -> String {
+        let name = escape_controls(name);
+        let orders = (1..=figures.len() as u8).rev();
+        let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(orders);
+        let widths: Vec<_> = widths.map(|(columns, hide_order)| FigureWidth { columns, hide_order }).collect();
+        let shown = match self.terminal {
+            true => figures_shown(&widths, columns_of(start) + self.width / 2, self.width),
+            false => (0..figures.len()).collect(),
+        };
+        let figures: String = shown.into_iter().map(|at| format!("{}  ", figures[at])).collect();
+        match self.terminal {
+            true => row_lines(&format!("{start}{figures}"), &name, self.width).join("\n"),
+            false => format!("{start}{figures}{name}"),
         }
-        let room = self.width.saturating_sub(before).max(3);
-        shorten_name(&escape_controls(&without_middle(text, room)), room)
-    }
-
-    /// A line: its start as it is, figures, and a name with what the line has left. On a terminal without room for 20
-    /// characters of the name figures are left out, the first ones first; what `start` is long decides that alone, so
-    /// that lines below each other have the same ones.
-    pub fn line(&self, start: &str, figures: &[String], name: &str) -> String {
-        let mut shown = figures;
-        let width =
-            |figures: &[String]| columns_of(start) + figures.iter().map(|figure| columns_of(figure) + 2).sum::<usize>();
-        while let Some((_, rest)) =
-            shown.split_first().filter(|_| self.terminal && width(shown) + READABLE > self.width)
-        {
-            shown = rest;
-        }
-        let figures: String = shown.iter().map(|figure| format!("{figure}  ")).collect();
-        format!("{start}{figures}{}", self.fit(width(shown), name))
     }
 }
 
@@ -48,17 +41,7 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let is_whole = |word: &str| {
         columns_of(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
     };
-    let broken = |word: &str| {
-        let (mut shown, mut rest) = (String::new(), word);
-        while columns_of(rest) > room.max(3) {
-            let end = start_of(rest, room.max(3)).len();
-            let at = rest[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\']).map_or(end, |at| at + 1);
-            shown += &rest[..at];
-            shown.push(' ');
-            rest = &rest[at..];
-        }
-        shown + rest
-    };
+    let broken = |word: &str| broken(word, room.max(3)).join(" ");
     let words: Vec<String> =
         text.split(' ').map(|word| if is_whole(word) { word.to_string() } else { broken(word) }).collect();
     words.join(" ")
@@ -87,15 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_go_in_their_order_and_then_names_are_cut() {
-        let figures = ["      24 B".to_string(), "   100 KiB retained".to_string()];
-        let line = |terminal, width| style(terminal, width).line("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 80), "  0x1f        24 B     100 KiB retained  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 61), "  0x1f        24 B     100 KiB retained  .cache  …Cache$Entry");
-        assert_eq!(line(true, 60), "  0x1f     100 KiB retained  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 40), "  0x1f  .cache  org.app.Cache$Entry");
-        assert_eq!(line(true, 26), "  0x1f  .cache  …Cac…Entry");
-        assert_eq!(line(false, 26), line(true, 80), "a pipe has all");
+    fn figures_go_and_then_the_name_takes_another_line() {
+        let figures = ["      24 B".to_string(), "   100 KiB".to_string()];
+        let row = |terminal, width| style(terminal, width).row("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 70), "  0x1f        24 B     100 KiB  .cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 50), "  0x1f     100 KiB  .cache  org.app.Cache$Entry");
+        assert_eq!(row(true, 40), "  0x1f     100 KiB  .cache  Cache$Entry");
+        assert_eq!(row(true, 25), "  0x1f  .cache\n        Cache$Entry");
+        assert_eq!(row(false, 26), row(true, 70), "a pipe has all");
     }
 
     #[test]

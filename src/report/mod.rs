@@ -7,14 +7,12 @@ mod ascii;
 mod columns;
 mod fit;
 mod forms;
-mod names;
 mod plain;
 mod present;
 mod progress_line;
 mod several;
 mod terminal;
 mod tree;
-mod width;
 
 use std::borrow::Cow;
 
@@ -25,11 +23,9 @@ pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdo
 pub use ascii::locale_has_unicode;
 pub use columns::Columns;
 pub use fit::wrap_sentence;
-pub use names::shorten_name;
 pub use present::{Present, TextPage, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
-pub use tree::{Outline, OutlineRow, width_of_sizes};
-pub use width::shorten_middle;
+pub use tree::{Outline, OutlineRow};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::ascii::Ascii;
 use super::fit::{with_breaks, wrapping};
 use super::{Format, Outline, Style, Table, escape_controls, forms, plain, several, terminal, tree};
+use crate::names::fit_name;
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -157,7 +158,7 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
     match style.format {
         Format::Table if style.terminal => {
             for (place, (file, answer)) in answers.iter().enumerate() {
-                let name = style.bold(&style.fit(0, file));
+                let name = style.bold(&fit_name(&escape_controls(file), style.width));
                 writeln!(out, "{}{name}", if place > 0 { "\n" } else { "" })?;
                 write(answer, out, style)?;
             }

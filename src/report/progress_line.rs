@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::{escape_controls, format_bytes, shorten_middle};
+use super::{escape_controls, format_bytes};
+use crate::names::shorten_middle;
 
 /// A bar of fewer characters shows nothing.
 const MIN_BAR_WIDTH: usize = 8;

@@ -6,16 +6,17 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
 use super::fit::wrap_sentence;
-use super::width::{READABLE, columns_of, shorten_middle, without_middle};
-use super::{Cell, Column, Style, Table, Unit, cell_text, shorten_name};
+use super::{Cell, Column, Style, Table, Unit, cell_text};
+use crate::names::{columns_of, least_columns, name_lines, shorten_middle, without_middle};
 use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;
-/// Rather than cut a name below this, figures are left out, and words beside it are cut to as much.
-const SHORTEST_NAME: usize = READABLE;
-/// Rather than cut a name below this, columns that can be hidden are left out.
-const READABLE_NAME: usize = 28;
+/// Columns that one takes beside its own width, with borders and without.
+const BORDERED: usize = 3;
+const PLAIN: usize = 2;
+/// Words beside the name are broken to as much where nothing else helps, the second where the first is not enough.
+const SHORTEST_WORDS: [usize; 2] = [16, 8];
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
@@ -47,46 +48,70 @@ fn note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
 
 /// A part of the table, and the columns it does without: no fewer than the part before.
 fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, Vec<usize>) {
-    let mut texts: Vec<Vec<String>> = rows
+    let texts: Vec<Vec<String>> = rows
         .map(|row| {
             (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
         })
         .collect();
-    let mut widths: Vec<usize> = (0..table.columns.len())
-        .map(|place| texts.iter().map(|row| columns_of(&row[place])).fold(title_width(&table.columns[place]), max))
-        .collect();
     let last = table.columns.len().saturating_sub(1);
+    let widest = |place: usize, of: &dyn Fn(&str) -> usize| texts.iter().map(|row| of(&row[place])).fold(0, max);
+    // Names give way as far as they may, and need not be on one line where they take more than half of the terminal.
+    let mut widths: Vec<usize> = (0..table.columns.len())
+        .map(|place| match is_name(&table.columns[place]) {
+            true => widest(place, &least_columns).min(if place == last { style.width / 2 } else { style.width / 3 }),
+            false => widest(place, &columns_of),
+        })
+        .zip(&table.columns)
+        .map(|(width, column)| max(width, title_width(column)))
+        .collect();
+    // Between columns with borders, and without.
+    let left = |widths: &[usize], shown: &[usize], gap: usize| {
+        let columns: usize = shown.iter().map(|place| widths[*place] + gap).sum();
+        style.width.checked_sub(columns + 1)
+    };
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
-    // What borders and the other columns leave for the last one.
-    let room = |widths: &[usize], shown: &[usize]| {
-        let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 3).sum();
-        style.width.saturating_sub(others + 4)
-    };
-    let wanted = widths.get(last).map_or(0, |width| (*width).min(READABLE_NAME));
-    while let Some(most) = shown.iter().map(|place| table.columns[*place].hide_priority).max().filter(|most| *most > 0)
-        && (room(&widths, &shown) < wanted || table.columns.len() - shown.len() < hidden)
+    while left(&widths, &shown, BORDERED).is_none() || table.columns.len() - shown.len() < hidden {
+        let Some(first) = shown.iter().map(|place| table.columns[*place].hide_priority).max().filter(|most| *most > 0)
+        else {
+            break;
+        };
+        shown.retain(|place| table.columns[*place].hide_priority < first);
+    }
+    // Where all that can go is not enough, borders go, then counts, then other figures, the first ones first; then words
+    // beside the name are broken.
+    let is_plain = left(&widths, &shown, BORDERED).is_none();
+    let gap = if is_plain { PLAIN } else { BORDERED };
+    while left(&widths, &shown, gap).is_none() || is_plain && table.columns.len() - shown.len() < hidden {
+        let is_figure = |place: &usize| !is_name(&table.columns[*place]);
+        let is_count = |place: &usize| table.columns[*place].unit == Unit::Count;
+        let goes = shown.iter().rposition(is_count).or_else(|| shown.iter().position(is_figure));
+        let Some(goes) = goes.filter(|_| shown.iter().filter(|place| is_figure(place)).count() > 1) else { break };
+        shown.remove(goes);
+    }
+    for most in SHORTEST_WORDS {
+        if left(&widths, &shown, gap).is_none() {
+            let words = shown.iter().filter(|place| table.columns[**place].unit == Unit::Word);
+            words.for_each(|place| widths[*place] = widths[*place].min(most));
+        }
+    }
+    // The last figures go where columns of names alone leave no room for them.
+    while left(&widths, &shown, gap).is_none()
+        && let Some(figure) =
+            shown.iter().position(|place| !is_name(&table.columns[*place])).filter(|_| shown.len() > 2)
     {
-        shown.retain(|place| table.columns[*place].hide_priority < most);
+        shown.remove(figure);
     }
-    // Without borders a column takes two characters less, and there are none at the sides. Where that is not enough
-    // either, counts go, then what stands between the first column and the name; then words beside the name are cut.
-    let plain_room = |widths: &[usize], shown: &[usize]| {
-        let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 2).sum();
-        style.width.saturating_sub(others + 2)
-    };
-    while shown.len() > 2
-        && (plain_room(&widths, &shown) < SHORTEST_NAME.min(wanted) || table.columns.len() - shown.len() < hidden)
-    {
-        let count = shown.iter().position(|place| table.columns[*place].unit == Unit::Count);
-        shown.remove(count.filter(|at| at + 1 < shown.len()).unwrap_or(1));
+    // What is left over goes to names, the last first.
+    let own: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + gap).sum();
+    widths[last] = style.width.saturating_sub(own + gap + 1).max(3);
+    let wanted = max(widest(last, &columns_of), title_width(&table.columns[last]));
+    let mut spare = widths[last].saturating_sub(wanted);
+    for place in shown.iter().filter(|place| **place != last && is_name(&table.columns[**place])) {
+        let more = widest(*place, &columns_of).saturating_sub(widths[*place]).min(spare);
+        widths[*place] += more;
+        widths[last] -= more;
+        spare -= more;
     }
-    if plain_room(&widths, &shown) < SHORTEST_NAME.min(wanted) {
-        let words = shown.iter().filter(|place| **place != last && table.columns[**place].unit == Unit::Word);
-        words.for_each(|place| widths[*place] = widths[*place].min(SHORTEST_NAME));
-    }
-    let with_borders = room(&widths, &shown);
-    let is_plain = with_borders < wanted.min(SHORTEST_NAME);
-    let room = if is_plain { plain_room(&widths, &shown) } else { with_borders }.max(3);
 
     let mut drawn = Drawn::new();
     drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
@@ -97,10 +122,10 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
             lines.map(|line| shorten_middle(line, widths[place])).collect::<Vec<_>>().join("\n")
         }));
     }
-    for row in &mut texts {
-        drawn.add_row(shown.iter().map(|&place| {
-            let text = std::mem::take(&mut row[place]);
-            shorten_name(&text, if place == last { room } else { widths[place] })
+    for row in &texts {
+        drawn.add_row(shown.iter().map(|&place| match is_name(&table.columns[place]) {
+            true => name_lines(&row[place], widths[place], widths[place]).join("\n"),
+            false => row[place].clone(),
         }));
     }
     for (number, place) in shown.iter().enumerate() {
@@ -115,6 +140,11 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     (lines.join("\n"), hidden)
 }
 
+/// Returns true for a column of names and texts.
+fn is_name(column: &Column) -> bool {
+    matches!(column.unit, Unit::Word | Unit::Text)
+}
+
 fn title_width(column: &Column) -> usize {
     column.title.lines().map(columns_of).fold(0, max)
 }
@@ -122,7 +152,7 @@ fn title_width(column: &Column) -> usize {
 fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
     match cell {
         // Held for all rows that are drawn together; no more of it is ever shown.
-        Cell::Text(text) => super::escape_controls(&without_middle(text, style.width.max(READABLE_NAME))).into_owned(),
+        Cell::Text(text) => super::escape_controls(&without_middle(text, style.width)).into_owned(),
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
         Cell::Number(number) if !style.human => units::format_count(*number),
         Cell::Signed(number) if unit == Unit::Count || !style.human => {
@@ -176,7 +206,7 @@ mod tests {
         for (width, there, gone, note) in [
             (120, "Objects ┆ Objects", "wider", "xx"),
             (60, "Objects ┆", "Objects ┆ Objects", "1 more column (Objects old) on"),
-            (50, "Growth", "┆ Objects", "2 more columns (Objects old,"),
+            (40, "Growth", "┆ Objects", "2 more columns (Objects old,"),
         ] {
             let text = drawn(&table, width);
             assert!(text.contains(there) && !text.contains(gone) && text.contains(note), "{width}\n{text}");
@@ -194,15 +224,14 @@ mod tests {
             row_count: 1,
             rows_hidden: 0,
             row: Box::new(|_| {
-                (1..5).map(|at| Cell::Number(at * 11_111_111)).chain([Cell::text("a.b.C".repeat(9))]).collect()
+                (1..5).map(|at| Cell::Number(at * 11_111_111)).chain([Cell::text("x".repeat(45))]).collect()
             }),
         };
         for (width, note) in [
             (90, None),
-            (70, None),
-            (58, Some("1 more column (References) on")),
-            (45, Some("2 more columns (Shallow,")),
-            (36, Some("3 more")),
+            (70, Some("1 more column (References) on")),
+            (52, Some("2 more columns (Shallow,")),
+            (45, Some("2 more")),
         ] {
             let text = drawn(&table, width);
             assert!(note.is_none_or(|note| text.contains(note)) && text.contains("Object"), "{width}\n{text}");

@@ -1,25 +1,24 @@
-//! Trees for people: a line for each row, indented as deep as it is, figures before it.
+//! Trees for people: figures, and a name indented as deep as its row is. Rows with one row below them are a chain, which
+//! stays at its indent behind arrows.
 
 use std::io::{self, Write};
 
 use super::fit::{hidden_columns, wrap_sentence};
-use super::width::{READABLE, columns_of};
-use super::{Style, format_count};
+use super::{Style, escape_controls, format_count};
+use crate::names::{FigureWidth, columns_of, figures_shown, least_columns, row_lines};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {
-    /// Title and width of each figure.
-    pub figures: Vec<(&'static str, usize)>,
-    /// Blanks between figures.
-    pub gap: usize,
+    /// Title of each figure, and its order among those that go where the terminal is too narrow: the highest goes first,
+    /// 0 stays.
+    pub figures: Vec<(&'static str, u8)>,
     /// The title of the rows.
     pub title: &'static str,
     /// Write the titles.
     pub header: bool,
-    /// Levels above the deepest row.
-    pub deepest: usize,
-    /// Number of rows.
-    pub row_count: usize,
+    /// Of each row: levels above it, at most one more than the row before, and rows of its level that were left out
+    /// after it, of which a line of their own says so.
+    pub places: Vec<(u32, u64)>,
     /// The options that show all rows, where some were left out.
     pub options_for_all: &'static str,
     /// Gives a row.
@@ -29,150 +28,148 @@ pub struct Outline<'a> {
 /// A line of the tree.
 #[derive(Debug, Clone, Default)]
 pub struct OutlineRow {
-    /// Levels above it; at most one more than the row before.
-    pub depth: usize,
-    /// Rows of its level that were left out after it: a line of their own says so.
-    pub hidden_after: u64,
-    /// Their figures together, one for each title; none where they are not known.
-    pub hidden_figures: Vec<String>,
     /// The figures, one for each title.
     pub figures: Vec<String>,
+    /// The figures together of the rows that were left out after it, one for each title; none where they are not known.
+    pub hidden_figures: Vec<String>,
     /// Text before the name, as it is.
     pub start: String,
-    /// The name; shortened to what the line has left.
+    /// The name, with what stands behind it.
     pub name: String,
-    /// Text behind the name, as it is.
-    pub end: String,
 }
 
-/// Levels for which figures are left out.
-const LEVELS_WANTED: usize = 4;
-/// Columns of a size for people, such as `1023.9 MiB`.
-const SIZE_WIDTH: usize = 10;
-/// Characters that a name keeps at least where all levels are indented.
-const SHORTEST_NAME: usize = 12;
+/// Rows by which columns are measured; what is wider further down moves the rest of its line.
+const MEASURED: usize = 1000;
+/// Columns between figures, and of a level.
+const GAP: usize = 2;
+const ARROW: &str = "→ ";
+/// Columns that levels leave for names.
+const SHORTEST_NAME: usize = 16;
 
-/// Columns for sizes that are at most `largest_bytes`.
-pub fn width_of_sizes(largest_bytes: u64, style: &Style) -> usize {
-    columns_of(&style.size(largest_bytes)).max(SIZE_WIDTH)
-}
-
-/// Parts of a row that a terminal has room for.
-struct OutlineLayout {
-    /// Figures that are shown: the first ones.
-    figures: usize,
-    /// Columns that they take.
-    width: usize,
-    /// Texts before names are shown.
-    with_start: bool,
-    /// Rows deeper than this are indented as this deep, and say how deep they are.
-    max_level: usize,
+/// The place of a row on the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Indent {
+    level: usize,
+    /// It is the one row below the row before.
+    is_chained: bool,
 }
 
 impl Outline<'_> {
-    fn figures<'f>(&self, texts: impl Iterator<Item = &'f str>) -> String {
-        let mut line = String::new();
-        for (place, (text, (_, width))) in texts.zip(&self.figures).enumerate() {
-            let gap = if place > 0 { self.gap } else { 0 };
-            line += &format!("{:gap$}{text:>width$}", "");
+    /// The indent of each row. O(rows).
+    fn indents(&self) -> Vec<Indent> {
+        // By row: whether one row is below it and none was left out there. By depth: the last row, with those below it.
+        let mut has_one = vec![false; self.places.len()];
+        let mut open: Vec<(usize, u64)> = Vec::new();
+        for (at, &(depth, hidden)) in self.places.iter().enumerate() {
+            open.truncate(depth as usize);
+            if let Some((parent, below)) = open.last_mut() {
+                *below += 1 + hidden;
+                has_one[*parent] = *below == 1;
+            }
+            open.push((at, 0));
         }
-        line
-    }
-
-    fn width_of(&self, figures: usize) -> usize {
-        self.gap * figures.saturating_sub(1) + self.figures[..figures].iter().map(|(_, width)| width).sum::<usize>()
-    }
-
-    /// On a narrow terminal figures are left out, the last ones first but never the first one, then what stands before
-    /// names, then indentation.
-    fn layout(&self, style: &Style) -> OutlineLayout {
-        let start = if self.row_count > 0 { columns_of(&(self.row)(0).start) } else { 0 };
-        let wanted = 2 * self.deepest.min(LEVELS_WANTED);
-        let (mut figures, mut with_start) = (self.figures.len(), start > 0);
-        let before = |figures: usize, with_start: bool| self.width_of(figures) + 2 + if with_start { start } else { 0 };
-        while figures > 1 && before(figures, with_start) + wanted + READABLE > style.width {
-            figures -= 1;
-        }
-        with_start = with_start && before(figures, true) + wanted + SHORTEST_NAME <= style.width;
-        let levels = |name: usize| style.width.saturating_sub(before(figures, with_start) + name) / 2;
-        let max_level = match levels(SHORTEST_NAME) {
-            all if all >= self.deepest => self.deepest,
-            most => levels(READABLE).max(most.min(LEVELS_WANTED)),
-        };
-        OutlineLayout { figures, width: self.width_of(figures), with_start, max_level }
-    }
-
-    /// Ends the levels below `depth`, with a line for each that was cut.
-    fn close(
-        &self,
-        hidden: &mut Vec<HiddenRows>,
-        depth: usize,
-        layout: &OutlineLayout,
-        out: &mut dyn Write,
-        style: &Style,
-    ) -> io::Result<()> {
-        while hidden.len() > depth {
-            let Some((count, figures)) = hidden.pop().filter(|(count, _)| *count > 0) else { continue };
-            let level = hidden.len();
-            let deep = if level > layout.max_level { format!("({level}) ") } else { String::new() };
-            let count = format!("{deep}{} more", format_count(count));
-            let text = match format!("{count}; {} shows all", self.options_for_all) {
-                text if text.len() <= style.width => text,
-                _ => count,
+        let mut above: Vec<(usize, Indent)> = Vec::new();
+        let indents = self.places.iter().enumerate().map(|(at, &(depth, _))| {
+            above.truncate(depth as usize);
+            let indent = match above.last() {
+                None => Indent { level: 0, is_chained: false },
+                Some(&(parent, Indent { level, is_chained })) => match has_one[parent] {
+                    true => Indent { level: level + usize::from(!is_chained), is_chained: true },
+                    false => Indent { level: level + 1, is_chained: false },
+                },
             };
-            let figures = self.figures(figures.iter().take(layout.figures).map(String::as_str));
-            // Where there is no room for both, the sums go.
-            let figures = if figures.len() + 2 + text.len() > style.width { "" } else { &figures };
-            let indent = layout.width + 2 + 2 * level.min(layout.max_level);
-            let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(figures.len());
-            writeln!(out, "{figures}{:indent$}{text}", "")?;
-        }
-        Ok(())
+            above.push((at, indent));
+            indent
+        });
+        indents.collect()
+    }
+
+    fn line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
+        let figure =
+            |(at, width): &(usize, usize)| format!("{:>width$}{:GAP$}", texts.get(*at).map_or("", String::as_str), "");
+        columns.iter().map(figure).collect()
     }
 }
 
-/// Rows that were left out at the end of a level: how many, and their figures together.
-type HiddenRows = (u64, Vec<String>);
+/// Rows that were left out at the end of a level, their figures together, and the indent of their level.
+type HiddenRows = (u64, Vec<String>, usize);
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    let layout = tree.layout(style);
+    let indents = tree.indents();
+    let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED)).map(&tree.row).collect();
+    let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_order))| {
+        let texts = measured.iter().flat_map(|row| [row.figures.get(at), row.hidden_figures.get(at)]).flatten();
+        let columns = texts.map(|text| columns_of(text)).fold(columns_of(title), usize::max) + GAP;
+        FigureWidth { columns, hide_order: *hide_order }
+    });
+    let figures: Vec<FigureWidth> = figures.collect();
+    let indent_of = |level: usize, most: usize| GAP * level.min(most);
+    let names = measured.iter().zip(&indents).map(|(row, indent)| {
+        let before = indent_of(indent.level, style.width / 4 / GAP) + columns_of(&row.start);
+        before + least_columns(&escape_controls(&row.name))
+    });
+    let shown = figures_shown(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
+    let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP)).collect();
+    // Up to the indent of the top.
+    let width: usize = columns.iter().map(|(_, width)| width + GAP).sum();
+    // Levels take a quarter of the terminal at most, and leave room for names.
+    let starts = measured.iter().map(|row| columns_of(&row.start)).max().unwrap_or(0);
+    let left = style.width.saturating_sub(width + starts + SHORTEST_NAME);
+    let most_levels = (style.width / 4).min(left) / GAP;
+    // A level too deep is told by its number.
+    let depth_text =
+        |depth: usize, level: usize| if level > most_levels { format!("({depth}) ") } else { String::new() };
+    let start_of = |at: usize, row: &OutlineRow| {
+        let Indent { level, is_chained } = indents[at];
+        let (indent, arrow) = match (indent_of(level, most_levels), is_chained) {
+            (indent, true) if indent > 0 => (indent - GAP, ARROW),
+            (indent, _) => (indent, ""),
+        };
+        format!("{:indent$}{arrow}{}{}", "", depth_text(tree.places[at].0 as usize, level), row.start)
+    };
+
+    let titles: Vec<String> = tree.figures.iter().map(|(title, _)| title.to_string()).collect();
     if tree.header {
-        let titles = tree.figures[..layout.figures].iter().map(|(title, _)| *title);
-        writeln!(out, "{}  {}", tree.figures(titles), tree.title)?;
+        writeln!(out, "{}{}", tree.line(&titles, &columns), tree.title)?;
     }
+    let close = |hidden: &mut Vec<HiddenRows>, depth: usize, out: &mut dyn Write| -> io::Result<()> {
+        while hidden.len() > depth {
+            let Some((count, figures, level)) = hidden.pop().filter(|(count, ..)| *count > 0) else { continue };
+            let count = format!("{}{} more", depth_text(hidden.len(), level), format_count(count));
+            let text = match format!("{count}; {} shows all", tree.options_for_all) {
+                text if text.len() <= style.width => text,
+                _ => count,
+            };
+            let figures = if figures.is_empty() { String::new() } else { tree.line(&figures, &columns) };
+            // Where there is no room for both, the sums go.
+            let figures = if columns_of(&figures) + text.len() > style.width { "" } else { &figures };
+            let indent = width + indent_of(level, most_levels);
+            let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(columns_of(figures));
+            writeln!(out, "{figures}{:indent$}{text}", "")?;
+        }
+        Ok(())
+    };
     // By depth: what was left out at the end of the levels that are open.
     let mut hidden: Vec<HiddenRows> = Vec::new();
-    for row in (0..tree.row_count).map(&tree.row) {
-        tree.close(&mut hidden, row.depth + 1, &layout, out, style)?;
-        let start = format!(
-            "{}{:indent$}{}{}",
-            tree.figures(row.figures.iter().take(layout.figures).map(String::as_str)),
-            "",
-            if row.depth > layout.max_level { format!("({}) ", row.depth) } else { String::new() },
-            if layout.with_start { row.start } else { String::new() },
-            indent = 2 + 2 * row.depth.min(layout.max_level)
-        );
-        let before = columns_of(&start);
-        let name = match before + columns_of(&row.end) {
-            // Cut as one where there is no room for both.
-            width if width + SHORTEST_NAME / 2 > style.width => style.fit(before, &format!("{}{}", row.name, row.end)),
-            width => style.fit(width, &row.name) + &row.end,
-        };
-        writeln!(out, "{start}{name}")?;
-        hidden.resize(row.depth + 1, HiddenRows::default());
-        hidden[row.depth] = (row.hidden_after, row.hidden_figures);
+    let mut measured = measured.into_iter();
+    for (at, &(depth, hidden_after)) in tree.places.iter().enumerate() {
+        let row = measured.next().unwrap_or_else(|| (tree.row)(at));
+        close(&mut hidden, depth as usize + 1, out)?;
+        let start = format!("{}{}", tree.line(&row.figures, &columns), start_of(at, &row));
+        for line in row_lines(&start, &escape_controls(&row.name), style.width) {
+            writeln!(out, "{line}")?;
+        }
+        hidden.resize(depth as usize + 1, HiddenRows::default());
+        hidden[depth as usize] = (hidden_after, row.hidden_figures, indents[at].level);
     }
-    tree.close(&mut hidden, 0, &layout, out, style)?;
+    close(&mut hidden, 0, out)?;
     let mut notes = Vec::new();
-    if tree.deepest > layout.max_level {
+    if indents.iter().any(|indent| indent.level > most_levels) {
         notes.push("(N): a row N levels down, too deep to be indented on this terminal".to_string());
     }
-    let mut titles: Vec<String> = tree.figures[layout.figures..].iter().map(|(title, _)| title.to_string()).collect();
-    titles.extend(
-        (!layout.with_start && tree.row_count > 0 && !(tree.row)(0).start.is_empty()).then(|| "id".to_string()),
-    );
-    if !titles.is_empty() {
-        notes.push(hidden_columns(&titles));
+    let gone: Vec<String> = (0..figures.len()).filter(|at| !shown.contains(at)).map(|at| titles[at].clone()).collect();
+    if !gone.is_empty() {
+        notes.push(hidden_columns(&gone));
     }
     if !notes.is_empty() {
         writeln!(out)?;
@@ -184,83 +181,80 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
 mod tests {
     use super::*;
 
+    fn drawn(tree: &Outline<'_>, width: usize) -> String {
+        let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
+        let mut out = Vec::new();
+        write(tree, &mut out, &style).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn rows_are_indented_and_what_was_cut_stands_at_the_end_of_its_level() {
         let rows = [(0, 0, "a"), (1, 3, "b"), (2, 1, "c"), (0, 2, "d")];
         let tree = Outline {
-            figures: vec![("bytes", 5), ("n", 3)],
-            gap: 1,
+            figures: vec![("bytes", 0), ("n", 1)],
             title: "object",
             header: true,
-            deepest: 2,
-            row_count: rows.len(),
+            places: rows.iter().map(|&(depth, hidden, _)| (depth, hidden)).collect(),
             options_for_all: "-n 0",
-            row: Box::new(|at| {
-                let (depth, hidden_after, name) = rows[at];
-                let figures = vec![at.to_string(), "x".into()];
-                OutlineRow { depth, hidden_after, figures, name: name.into(), ..OutlineRow::default() }
-            }),
-        };
-        let style = Style { terminal: true, ..Style::PLAIN };
-        let mut out = Vec::new();
-        write(&tree, &mut out, &style).unwrap();
-        let expected = [
-            "bytes   n  object",
-            "    0   x  a",
-            "    1   x    b",
-            "    2   x      c",
-            "               1 more; -n 0 shows all",
-            "             3 more; -n 0 shows all",
-            "    3   x  d",
-            "           2 more; -n 0 shows all",
-        ];
-        assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn on_narrow_terminals_figures_go_then_ids_then_indentation_and_it_is_said() {
-        let tree = |deepest: usize| Outline {
-            figures: vec![("bytes", 8), ("share", 6), ("objects", 8)],
-            gap: 1,
-            title: "object",
-            header: true,
-            deepest,
-            row_count: deepest + 1,
-            options_for_all: "-n 0",
-            row: Box::new(move |depth| OutlineRow {
-                depth,
-                hidden_after: u64::from(depth == deepest),
-                hidden_figures: vec!["12.5 MiB".into(), "90.0%".into(), "12,345".into()],
-                figures: vec!["1.2 MiB".into(), "10.0%".into(), "1,234".into()],
-                start: "0x7f2da4800010  ".into(),
-                name: "org.app.persistence.CacheEntry".into(),
+            row: Box::new(|at| OutlineRow {
+                figures: vec![at.to_string(), "x".into()],
+                name: rows[at].2.into(),
                 ..OutlineRow::default()
             }),
         };
-        let text = |deepest: usize, width: usize| {
-            let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
-            let mut out = Vec::new();
-            write(&tree(deepest), &mut out, &style).unwrap();
-            let text = String::from_utf8(out).unwrap();
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{deepest} at {width}\n{text}");
-            text
-        };
-        let has = |deepest: usize, width: usize, parts: &[&str], without: &[&str]| {
-            let text = text(deepest, width);
-            let is_right =
-                parts.iter().all(|part| text.contains(part)) && !without.iter().any(|part| text.contains(part));
-            assert!(is_right, "{deepest} at {width}\n{text}");
-        };
-        has(1, 120, &["objects", "0x7f2da4800010  org.app.persistence.CacheEntry"], &["more column", "(1)"]);
-        has(1, 120, &["12.5 MiB  90.0%   12,345    1 more; -n 0 shows all"], &[]);
-        has(0, 30, &["1 more; -n 0 shows all"], &["12.5 MiB"]);
-        has(4, 69, &["1 more column (objects)", "0x7f2da4800010", "share"], &["(4)"]);
-        has(4, 56, &["2 more columns (share, objects)", "0x7f2da4800010", "…CacheEntry"], &["(4)"]);
-        has(4, 40, &["3 more columns (share, objects, id)", "…CacheEntry"], &["0x7f", "(4)"]);
-        has(40, 40, &["(40) 1 more; -n 0 shows all", "\n\n(N): a row N"], &[]);
-        has(40, 80, &["(40) 0x7f", "(40) 0x7f2da4800010  …", "(N): a row N levels down", "1 more;"], &["(3)"]);
-        for (deepest, width) in (0..60).flat_map(|deepest| (30..130).map(move |width| (deepest, width))) {
-            text(deepest, width);
+        let expected = [
+            "bytes  n  object",
+            "    0  x  a",
+            "    1  x    b",
+            "    2  x      c",
+            "              1 more; -n 0 shows all",
+            "            3 more; -n 0 shows all",
+            "    3  x  d",
+            "          2 more; -n 0 shows all",
+        ];
+        assert_eq!(drawn(&tree, 80).lines().collect::<Vec<_>>(), expected);
+    }
+
+    /// A tree of this shape with long names.
+    fn tree(depths: &[u32]) -> Outline<'static> {
+        Outline {
+            figures: vec![("bytes", 0), ("share", 2), ("objects", 1)],
+            title: "object",
+            header: true,
+            places: depths.iter().map(|depth| (*depth, 0)).collect(),
+            options_for_all: "-n 0",
+            row: Box::new(|_| OutlineRow {
+                figures: vec!["1.2 MiB".into(), "10.0%".into(), "1,234".into()],
+                start: "0x7f2da4800010  ".into(),
+                name: ".entries  org.app.persistence.CacheEntry".into(),
+                ..OutlineRow::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn a_chain_is_no_staircase() {
+        let text = drawn(&tree(&[0, 1, 2, 3, 4, 4, 0]), 120);
+        let starts: Vec<usize> = text.lines().skip(1).map(|line| line.find("0x").unwrap()).collect();
+        let arrows: Vec<bool> = text.lines().skip(1).map(|line| line.contains(ARROW)).collect();
+        assert_eq!(starts, [25, 29, 29, 29, 29, 29, 25], "{text}");
+        assert_eq!(arrows, [false, true, true, true, false, false, false], "{text}");
+    }
+
+    #[test]
+    fn on_narrow_terminals_figures_go_then_packages_and_names_stay() {
+        let branching: Vec<u32> = (0..40).flat_map(|depth| [depth, depth]).collect();
+        for (width, gone) in [(120, ""), (60, "1 more column (share)"), (40, "2 more columns (share, objects)")] {
+            let text = drawn(&tree(&[0, 1, 1]), width);
+            assert!(text.contains(gone) && text.contains("more column") != gone.is_empty(), "{width}\n{text}");
+        }
+        for width in (40..130).step_by(9) {
+            let text = drawn(&tree(&branching), width);
+            assert!(text.lines().all(|line| columns_of(line) <= width), "{width}\n{text}");
+            assert!(text.contains("(39) ") && text.contains("(N): a row N"), "{width}\n{text}");
+            let joined: String = text.split_whitespace().collect();
+            assert_eq!(joined.matches("CacheEntry").count(), branching.len(), "{width}\n{text}");
         }
     }
 }

@@ -7,8 +7,9 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
     ("units", &[], &[]),
+    ("names", &[], &["unicode_width"]),
     ("parallel", &[], &["rayon"]),
     ("sort", &[], &[]),
     ("escape", &[], &["serde", "serde_json"]),
@@ -55,7 +56,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
         &["graph", "allocations", "input", "analysis", "dump", "filter", "units", "parallel", "sort"],
         &["chrono", "rayon", "serde", "shlex", "thiserror"],
     ),
-    ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap", "unicode_width"]),
+    ("report", &["escape", "names", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
         "export",
         &[
@@ -73,7 +74,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
         ],
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "thiserror", "twox_hash"],
     ),
-    ("page", &["analysis", "dump", "answers", "escape", "units", "sort"], &["serde", "serde_json", "thiserror"]),
+    (
+        "page",
+        &["analysis", "dump", "answers", "escape", "names", "units", "sort"],
+        &["serde", "serde_json", "thiserror"],
+    ),
     (
         "collect",
         &["files", "input", "units", "sort"],
@@ -81,7 +86,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
     ),
     (
         "explore",
-        &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "report", "units", "sort"],
+        &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "names", "report", "units", "sort"],
         &["base64", "crossterm", "rustix", "serde", "signal_hook", "terminal_size", "unicode_width"],
     ),
     (
@@ -98,6 +103,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 19] = [
             "filter",
             "answers",
             "escape",
+            "names",
             "report",
             "export",
             "page",

@@ -42,6 +42,7 @@ mod manual;
 mod memory;
 mod memory_infra;
 mod memory_of_inputs;
+mod names;
 mod object_changes;
 mod objects;
 mod oracle;

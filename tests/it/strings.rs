@@ -255,7 +255,7 @@ fn a_terminal_says_what_could_be_freed() {
         shown.contains("2,992 strings, ") && shown.contains("would be freed if each text were there once."),
         "{shown}"
     );
-    assert!(shown.contains("\"duplicate text\"") && shown.contains("static zoo.Zoo.duplicates (250)"), "{shown}");
+    assert!(shown.contains("\"duplicate text\"") && shown.contains("static Zoo.duplicates (250)"), "{shown}");
 }
 
 #[test]

@@ -331,12 +331,6 @@ impl<'d> MergedPathRows<'d> {
         found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
     }
 
-    /// The largest number of bytes of a row, or of those left out after one. O(rows).
-    pub(crate) fn largest_bytes(&self) -> u64 {
-        let rows = self.merged.rows.iter().map(|row| row.weight_bytes);
-        rows.chain(self.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
-    }
-
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
         match (self.kept_rows, self.limits.rows) {
@@ -512,7 +506,7 @@ mod tests {
         let whole = levels(&all);
         assert!(all.len() > 200 && whole.values().all(|&[_, hidden]| hidden == (0, 0)), "{}", all.len());
         // Each level of the longest path may be cut.
-        let longest = 2 * (all.deepest() + 1);
+        let longest = 2 * (all.places().iter().map(|(depth, _)| *depth as usize).max().unwrap_or(0) + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
             let lines = cut.len() + cut.hidden.0.len();

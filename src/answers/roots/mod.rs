@@ -37,13 +37,23 @@ pub struct RootPathsOptions {
     pub all_kinds: bool,
     /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
+    /// People see the steps from a loader to a class too, which every class of a program has.
+    pub all_steps: bool,
 }
 
 impl RootPathsOptions {
     /// The shortest path to an object.
     pub fn new(object: ObjectId) -> Self {
         let (scope, limits) = (ScopeOptions::default(), Limits::default());
-        RootPathsOptions { object, scope, paths: Some(1), avoided: Vec::new(), all_kinds: false, limits }
+        RootPathsOptions {
+            object,
+            scope,
+            paths: Some(1),
+            avoided: Vec::new(),
+            all_kinds: false,
+            limits,
+            all_steps: false,
+        }
     }
 
     /// The command line that asks the same.
@@ -52,6 +62,7 @@ impl RootPathsOptions {
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
+        line.switch("--all-steps", self.all_steps);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
@@ -79,6 +90,9 @@ pub struct RootPathsAnswer<'d> {
     /// Paths that are shown to people.
     #[serde(skip)]
     pub shown: usize,
+    /// People see all steps of them.
+    #[serde(skip)]
+    pub all_steps: bool,
 }
 
 impl RootPathsAnswer<'_> {
@@ -215,6 +229,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         paths,
         roots_inferred: graph.roots_inferred(),
         has_classes: !graph.types().class_objects().is_empty(),
+        all_steps: options.all_steps,
     })
 }
 

@@ -38,6 +38,11 @@ impl HolderName {
     }
 }
 
+/// A holder in a narrow place: a static variable by its reference, `static Zoo.names`, all others by holder and reference.
+pub(in crate::answers) fn short_holder<'h>(reference: &'h Option<String>, text: &'h str) -> &'h str {
+    reference.as_deref().filter(|reference| reference.starts_with("static ")).unwrap_or(text)
+}
+
 /// Finds the fields that hold objects.
 pub(in crate::answers) struct Holders<'d> {
     dump: &'d OpenDump,

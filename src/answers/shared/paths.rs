@@ -11,7 +11,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{PathNodes, RootPath};
-use crate::graph::{HeapGraph, NodeId, Root};
+use crate::graph::{HeapGraph, Loader, NodeId, Root};
 
 /// A shortest path from a rooted object to the one asked for. Its rows are made when they are asked for: it may be as
 /// long as the dump.
@@ -74,6 +74,20 @@ impl<'p> PathRow<'p> {
         })
     }
 
+    /// The first class object on the path that a loader before it has loaded, by its place, and that loader: what stands
+    /// before it is the same for every class of a program. O(steps to it, some at most).
+    pub fn class_start(&self) -> Option<(usize, String)> {
+        const LONGEST: usize = 16;
+        let types = self.graph.types();
+        let nodes: Vec<NodeId> = self.path.nodes().take(LONGEST).collect();
+        nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.of_class_object(node)?) {
+            Loader::Object(loader) if nodes[..place].contains(&loader) => {
+                Some((place, self.graph.type_name(self.graph.type_of(loader)).to_string()))
+            }
+            _ => None,
+        })
+    }
+
     /// All holders of the first object in words: clearing the static variable alone frees nothing if a local is
     /// left. More than 50 are counted.
     pub fn holders(&self) -> String {
@@ -101,10 +115,11 @@ impl<'p> PathRow<'p> {
     /// middle of a long one is left out.
     pub fn expression(&self) -> String {
         const SHOWN: usize = 12;
-        let count = self.length() + 1;
+        let start = self.class_start().map_or(0, |(place, _)| place);
+        let count = self.length() + 1 - start;
         let text = |places: std::ops::Range<usize>| -> String {
             let is_start = places.start == 0;
-            let rows = self.nodes_at(places).into_iter().enumerate();
+            let rows = self.nodes_at(places.start + start..places.end + start).into_iter().enumerate();
             rows.map(|(number, step)| match (step.reference, is_start && number == 0) {
                 (Some(name), false) => joined(&name),
                 (_, true) => step.row.type_text(),

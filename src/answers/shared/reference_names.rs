@@ -87,7 +87,7 @@ impl<'d> ReferenceNames<'d> {
     }
 
     /// The name of an object's reference, counted in [`HeapGraph::references`].
-    fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
+    pub(in crate::answers) fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
         Some(self.text(from, &self.find_nth(from, nth)?))
     }
 

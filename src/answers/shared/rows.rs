@@ -1,5 +1,6 @@
 //! Objects and roots as every answer names them, and whether roots reach an object.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
@@ -44,13 +45,28 @@ impl ObjectRow {
         }
     }
 
-    /// The type's name; of a class object with the class that it stands for, of others with what they say.
+    /// The type's name with what the object says; of a class object `class zoo.Zoo`.
     pub fn type_text(&self) -> String {
         match (&self.class, &self.said) {
-            (Some(class), _) => format!("{} of {class}", self.type_name),
-            (None, Some(said)) => format!("{} {said}", self.type_name),
-            (None, None) => self.type_name.clone(),
+            (Some(class), _) => class_text(class),
+            (None, Some(said)) => format!("{} {said}", type_words(&self.type_name)),
+            (None, None) => type_words(&self.type_name).into_owned(),
         }
+    }
+}
+
+/// A class object, by the class that it stands for.
+pub(in crate::answers) fn class_text(class: &str) -> String {
+    format!("class {class}")
+}
+
+/// A type with words for what is of a runtime's inside.
+fn type_words(name: &str) -> Cow<'_, str> {
+    match name {
+        "system / Context" => "closure variables (system / Context)".into(),
+        _ if name.contains("<>c__DisplayClass") => format!("closure variables ({name})").into(),
+        _ if name.contains("/0x") => format!("hidden class {name}").into(),
+        _ => name.into(),
     }
 }
 
@@ -95,6 +111,15 @@ impl RootRow {
         let subject = self.subject().map_or(String::new(), |subject| format!(" {subject}"));
         let flags = if self.flags.is_empty() { String::new() } else { format!(" ({})", self.flags.join(", ")) };
         format!("{}{of}{subject}{flags}", self.kind)
+    }
+
+    /// The record in a narrow place: `JNI global`, `static app.Cache.entries`, `system class`.
+    pub fn short_text(&self) -> String {
+        let kind = match self.kind.strip_prefix("jni-") {
+            Some(rest) => format!("JNI {rest}"),
+            None => self.kind.replace('-', " "),
+        };
+        RootRow { kind, ..self.clone() }.text()
     }
 
     /// The record in words for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus,
@@ -273,6 +298,9 @@ mod tests {
         assert_eq!(both(root(RootKind::Static, None, Some("V"))), expect("static V", "the global object V"));
         assert_eq!(both(root(RootKind::Local, Some("C"), Some("M"))), expect("local of C.M", "a local of method C.M"));
         assert_eq!(both(root(RootKind::Local, None, None)), expect("local", "a local variable"));
+        let short = |kind: RootKind, container| root(kind, container, None).short_text();
+        assert_eq!(short(RootKind::JniGlobal, None), "JNI global");
+        assert_eq!(short(RootKind::SystemClass, Some("a.C")), "system class a.C");
         let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };
         assert_eq!(both(pinned), expect("handle (pinned, weak)", "a GC handle, pinned, weak"));
     }

@@ -43,11 +43,6 @@ impl<R> Tree<R> {
         &self.rows
     }
 
-    /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.rows.iter().map(|row| row.depth as usize).max().unwrap_or(0)
-    }
-
     /// Serialises the rows at the top, each with its `children`. `fields` gives what a row has besides these.
     pub(in crate::answers) fn nested<'a, T, F: Fn(&'a TreeRow<R>) -> T>(&'a self, fields: F) -> Nested<'a, R, F> {
         Nested { rows: &self.rows, fields, next: Cell::new(0) }
@@ -83,9 +78,9 @@ pub trait LazyTree {
         self.len() == 0
     }
 
-    /// Levels above the deepest row. O(rows).
-    fn deepest(&self) -> usize {
-        self.tree().deepest()
+    /// Of each row the levels above it, and the rows of its level that were left out after it. O(rows).
+    fn places(&self) -> Vec<(u32, u64)> {
+        self.tree().rows.iter().map(|row| (row.depth, row.hidden_after.into())).collect()
     }
 
     /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.

@@ -10,7 +10,7 @@ use super::options::{WasteKind, WasteOptions};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
 use crate::answers::figure::OBJECTS;
-use crate::answers::holders::{HolderName, Holders};
+use crate::answers::holders::{HolderName, Holders, short_holder};
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
@@ -59,6 +59,11 @@ pub struct WasteRow {
 }
 
 impl WasteRow {
+    /// Holder and reference in a narrow place.
+    pub fn shortly_held_by(&self) -> &str {
+        short_holder(&self.reference, &self.held_by)
+    }
+
     /// The type, with the size of each object where that is known.
     pub fn shown_type(&self) -> String {
         match self.bytes_each {

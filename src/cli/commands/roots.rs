@@ -19,8 +19,7 @@ const LINES_ON_TERMINAL: usize = 36;
 
 /// Why an object is alive: paths to it from GC roots
 ///
-/// Each is the shortest path from one object that a root holds. Weak roots hold nothing; --all-kinds shows them.
-/// Exit code 1 when no strong root reaches the object.
+/// Each is the shortest path from one object that a root holds. Weak roots hold nothing; --all-kinds shows them. Exit code 1 when no strong root reaches the object.
 ///
 /// With --type the paths of all objects of some types, merged by type from the roots down. Objects that another of
 /// them holds count there: their own rows retain 0.
@@ -52,6 +51,9 @@ pub(crate) struct Args {
     /// Walk weak roots too
     #[arg(long)]
     all_kinds: bool,
+    /// The steps from a loader to a class too, which every class of a program has
+    #[arg(long, hide_short_help = true)]
+    all_steps: bool,
     /// Of trees, leave out rows of fewer of the objects or paths, in percent; the largest of each level stays [default: none; in tables on a terminal without -n all but the largest rows, some 40 lines]
     #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
     min_percent: Option<f64>,
@@ -138,7 +140,7 @@ impl Args {
         };
         let paths = (self.paths > 0).then_some(self.paths);
         let to = RootPathsOptions::new(parse_object_id(&object)?);
-        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, ..to };
+        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, all_steps: self.all_steps, ..to };
         Ok((if self.merge { PathsQuestion::Merged(options, kept_rows) } else { PathsQuestion::To(options) }, file))
     }
 }

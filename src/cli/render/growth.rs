@@ -5,9 +5,8 @@ use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, perc
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::answers::{Diff, DiffBy};
-use crate::report::{
-    Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle,
-};
+use crate::names::shorten_middle;
+use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";

@@ -1,6 +1,8 @@
 //! `heapdump list` and `heapdump show`.
 
-use super::rows::{CLASS, REFERENCE, TRUNCATED, VALUE, heading, note_inferred_roots, root_words, shown};
+use super::rows::{
+    CLASS, REFERENCE, TRUNCATED, VALUE, heading, hidden, hide_order, note_inferred_roots, root_words, shown,
+};
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
@@ -18,15 +20,16 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
+        let in_order = |figure, place| hidden(figure, hide_order(figure, rows.order(), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
-            .add(SHALLOW, |row| row.shallow_bytes)
-            .add(RETAINED, |row| row.retained_bytes)
-            .add(REFERENCES, |row| row.references)
+            .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
+            .add(in_order(RETAINED, 1), |row| row.retained_bytes)
+            .add(in_order(REFERENCES, 2), |row| row.references)
             .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
                 row.distance.flatten().map(u64::from)
             })
-            .add_if(rows.has_classes(), CLASS, |row| row.class.flatten());
+            .add_if(rows.has_classes() && !is_drawn, CLASS, |row| row.class.flatten());
         let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
             columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
                 let value = row.fields.as_ref().and_then(|fields| fields.at(place)).cloned();
@@ -100,13 +103,13 @@ impl ObjectAnswer<'_> {
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
         page.paragraph(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
         if let Some(location) = &self.object.location {
-            page.line(style.line("  location   ", &[], &location.text()));
+            page.line(style.row("  location   ", &[], &location.text()));
         }
         if let Some(length) = self.object.length {
             page.line(format!("  length     {}", format_count(length)));
         }
         if let Some((number, name)) = &self.section {
-            page.line(style.line(&format!("  section    {number} "), &[], name));
+            page.line(style.row(&format!("  section    {number} "), &[], name));
         }
         match &self.dominator {
             Some(dominator) => page.line(object_line("  dominator  ", dominator, 0, "", &style)),
@@ -118,7 +121,7 @@ impl ObjectAnswer<'_> {
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));
-            frames.iter().for_each(|frame| page.line(style.line("  ", &[], frame)));
+            frames.iter().for_each(|frame| page.line(style.row("  ", &[], frame)));
         }
         if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
             let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
@@ -171,7 +174,7 @@ fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     page.paragraph(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
     let types = rows.by_type();
     for (count, name) in types.iter().take(rows.len()) {
-        page.line(style.line(&format!("  {:>10}  ", format_count(*count)), &[], name));
+        page.line(style.row(&format!("  {:>10}  ", format_count(*count)), &[], name));
     }
     if rows.len() < types.len() {
         page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));
@@ -180,5 +183,5 @@ fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
 
 fn object_line(start: &str, row: &ObjectRow, width: usize, name: &str, style: &Style) -> String {
     let figures = [format!("{:>10}", style.size(row.shallow_bytes))];
-    style.line(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
+    style.row(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
 }

@@ -55,14 +55,18 @@ impl Present for RootPathsAnswer<'_> {
         let lines = PathLines::new(&self.paths, Some(HALF)).saying();
         for (number, path) in self.paths.iter().take(self.shown).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
-            let references = count_of(path.length() as u64, "references");
+            let (first, loader) = path.class_start().filter(|_| !self.all_steps).unwrap_or_default();
+            let references = count_of((path.length() - first) as u64, "references");
             page.paragraph(format!("\n{title} ({references}), held by {}", escape_controls(&path.holders())));
             let mut lines: Vec<PathLine> = lines.of_path(number).collect();
             let width =
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
+            let titles = ["shallow", "retained"].map(|title| format!("{title:>10}"));
+            page.line(style.row(&format!("    {:<width$}  ", "object"), &titles, "type"));
             for line in lines {
                 let (place, PathStep { object, retained_bytes, reference, .. }) = match line.part {
                     PathPart::Root(_) => continue,
+                    PathPart::Object { number, .. } if number < first => continue,
                     PathPart::Object { number, step } => (number, *step),
                     PathPart::LeftOut { objects } => {
                         let objects = count_of(objects as u64, "objects");
@@ -70,11 +74,15 @@ impl Present for RootPathsAnswer<'_> {
                         continue;
                     }
                 };
-                let start = format!("  {}{:<width$}  ", if place == 0 { "  " } else { "→ " }, object.id);
+                let start = format!("  {}{:<width$}  ", if place == first { "  " } else { "→ " }, object.id);
                 let [shallow, retained] = [style.size(object.shallow_bytes), retained_text(retained_bytes)];
-                let figures = [format!("{shallow:>10}"), format!("{retained:>10} retained")];
-                let reference = reference.map_or(String::new(), |name| format!("{name}  "));
-                page.line(style.line(&start, &figures, &(reference + &object.type_text())));
+                let figures = [format!("{shallow:>10}"), format!("{retained:>10}")];
+                let name = match reference {
+                    _ if place == first && first > 0 => format!("{} (loaded by {loader})", object.type_text()),
+                    Some(reference) => format!("{reference}  {}", object.type_text()),
+                    None => object.type_text(),
+                };
+                page.line(style.row(&start, &figures, &name));
             }
         }
         let hidden = self.paths.len() - self.shown;

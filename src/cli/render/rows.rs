@@ -18,6 +18,11 @@ pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
     Column::from(figure).hide_priority(hide_priority)
 }
 
+/// The place of a figure among those that go on a narrow terminal: rows are never without what they are ordered by.
+pub(crate) fn hide_order(figure: Figure, order: Figure, place: u8) -> u8 {
+    if figure == order { 0 } else { place }
+}
+
 /// The name of a field, or of another way to refer to an object.
 pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");
 /// The value of an object or a field.

@@ -3,7 +3,7 @@
 use super::rows::{TRUNCATED, hidden};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
-    SECTIONS, SHALLOW, TOTAL, TYPE, TYPE_WORD, WASTED,
+    SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
 };
 use crate::answers::histogram::{Histogram, HistogramRow};
 use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
@@ -108,7 +108,7 @@ impl Present for InfoOfFiles {
 }
 
 /// Holders in a line for people.
-const MOST_HOLDERS: usize = 1;
+const MOST_HOLDERS: usize = 3;
 
 impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
@@ -123,9 +123,7 @@ impl Present for StringsAnswer<'_> {
             .add(WASTED, |row| row.wasted_bytes)
             .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
             .add_if(rows.have_holders(), holders, move |row| {
-                let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
-                // The texts have the rest of the line.
-                held_by.map(|text| if is_drawn { style.fit(style.width * 2 / 3, &text) } else { text })
+                if is_drawn { row.shortly_held_by(MOST_HOLDERS) } else { row.held_by() }
             })
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
@@ -206,9 +204,8 @@ impl Present for Waste {
                     .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
                     .add(OBJECTS, |row| row.objects)
                     .add(hidden(EXAMPLE, 1), |row| row.example.as_str())
-                    // What holds it has the rest of the line.
-                    .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.shown_type()))
-                    .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())
+                    .add(TYPE_WORD, |row| row.shown_type())
+                    .add(Column::text("held_by", "Held by"), |row| row.shortly_held_by())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
             );
         }

@@ -43,7 +43,7 @@ impl Present for Threads<'_> {
         for (place, thread) in self.threads.iter().enumerate() {
             heading(thread, place, page);
             for frame in thread.frames.iter() {
-                page.line(format!("  {}", page.style().fit(2, &frame.text())));
+                page.line(page.style().row("  ", &[], &frame.text()));
                 frame.locals.iter().for_each(|local| local_line(local, page));
             }
             if !thread.locals.is_empty() {
@@ -96,13 +96,14 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
     let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
     page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));
+    let below = if thread.local_count() > 0 { ", retaining:" } else { "" };
     let words = [
         Some(thread.type_name.clone()),
         thread.fields.state.map(str::to_string),
         thread.fields.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
         thread.fields.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
         thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
-        Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
+        Some(format!("{} on its stack{}", count_of(thread.local_count() as u64, "objects"), below)),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     page.paragraph(escape_controls(&words.join(", ")));
@@ -111,5 +112,5 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
     let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
     let start = format!("      {}  ", local.object.id);
-    page.line(page.style().line(&start, &[format!("{retained:>10} retained")], &local.object.type_text()));
+    page.line(page.style().row(&start, &[format!("{retained:>10}")], &local.object.type_text()));
 }

@@ -1,6 +1,6 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
-use super::rows::{CLASS, REFERENCE, note_inferred_roots, root_text, root_words};
+use super::rows::{CLASS, REFERENCE, hide_order, note_inferred_roots, root_text};
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
@@ -11,10 +11,10 @@ use crate::answers::histogram::HistogramRow;
 use crate::answers::referrers::ReferrerRow;
 use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::{LazyTree, TreeRow};
-use crate::answers::{DominatorTree, MergedRootPaths, Referrers};
+use crate::answers::{DominatorTree, Figure, MergedRootPaths, Referrers};
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
-    format_count, width_of_sizes,
+    format_count,
 };
 
 impl Present for DominatorTree<'_> {
@@ -37,7 +37,7 @@ impl Present for DominatorTree<'_> {
             if self.has_requested_roots { " or given roots on request" } else { "" },
         ));
         match &self.rows {
-            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.reachable_bytes, style)),
+            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.order, style)),
             DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
         }
     }
@@ -52,27 +52,27 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .add(DOMINATED, |place| place.row.dominated_objects)
         .add(ID, |place| std::mem::take(&mut place.row.id))
         .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
+        .add_if(nodes.have_names(), REFERENCE, |place| place.row.reference.take())
         .add(TYPE, |place| place.row.type_name)
         .table(nodes.len(), 0, |at| nodes.get(at))
 }
 
-fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, style: Style) -> Outline<'t> {
-    let width = width_of_sizes(reachable_bytes, &style);
+fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: Style) -> Outline<'t> {
     Outline {
-        figures: vec![("retained", width), ("share", 7), ("shallow", width), ("objects", 11)],
-        gap: 1,
+        figures: vec![
+            ("retained", 0),
+            ("share", 2),
+            ("shallow", hide_order(SHALLOW, order, 3)),
+            ("objects", hide_order(DOMINATED, order, 1)),
+        ],
         title: "object",
         header: style.header,
-        deepest: nodes.deepest(),
-        row_count: nodes.len(),
+        places: nodes.places(),
         options_for_all: "-n 0",
         row: Box::new(move |at| {
-            let place = nodes.get(at);
-            let row = place.row;
+            let row = nodes.get(at).row;
+            let reference = row.reference.or_else(|| nodes.is_held_apart(at).then(|| "…".to_string()));
             OutlineRow {
-                depth: place.depth as usize,
-                hidden_after: place.hidden_after.into(),
-                hidden_figures: Vec::new(),
                 figures: vec![
                     style.size(row.retained_bytes),
                     format!("{:.1}%", row.share * 100.0),
@@ -80,8 +80,8 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, st
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
-                name: nodes.type_text(at),
-                end: String::new(),
+                name: reference.map_or(String::new(), |name| name + "  ") + &nodes.type_text(at),
+                ..OutlineRow::default()
             }
         }),
     }
@@ -151,33 +151,24 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
         None => (Some("objects"), "type"),
     };
     Outline {
-        figures: [("bytes", 11), ("share", 7)].into_iter().chain(count_title.map(|title| (title, 11))).collect(),
-        gap: 2,
+        figures: [("bytes", 0), ("share", 2)].into_iter().chain(count_title.map(|title| (title, 1))).collect(),
         title,
         header: true,
-        deepest: rows.iter().map(|row| row.depth as usize).max().unwrap_or(0),
-        row_count: rows.len(),
-        // Rows stand for those left out: no line says so.
+        // Rows that stand for those left out say so themselves.
+        places: rows.iter().map(|row| (row.depth, 0)).collect(),
         options_for_all: "",
         row: Box::new(move |at| {
-            let TreeRow { depth, hidden_after, row } = &rows[at];
+            let TreeRow { hidden_after, row, .. } = &rows[at];
             let size = style.size(row.bytes);
             let size = if row.is_lower_bound { format!("≥ {size}") } else { size };
             let count = is_counted.then(|| row.allocations.map_or_else(|| "-".to_string(), format_count));
             let share = format!("{:.1}%", row.bytes as f64 * 100.0 / whole);
-            OutlineRow {
-                depth: *depth as usize,
-                // Said in the row itself, which stands for them.
-                hidden_after: 0,
-                hidden_figures: Vec::new(),
-                figures: [size, share].into_iter().chain(count).collect(),
-                start: String::new(),
-                name: label(row),
-                end: match hidden_after {
-                    0 => String::new(),
-                    hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
-                },
-            }
+            let rows = match hidden_after {
+                0 => String::new(),
+                hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
+            };
+            let figures = [size, share].into_iter().chain(count).collect();
+            OutlineRow { figures, name: label(row) + &rows, ..OutlineRow::default() }
         }),
     }
 }
@@ -216,22 +207,18 @@ impl Present for Referrers<'_> {
         page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
             figures: vec![
-                ("referrers", 11),
-                ("references", 11),
-                ("shallow", width_of_sizes(self.referrers.largest_bytes(), &style)),
+                ("referrers", 0),
+                ("references", hide_order(REFERENCES, self.order, 1)),
+                ("shallow", hide_order(SHALLOW, self.order, 2)),
             ],
-            gap: 1,
             title: "referred to by",
             header: style.header,
-            deepest: self.referrers.deepest(),
-            row_count: self.referrers.len(),
+            places: self.referrers.places(),
             options_for_all: "-n 0",
             row: Box::new(move |at| {
-                let TreeRow { depth, hidden_after, row } = self.referrers.get(at);
+                let row = self.referrers.get(at).row;
                 let name = row.reference.map_or(String::new(), |name| format!("{name}  "));
                 OutlineRow {
-                    depth: depth as usize,
-                    hidden_after: hidden_after.into(),
                     figures: vec![
                         format_count(row.referrers),
                         format_count(row.references),
@@ -273,20 +260,17 @@ impl Present for MergedRootPaths<'_> {
         page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
         page.tree(&Outline {
             figures: match of_one {
-                true => vec![("paths", 11)],
-                false => vec![("objects", 11), ("retained", width_of_sizes(self.tree.largest_bytes(), &style))],
+                true => vec![("paths", 0)],
+                false => vec![("objects", 0), ("retained", 1)],
             },
-            gap: 1,
             title: "held by",
             header: style.header,
-            deepest: self.tree.deepest(),
-            row_count: self.tree.len(),
+            places: self.tree.places(),
             options_for_all: self.tree.options_for_all(),
             row: Box::new(move |at| {
-                let place = self.tree.get(at);
-                let row = place.row;
+                let row = self.tree.get(at).row;
                 let mut name = match (&row.root, &row.reference) {
-                    (Some(root), _) => format!("{}: {}", root_words(root), escape_controls(row.type_name)),
+                    (Some(root), _) => format!("{}: {}", root.short_text(), row.type_name),
                     (None, Some(reference)) => format!("{reference}  {}", row.type_name),
                     (None, None) => row.type_name.to_string(),
                 };
@@ -297,8 +281,6 @@ impl Present for MergedRootPaths<'_> {
                 };
                 let (count, bytes) = self.tree.hidden_after(at);
                 OutlineRow {
-                    depth: place.depth as usize,
-                    hidden_after: place.hidden_after.into(),
                     hidden_figures: figures(Some(count), (!of_one).then_some(bytes)),
                     figures: figures(row.paths.or(row.objects), row.retained_bytes),
                     name,

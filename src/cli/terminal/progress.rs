@@ -9,7 +9,8 @@ use anyhow::Error;
 
 use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
-use crate::report::{escape_controls, progress_line, progress_prefix, shorten_middle, wrap_sentence};
+use crate::names::shorten_middle;
+use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
 
 const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);

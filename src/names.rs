@@ -1,0 +1,336 @@
+//! Names fitted to a width: of references, types, texts and paths of files, as tables, trees, paths, the browser and the
+//! page show them.
+//!
+//! The name of a reference and the simple name of a type are never cut. What gives way, in this order: packages of types,
+//! from the left, by whole segments; the package of the class in the name of a reference; the middle of keys, texts and
+//! paths of files; figures, by their order; at last the name takes a second line.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns that a key, a text or the path of a file keeps.
+const SHORTEST_TEXT: usize = 30;
+/// Lines that a name takes at most; the middle of a longer one is left out.
+const MOST_LINES: usize = 8;
+/// Columns that a further line has at least.
+const SHORTEST_LINE: usize = 6;
+/// Between a reference and what it leads to, an id and its type.
+const GAP: &str = "  ";
+
+/// Columns that a text takes on a terminal: letters of some scripts take two.
+pub fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of the start of a text as there is room for.
+fn start_of(text: &str, room: usize) -> &str {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        width += c.width().unwrap_or(1);
+        width > room
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// As much of its end.
+fn end_of(text: &str, room: usize) -> &str {
+    let mut width = 0;
+    let before = text.char_indices().rev().find(|(_, c)| {
+        width += c.width().unwrap_or(1);
+        width > room
+    });
+    &text[before.map_or(0, |(at, c)| at + c.len_utf8())..]
+}
+
+/// A text without its middle, so that `room` columns are enough (3 at least): both ends tell more.
+pub fn shorten_middle(text: &str, room: usize) -> String {
+    if columns_of(text) <= room {
+        return text.to_string();
+    }
+    let room = room.max(3);
+    let front = (room - 1) / 2;
+    let (start, end) = (start_of(text, front), end_of(text, room - 1 - front));
+    // What was cut before brings its mark.
+    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
+}
+
+/// A text that is longer than all lines of this width without its middle; others whole.
+pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
+    let room = MOST_LINES * width.max(SHORTEST_TEXT);
+    if text.len() <= room { text.into() } else { shorten_middle(text, room).into() }
+}
+
+/// A name in as few of `room` columns as it takes, with whole names: packages give way, then the middle of texts. Wider
+/// than the room where that is not enough. O(length).
+pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
+    let mut over = columns_of(text).saturating_sub(room);
+    if over == 0 {
+        return text.into();
+    }
+    let parts = parts_of(text);
+    let mut shown: Vec<Cow<'_, str>> = parts.iter().map(|(range, _)| text[range.clone()].into()).collect();
+    for order in 0..3 {
+        for ((range, kind), shown) in parts.iter().zip(&mut shown) {
+            if over == 0 {
+                break;
+            }
+            let part = &text[range.clone()];
+            let shorter: Cow<'_, str> = match *kind {
+                PartKind::Type { simple } if order == 0 => without_package(part, simple, over),
+                PartKind::Member { simple } if order == 1 => without_package(part, simple, over),
+                PartKind::Text if order == 2 => {
+                    let columns = columns_of(part);
+                    shorten_middle(part, columns.saturating_sub(over).max(SHORTEST_TEXT).min(columns)).into()
+                }
+                _ => continue,
+            };
+            over = over.saturating_sub(columns_of(part) - columns_of(&shorter));
+            *shown = shorter;
+        }
+    }
+    shown.concat().into()
+}
+
+/// Columns that a name takes at least.
+pub fn least_columns(text: &str) -> usize {
+    columns_of(&fit_name(text, 0))
+}
+
+/// A name in lines: the first of `first` columns, the others of `rest`, without marks where a line ends. The first is
+/// empty where nothing fits into it.
+pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
+    let rest = rest.max(SHORTEST_LINE);
+    let text = without_middle(text, rest);
+    let fitted = fit_name(&text, first);
+    if columns_of(&fitted) <= first {
+        return vec![fitted.into_owned()];
+    }
+    let (mut lines, mut room) = (vec![String::new()], first);
+    for part in fitted.split(GAP) {
+        let mut gap = GAP;
+        // A reference that is to be broken is broken between its words.
+        let words: Vec<&str> = if columns_of(part) <= rest { vec![part] } else { part.split(' ').collect() };
+        for word in words {
+            let line = lines.last_mut().filter(|line| {
+                let before = if line.is_empty() { 0 } else { columns_of(line) + gap.len() };
+                before + columns_of(word) <= room
+            });
+            match line {
+                Some(line) if line.is_empty() => *line += word,
+                Some(line) => *line = format!("{line}{gap}{word}"),
+                None => {
+                    room = rest;
+                    lines.extend(broken(word, rest));
+                }
+            }
+            gap = " ";
+        }
+    }
+    lines
+}
+
+/// A word in pieces of `room` columns at most, best behind a segment.
+pub fn broken(mut word: &str, room: usize) -> Vec<String> {
+    let mut pieces = Vec::new();
+    while columns_of(word) > room {
+        // A letter of two columns has no room in one.
+        let end = start_of(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
+        let at = word[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\', ';']).map_or(end, |at| at + 1);
+        let (piece, rest) = word.split_at(at);
+        pieces.push(piece.to_string());
+        word = rest;
+    }
+    pieces.push(word.to_string());
+    pieces
+}
+
+/// A row in lines: its start as it is, then the name, whose further lines stand below it.
+pub fn row_lines(start: &str, name: &str, width: usize) -> Vec<String> {
+    let before = columns_of(start);
+    // Below the name, but never without room for a long one.
+    let indent = before.min(width / 2);
+    let lines = name_lines(name, width.saturating_sub(before), width.saturating_sub(indent));
+    let indented = lines.iter().enumerate().map(|(at, line)| match at {
+        0 => format!("{start}{line}").trim_end().to_string(),
+        _ => format!("{:indent$}{line}", ""),
+    });
+    indented.collect()
+}
+
+/// A figure beside names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FigureWidth {
+    /// Columns, with the gap before the next.
+    pub columns: usize,
+    /// Where there is no room for all, those with the highest number go first; 0 stays.
+    pub hide_order: u8,
+}
+
+/// The figures that a line of `width` has room for beside `others` columns, by their places.
+pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..figures.len()).collect();
+    let columns = |shown: &[usize]| shown.iter().map(|at| figures[*at].columns).sum::<usize>();
+    while columns(&shown) + others > width
+        && let Some(last) = shown.iter().map(|at| figures[*at].hide_order).max().filter(|last| *last > 0)
+    {
+        shown.retain(|at| figures[*at].hide_order < last);
+    }
+    shown
+}
+
+/// What may go of a part of a name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum PartKind {
+    /// A type: all before its simple name.
+    Type { simple: usize },
+    /// A member of a class: all before the simple name of that.
+    Member { simple: usize },
+    /// A key, a text, the path of a file: its middle.
+    Text,
+    /// Nothing.
+    Fixed,
+}
+
+/// Words before a member that stands behind its class.
+const BEFORE_MEMBERS: [&str; 4] = ["static ", "static field ", "local of ", " of method "];
+
+/// The parts of a name.
+fn parts_of(text: &str) -> Vec<(Range<usize>, PartKind)> {
+    let is_in_name = |c: char| c.is_alphanumeric() || "._$`+/@".contains(c);
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let rest = &text[at..];
+        let word = &rest[..rest.find(' ').unwrap_or(rest.len())];
+        let (length, kind) = if rest.starts_with('"') {
+            (quoted(rest), PartKind::Text)
+        } else if word.starts_with('/') || word.contains("://") || word.get(1..3) == Some(":\\") {
+            (word.len(), PartKind::Text)
+        } else {
+            let name = &rest[..rest.find(|c| !is_in_name(c)).unwrap_or(rest.len())];
+            match name.len() {
+                0 => (rest.find(|c| is_in_name(c) || c == '"').unwrap_or(rest.len()), PartKind::Fixed),
+                length => (length, kind_of(&text[..at], name, &rest[length..])),
+            }
+        };
+        parts.push((at..at + length, kind));
+        at += length;
+    }
+    parts
+}
+
+/// The end of a text in quotes, or of all where it has none.
+fn quoted(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text[1..].find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+fn kind_of(before: &str, name: &str, after: &str) -> PartKind {
+    let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
+    let is_member = BEFORE_MEMBERS.iter().any(|words| before.ends_with(words)) || after.trim_start().starts_with('(');
+    if is_member {
+        let simple = starts.rev().nth(1).unwrap_or(0);
+        return PartKind::Member { simple };
+    }
+    let is_class = |at: &usize| name[*at..].starts_with(char::is_uppercase);
+    starts.rfind(is_class).map_or(PartKind::Fixed, |simple| PartKind::Type { simple })
+}
+
+/// A name without the segments before its simple one, or as many of them as bring it `over` columns down.
+fn without_package(name: &str, simple: usize, over: usize) -> Cow<'_, str> {
+    let starts = name.match_indices(['.', '/']).map(|(at, _)| at + 1).take_while(|at| *at < simple);
+    // The mark takes one.
+    match starts.into_iter().find(|at| columns_of(&name[..*at]) > over) {
+        Some(at) => format!("…{}", &name[at..]).into(),
+        None => name[simple..].into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_segments_go_from_the_front_and_simple_names_stay() {
+        let name = "System.Collections.Generic.List<Demo.Model.Tree>";
+        for (room, expected) in [
+            (48, name),
+            (47, "…Collections.Generic.List<Demo.Model.Tree>"),
+            (41, "…Generic.List<Demo.Model.Tree>"),
+            (29, "List<Demo.Model.Tree>"),
+            (20, "List<…Model.Tree>"),
+            (16, "List<Tree>"),
+            (3, "List<Tree>"),
+        ] {
+            assert_eq!(fit_name(name, room), expected, "{room}");
+        }
+        assert_eq!(fit_name("com.google.common.cache.LocalCache$Segment[]", 9), "LocalCache$Segment[]");
+        assert_eq!(fit_name("java.lang.invoke.LambdaForm$MH/0x00007fc05", 9), "LambdaForm$MH/0x00007fc05");
+        assert_eq!(fit_name("github.com/acme/app/model.Order", 20), "…app/model.Order");
+    }
+
+    #[test]
+    fn references_are_whole_with_their_class() {
+        for (name, least) in [
+            ("static org.app.Cache.entries", "static Cache.entries"),
+            ("static L$PriceService.CACHE  com.google.LocalCache", "static L$PriceService.CACHE  LocalCache"),
+            ("local of Demo.Program.Main (Program.cs:7)", "local of Program.Main (Program.cs:7)"),
+            (".sessions  java.util.HashMap \"short\"", ".sessions  HashMap \"short\""),
+            ("drop (sync.cc:42) of a_very_long_name_indeed", "drop (sync.cc:42) of a_very_long_name_indeed"),
+            ("java.lang.only.lowercase.names", "java.lang.only.lowercase.names"),
+        ] {
+            assert_eq!(fit_name(name, 0), least);
+        }
+        // The type's package goes first.
+        assert_eq!(fit_name("static org.app.Cache.entries  org.app.Entry", 37), "static org.app.Cache.entries  Entry");
+    }
+
+    #[test]
+    fn texts_lose_their_middle_last_and_keep_thirty_columns() {
+        let text = format!("Map[\"{}\"]  org.app.Entry", "0123456789".repeat(5));
+        assert_eq!(fit_name(&text, 50), "Map[\"01234567890123456…234567890123456789\"]  Entry");
+        assert_eq!(fit_name(&text, 0), "Map[\"0123456789012…67890123456789\"]  Entry");
+        assert_eq!(fit_name("\"twenty-nine columns, no more\"", 3), "\"twenty-nine columns, no more\"");
+        assert!(least_columns(&format!("/{}", "folder/".repeat(20))) == SHORTEST_TEXT);
+    }
+
+    #[test]
+    fn what_has_no_room_takes_another_line_and_nothing_is_lost() {
+        let name = "static L$PriceService.CACHE  com.google.LocalCache$LocalManualCache";
+        assert_eq!(name_lines(name, 30, 40), ["static L$PriceService.CACHE", "LocalCache$LocalManualCache"]);
+        assert_eq!(row_lines("  0x1f  ", name, 36)[1], "        LocalCache$LocalManualCache");
+        assert_eq!(
+            name_lines("Outer$Inner$AndOneMoreInnerName", 5, 16),
+            ["", "Outer$Inner$", "AndOneMoreInnerN", "ame"]
+        );
+        let texts = [
+            "a.B c.D.E[f.g.H, i.J] übergroß.Straße.Öl<x.Y>$z.W",
+            ".名前  app.缓存.条目 \"一二三四五六七八九十\"",
+            "한국어",
+        ];
+        for (text, room) in texts.iter().flat_map(|text| (15..60).map(move |room| (text, room))) {
+            let lines = name_lines(text, room / 2, room);
+            assert!(lines.iter().all(|line| columns_of(line) <= room), "{text} {room}: {lines:?}");
+            let joined = |text: &str| text.replace(' ', "");
+            assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
+        }
+        assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MOST_LINES + 1);
+    }
+
+    #[test]
+    fn figures_go_by_their_order() {
+        let figures =
+            [(10, 0), (8, 2), (10, 3), (9, 1)].map(|(columns, hide_order)| FigureWidth { columns, hide_order });
+        let shown = |width| figures_shown(&figures, 40, width);
+        assert_eq!(
+            [shown(80), shown(76), shown(60), shown(50), shown(20)],
+            [vec![0, 1, 2, 3], vec![0, 1, 3], vec![0, 3], vec![0], vec![0]]
+        );
+    }
+}
