@@ -234,7 +234,8 @@ impl Finder<'_, '_> {
         found.retain(|cause| self.is_kept(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
-        let mut named: Vec<Named> = found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, Reason::Count)).collect();
+        let mut named: Vec<Named> =
+            found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, Reason::Count)).collect();
         // What the same object holds besides, of the runtime's types alone, is its keys and its table.
         let holders: Vec<(NodeId, Owner, u64)> =
             named.iter().map(|one| (one.holder_node, one.owner, one.grew_by)).collect();

@@ -117,9 +117,11 @@ impl Words {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
-        let origin = match above.first() {
-            _ if is_static_root => root_words,
-            Some(first) if own != 0 => first.text(program),
+        let variable = thread_local_entry(program, way).and_then(|entry| variable_of_thread_local(program, entry));
+        let origin = match (variable, above.first()) {
+            (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(program, rows)),
+            (None, _) if is_static_root => root_words,
+            (None, Some(first)) if own != 0 => first.text(program),
             _ => String::new(),
         };
         let keeper = if holder.text.contains(&origin) { String::new() } else { origin };
@@ -159,9 +161,9 @@ fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
         Some(ReferenceName::Local(frame)) => {
             heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
         }
-        _ => {
-            Some(class.map_or_else(|| heap.type_name(step.from), |class| dotted(heap.graph.type_name(class)).into_owned()))
-        }
+        _ => Some(
+            class.map_or_else(|| heap.type_name(step.from), |class| dotted(heap.graph.type_name(class)).into_owned()),
+        ),
     };
     let text = match (heap.threads.get(&step.from), kind) {
         (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(program)),
@@ -183,9 +185,7 @@ pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> 
     let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
     let &(class, type_id) = graph.types().class_objects().iter().find(has_it)?;
     match program.heap.names?.find_between(class, key)? {
-        ReferenceName::StaticField(name) => {
-            Some((simple_name(&dotted(graph.type_name(type_id))).to_string(), name))
-        }
+        ReferenceName::StaticField(name) => Some((simple_name(&dotted(graph.type_name(type_id))).to_string(), name)),
         _ => None,
     }
 }
