@@ -98,7 +98,8 @@ impl Causes<'_> {
         let examples = self.examples(&grown);
         let mut causes = Vec::with_capacity(grown.len());
         for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {
-            let Some(example) = example else { continue };
+            // What another cause has taken is told there.
+            let Some(example) = example.filter(|_| !topmost.is_empty()) else { continue };
             let largest = (0..topmost.len()).max_by_key(|&at| {
                 (self.retained.bytes_at(topmost[at]), std::cmp::Reverse(self.dominators.node_at(topmost[at])))
             });
@@ -187,11 +188,14 @@ impl Causes<'_> {
         causes.retain(|_| !gone.next().unwrap_or(false));
     }
 
-    /// The object nearest to some that dominates them all; `None` where only the roots do, or it takes too many steps.
+    /// The object nearest to some that dominates all that are of the first one's type; `None` where only the roots do, or it
+    /// takes too many steps.
     pub fn common_dominator(&self, members: &[DomNode]) -> Option<DomNode> {
         const STEPS_FOR_EACH: usize = 64;
         let mut left = members.len().saturating_mul(STEPS_FOR_EACH) + 1024;
-        let mut members = members.iter().copied();
+        let type_of = |number: DomNode| self.graph.type_of(self.dominators.node_at(number));
+        let first = type_of(*members.first()?);
+        let mut members = members.iter().copied().filter(|&member| type_of(member) == first);
         let mut common = self.dominators.immediate_of(members.next()?);
         for member in members {
             let mut at = self.dominators.immediate_of(member);

@@ -21,7 +21,7 @@ use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
 use crate::input::{ReferenceName, Value};
 use crate::sort;
-use crate::units::{format_bytes, format_count};
+use crate::units::{count_of, format_bytes, format_count};
 
 /// What has nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
@@ -89,6 +89,7 @@ pub(super) struct Causes<'d> {
     pub(super) named: Vec<Named>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
+    exact_sizes: bool,
 }
 
 /// Looks for causes: what grew since `old`, or what is many without it. O(objects + references) of both.
@@ -126,11 +127,12 @@ pub(super) fn causes<'d>(
         options.threshold,
     );
     let threshold = search.threshold();
-    let finder = Finder { program: &program, before: before.as_ref(), search: &search };
+    let finder =
+        Finder { program: &program, before: before.as_ref(), search: &search, exact_sizes: options.exact_sizes };
     let mut named = finder.named();
     named.extend(finder.left_over_loaders(twins.as_ref()));
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
-    Ok(Causes { named, threshold, program, before })
+    Ok(Causes { named, threshold, program, before, exact_sizes: options.exact_sizes })
 }
 
 impl Causes<'_> {
@@ -157,7 +159,7 @@ impl Causes<'_> {
         let (program, before) = (&self.program, self.before.as_ref());
         let rows = before.map(|before| &before.rows);
         let search = Search::new(&program.rows, rows, &program.heap.natures, Threshold::Bytes(1));
-        let finder = Finder { program, before, search: &search };
+        let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
         suspects.iter().map(|suspect| finder.name_suspect(suspect)).collect()
     }
 }
@@ -194,6 +196,8 @@ struct Finder<'f, 'd> {
     program: &'f Program<'d>,
     before: Option<&'f Program<'d>>,
     search: &'f Search<'f>,
+    /// Sizes are whole numbers of bytes.
+    exact_sizes: bool,
 }
 
 impl Finder<'_, '_> {
@@ -335,13 +339,17 @@ impl Finder<'_, '_> {
         named
     }
 
+    fn amount(&self, bytes: u64) -> String {
+        if self.exact_sizes { count_of(bytes, "bytes") } else { format_bytes(bytes) }
+    }
+
     fn size(&self, bytes: u64, off_heap: u64) -> String {
         let share = 100.0 * bytes as f64 / self.reachable_bytes() as f64;
         let outside = match off_heap >= LEAST_BYTES {
-            true => format!(" and {} outside the heap", format_bytes(off_heap)),
+            true => format!(" and {} outside the heap", self.amount(off_heap)),
             false => String::new(),
         };
-        format!("{}, {share:.0} %{outside}", format_bytes(bytes))
+        format!("{}, {share:.0} %{outside}", self.amount(bytes))
     }
 
     fn sentence(
@@ -378,8 +386,9 @@ impl Finder<'_, '_> {
             }
         };
         match (objects_old.map(|old| objects.saturating_sub(old)), &named.growth) {
+            _ if reason == Reason::Size => {}
             (Some(0), Some(growth)) => {
-                text += &format!("; grew by {}", format_bytes(growth.retained_bytes_delta.unsigned_abs()))
+                text += &format!("; grew by {}", self.amount(growth.retained_bytes_delta.unsigned_abs()))
             }
             (Some(new), _) => text += &format!("; {} are new since OLD", format_count(new)),
             _ => {}
