@@ -64,6 +64,11 @@ pub fn format_count(count: u64) -> String {
     text
 }
 
+/// A figure beside those that may be negative.
+pub(crate) fn signed(figure: u64) -> i64 {
+    i64::try_from(figure).unwrap_or(i64::MAX)
+}
+
 /// `+` or `-` for a change; nothing for none.
 pub(crate) fn sign(change: i64) -> &'static str {
     match change {

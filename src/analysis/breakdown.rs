@@ -25,7 +25,7 @@ pub enum Axes {
 /// Meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum BreakdownKind {
     /// The heap.
     Root,
     /// A frame of a backtrace.
@@ -39,15 +39,15 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl BreakdownKind {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Root => "root",
-            Kind::Backtrace => "backtrace",
-            Kind::Type => "type",
-            Kind::SelfCost => "self",
-            Kind::Other => "other",
+            BreakdownKind::Root => "root",
+            BreakdownKind::Backtrace => "backtrace",
+            BreakdownKind::Type => "type",
+            BreakdownKind::SelfCost => "self",
+            BreakdownKind::Other => "other",
         }
     }
 }
@@ -64,9 +64,9 @@ pub enum Axis {
 
 /// A row of the tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct BreakdownEntry {
     /// Frame, type, or another part of the heap.
-    pub kind: Kind,
+    pub kind: BreakdownKind,
     /// The axis it is on.
     pub axis: Axis,
     /// The name of a frame or type.
@@ -75,22 +75,31 @@ pub struct Row {
     pub amount: Amount,
 }
 
-impl Row {
+impl BreakdownEntry {
     /// The heap.
     pub fn root(amount: Amount) -> Self {
-        Row { kind: Kind::Root, axis: Axis::Backtrace, name: None, amount }
+        BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, amount }
     }
 
     /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
-    pub fn other<'r>(&self, axis: Axis, children: impl IntoIterator<Item = &'r Row>) -> Option<Row> {
+    pub fn other<'r>(
+        &self,
+        axis: Axis,
+        children: impl IntoIterator<Item = &'r BreakdownEntry>,
+    ) -> Option<BreakdownEntry> {
         let mut left = self.amount;
         let mut any = false;
-        for Row { amount, .. } in children {
+        for BreakdownEntry { amount, .. } in children {
             any = true;
             left.bytes = left.bytes.saturating_sub(amount.bytes);
             left.allocations = left.allocations.zip(amount.allocations).map(|(all, own)| all.saturating_sub(own));
         }
-        (any && left.is_something()).then_some(Row { kind: Kind::Other, axis, name: None, amount: left })
+        (any && left.is_something()).then_some(BreakdownEntry {
+            kind: BreakdownKind::Other,
+            axis,
+            name: None,
+            amount: left,
+        })
     }
 }
 
@@ -98,7 +107,7 @@ impl Row {
 #[derive(Debug, Clone)]
 pub struct Node<P> {
     /// The row.
-    pub row: Row,
+    pub row: BreakdownEntry,
     /// Position of the row.
     pub position: P,
 }
@@ -128,14 +137,14 @@ pub struct BreakdownTree<'a> {
 /// A node of [`BreakdownTree`].
 pub type BreakdownNode = Node<Option<Position>>;
 
-fn node(row: Row, position: Position) -> BreakdownNode {
+fn node(row: BreakdownEntry, position: Position) -> BreakdownNode {
     Node { row, position: Some(position) }
 }
 
 impl BreakdownTree<'_> {
     /// The heap.
     pub fn root(&self) -> BreakdownNode {
-        node(Row::root(self.totals.at(0)), Position { frame: 0, type_name: None, exclusive: false })
+        node(BreakdownEntry::root(self.totals.at(0)), Position { frame: 0, type_name: None, exclusive: false })
     }
 
     /// The children along each axis, in the order of the axes. O(children).
@@ -147,7 +156,7 @@ impl BreakdownTree<'_> {
             let stop = self.axes == Axes::Backtrace || exclusive;
             return if stop { Vec::new() } else { vec![(self.callees(position), Axis::Backtrace)] };
         }
-        let is_root = of.row.kind == Kind::Root;
+        let is_root = of.row.kind == BreakdownKind::Root;
         let callees = if exclusive || self.axes == Axes::Type { Vec::new() } else { self.callees(position) };
         let types = match self.axes {
             Axes::Type => is_root,
@@ -172,16 +181,16 @@ impl BreakdownTree<'_> {
             .into_iter()
             .filter_map(|frame| {
                 let called = self.heap.frames[frame as usize];
-                let kind = if called.is_self { Kind::SelfCost } else { Kind::Backtrace };
+                let kind = if called.is_self { BreakdownKind::SelfCost } else { BreakdownKind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.is_reported)?;
-                let row = Row { kind, axis: Axis::Backtrace, name: Some(called.name), amount };
+                let row = BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), amount };
                 Some(node(row, Position { frame, exclusive: false, ..position }))
             })
             .collect();
         // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
         // nothing that the frame does not, and heaps of parts have none there.
         if let (Some(_), [only]) = (position.type_name, &found[..])
-            && only.row.kind == Kind::SelfCost
+            && only.row.kind == BreakdownKind::SelfCost
             && self.totals.callees(position.frame).len() > 1
             && amount_at(position.frame).is_some_and(|all| all.same_figures(&only.row.amount))
         {
@@ -194,7 +203,7 @@ impl BreakdownTree<'_> {
             }
         };
         if !found.is_empty() && amount.is_something() {
-            let row = Row { kind: Kind::SelfCost, axis: Axis::Backtrace, name: None, amount };
+            let row = BreakdownEntry { kind: BreakdownKind::SelfCost, axis: Axis::Backtrace, name: None, amount };
             found.push(node(row, Position { exclusive: true, ..position }));
         }
         found
@@ -209,7 +218,7 @@ impl BreakdownTree<'_> {
                 if !amount.is_something() && (exclusive || !amount.is_reported) {
                     return None;
                 }
-                let row = Row { kind: Kind::Type, axis: Axis::Type, name: type_name, amount };
+                let row = BreakdownEntry { kind: BreakdownKind::Type, axis: Axis::Type, name: type_name, amount };
                 Some(node(row, Position { frame, type_name, exclusive }))
             })
             .collect()
@@ -246,13 +255,13 @@ impl<'a> CallerTree<'a> {
         let whole = totals.at(0);
         let known: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
         let tree = CallerTree { heap, is_cut: known < whole.bytes };
-        (tree, Node { row: Row::root(whole), position: shares })
+        (tree, Node { row: BreakdownEntry::root(whole), position: shares })
     }
 
     /// The children of a node, which gives up its shares.
     pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
-        let callers = if of.row.kind == Kind::Root { shares } else { one_up(self.heap, &shares) };
+        let callers = if of.row.kind == BreakdownKind::Root { shares } else { one_up(self.heap, &shares) };
         by_name(self.heap, callers, self.is_cut)
     }
 }
@@ -295,8 +304,9 @@ fn by_name(heap: &AllocationHeap, shares: Vec<Share>, is_cut: bool) -> Vec<Calle
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);
         }
-        let (kind, position) = if name.is_some() { (Kind::Backtrace, shares) } else { (Kind::SelfCost, Vec::new()) };
-        Node { row: Row { kind, axis: Axis::Backtrace, name, amount }, position }
+        let (kind, position) =
+            if name.is_some() { (BreakdownKind::Backtrace, shares) } else { (BreakdownKind::SelfCost, Vec::new()) };
+        Node { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, amount }, position }
     };
     groups.into_iter().map(node).collect()
 }

@@ -16,8 +16,8 @@ pub enum Holder {
     Unreachable,
 }
 
-/// By type: are its objects passed over?
-pub fn types_passed_over(graph: &HeapGraph, collections: &TypeFields) -> Vec<bool> {
+/// By type: do its objects only contain, as arrays and parts of collections do? What holds something is behind them.
+pub fn container_types(graph: &HeapGraph, collections: &TypeFields) -> Vec<bool> {
     let is_array = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         name.ends_with(']') || name.starts_with('[')
@@ -29,22 +29,22 @@ pub fn types_passed_over(graph: &HeapGraph, collections: &TypeFields) -> Vec<boo
 pub struct HolderFinder<'g> {
     graph: &'g HeapGraph,
     parents: &'g ShortestParents,
-    passed_over: &'g [bool],
-    /// By object that is passed over: the last one on the way up that is; `UNKNOWN` until it was looked for.
+    is_container: &'g [bool],
+    /// By object that only contains: the last one on the way up that is; `UNKNOWN` until it was looked for.
     tops: Vec<u32>,
 }
 
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'g> HolderFinder<'g> {
-    /// For a graph with the types that are passed over.
-    pub fn new(graph: &'g HeapGraph, parents: &'g ShortestParents, passed_over: &'g [bool]) -> Self {
-        HolderFinder { graph, parents, passed_over, tops: vec![UNKNOWN; graph.node_count()] }
+    /// For a graph with its types that only contain.
+    pub fn new(graph: &'g HeapGraph, parents: &'g ShortestParents, is_container: &'g [bool]) -> Self {
+        HolderFinder { graph, parents, is_container, tops: vec![UNKNOWN; graph.node_count()] }
     }
 
     fn passed_parent(&self, node: NodeId) -> Option<NodeId> {
         let parent = self.parents.parent(node)?;
-        self.passed_over[self.graph.type_of(parent).index()].then_some(parent)
+        self.is_container[self.graph.type_of(parent).index()].then_some(parent)
     }
 
     /// Holder of an object. O(1) on the average over many.

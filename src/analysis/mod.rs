@@ -5,7 +5,7 @@
 //! | `reachability` | what do strong roots reach? | depth-first marking | O(objects + references) | a bit per object, a stack |
 //! | `reachability::infer_roots` | what holds what, in a dump without root records? | marking, twice over what is left | O(objects + references) | two bits per object |
 //! | `histogram` | how much is there by type, package, section? | one scan | O(objects) | per group |
-//! | `dominators` | what is held through what? | Semi-NCA on depth-first numbers | O(references x log objects) | 33 bytes per object |
+//! | `dominators` | what is held through what? | Semi-NCA on depth-first numbers | O(references x log objects) | 17 bytes per object, 4 per reference beside the tree |
 //! | `dominators::retained` | how much would go with an object? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per 63 sets | 8 bytes per object; 56 bytes per object at most |
 //! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |

@@ -11,7 +11,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// One place of the merged tree.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct TypePlace {
     /// The type of its objects.
     pub type_id: TypeId,
     /// The place above; `None` at the top.
@@ -35,7 +35,7 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct TypeTree {
     /// The places.
-    pub places: Vec<Place>,
+    pub places: Vec<TypePlace>,
 }
 
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
@@ -143,7 +143,7 @@ impl TypeTree {
     fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DomNode) -> usize {
         let depth = above.map_or(0, |above| self.places[above].depth + 1);
         let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
-        self.places.push(Place { type_id, above, depth, first, objects, shallow_bytes, retained_bytes, levels: 1 });
+        self.places.push(TypePlace { type_id, above, depth, first, objects, shallow_bytes, retained_bytes, levels: 1 });
         self.places.len() - 1
     }
 
@@ -232,7 +232,7 @@ mod tests {
             let children = dominators.children();
             for depth in [0, 3, 12] {
                 let rows = |tree: &TypeTree| {
-                    let figures = |place: &Place| (place.objects, place.shallow_bytes, place.retained_bytes);
+                    let figures = |place: &TypePlace| (place.objects, place.shallow_bytes, place.retained_bytes);
                     let rows = tree.places.iter().enumerate();
                     let mut rows: Vec<_> = rows.map(|(at, place)| (tree.path(at), figures(place))).collect();
                     rows.sort();

@@ -158,11 +158,6 @@ impl<'d> Browser<'d> {
         ObjectRow::new(self.graph, node)
     }
 
-    /// The name of an object's type. O(1).
-    pub fn type_name(&self, node: NodeId) -> &'d str {
-        self.graph.type_name(self.graph.type_of(node))
-    }
-
     /// Places of the objects whose types match. O(types + objects).
     pub fn of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
         let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);

@@ -177,7 +177,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
     let objects = ObjectRows {
         graph,
         tree,
-        distances: dump.details().filter(|details| details.has_distances() && !options.ids_only),
+        distance_details: dump.details().filter(|details| details.has_distances() && !options.ids_only),
         order: options.order,
         reverse: options.limits.reverse,
         len: options.limits.shown(found),
@@ -202,7 +202,7 @@ pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
     /// Reader of distances, where they are shown.
-    distances: Option<&'d dyn ObjectDetails>,
+    distance_details: Option<&'d dyn ObjectDetails>,
     order: Option<Figure>,
     reverse: bool,
     len: usize,
@@ -247,7 +247,7 @@ impl<'d> ObjectRows<'d> {
 
     /// Returns true if rows have distances.
     pub fn has_distances(&self) -> bool {
-        self.distances.is_some()
+        self.distance_details.is_some()
     }
 
     /// The object's id of a row below `len`. As [`get`](Self::get).
@@ -271,7 +271,7 @@ impl<'d> ObjectRows<'d> {
             retained_bytes: retained_bytes(self.tree, node),
             references: graph.stored_references(node) as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
-            distance: self.distances.map(|details| details.distance(graph, node).ok().flatten()),
+            distance: self.distance_details.map(|details| details.distance(graph, node).ok().flatten()),
             type_name: graph.type_name(graph.type_of(node)),
             truncated,
             value,

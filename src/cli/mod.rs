@@ -18,14 +18,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-#[cfg(all(feature = "collect", target_os = "linux"))]
-use commands::collect;
-#[cfg(feature = "explore")]
-use commands::explore;
-use commands::{
-    breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
-    stats, strings, threads, trend, waste,
-};
 use outcome::CommandOutcome;
 use terminal::help;
 pub use terminal::memory_watch::WatchedAllocator;
@@ -44,39 +36,62 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    Info(info::Args),
-    #[command(visible_aliases = ["histogram", "top"])]
-    Stats(stats::Args),
-    List(list::Args),
-    Show(show::Args),
-    Roots(roots::Args),
-    Referrers(referrers::Args),
-    Dominators(dominators::Args),
-    Breakdown(breakdown::Args),
-    Leaks(leaks::Args),
-    Threads(threads::Args),
-    Diff(diff::Args),
-    Trend(trend::Args),
-    Strings(strings::Args),
-    Waste(waste::Args),
-    Report(report::Args),
+/// The commands: a name, the file of `commands` with its arguments and its `run`, and other names for it.
+macro_rules! commands {
+    ($($(#[$condition:meta])* $name:ident $file:ident $([$($alias:literal),+])?,)*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($(#[$condition])* $(#[command(visible_aliases = [$($alias),+])])? $name(commands::$file::Args),)*
+            Completions(commands::completions::Args),
+            Man(commands::man::Args),
+            /// A heap dump of a live process; not on this system
+            #[cfg(not(all(feature = "collect", target_os = "linux")))]
+            Collect {
+                /// Whatever it would be
+                #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+                words: Vec<OsString>,
+            },
+        }
+
+        impl Command {
+            fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
+                match self {
+                    $($(#[$condition])* Command::$name(args) => commands::$file::run(args, session),)*
+                    Command::Completions(args) => commands::completions::run(args, command_line()),
+                    Command::Man(args) => commands::man::run(args, command_line()),
+                    #[cfg(not(all(feature = "collect", target_os = "linux")))]
+                    Command::Collect { .. } => anyhow::bail!(
+                        "heapdump takes dumps of live processes on Linux alone; it reads those that jcmd, \
+                         dotnet-gcdump and Node.js write here [not-supported-here]"
+                    ),
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Info info,
+    Stats stats ["histogram", "top"],
+    List list,
+    Show show,
+    Roots roots,
+    Referrers referrers,
+    Dominators dominators,
+    Breakdown breakdown,
+    Leaks leaks,
+    Threads threads,
+    Diff diff,
+    Trend trend,
+    Strings strings,
+    Waste waste,
+    Report report,
     #[cfg(feature = "explore")]
-    Explore(explore::Args),
-    Export(export::Args),
-    Index(index::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Explore explore,
+    Export export,
+    Index index,
     #[cfg(all(feature = "collect", target_os = "linux"))]
-    Collect(collect::Args),
-    /// A heap dump of a live process; not on this system
-    #[cfg(not(all(feature = "collect", target_os = "linux")))]
-    Collect {
-        /// Whatever it would be
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<OsString>,
-    },
+    Collect collect,
 }
 
 /// The command line that every run parses, and that completions and man pages describe.
@@ -103,43 +118,6 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
         Err(error) => {
             session.progress.print_error(&error, "");
             ExitCode::from(2)
-        }
-    }
-}
-
-impl Command {
-    fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
-        match self {
-            Command::Info(args) => info::run(args, session),
-            Command::Stats(args) => stats::run(args, session),
-            Command::List(args) => list::run(args, session),
-            Command::Show(args) => show::run(args, session),
-            Command::Roots(args) => roots::run(args, session),
-            Command::Referrers(args) => referrers::run(args, session),
-            Command::Dominators(args) => dominators::run(args, session),
-            Command::Breakdown(args) => breakdown::run(args, session),
-            Command::Leaks(args) => leaks::run(args, session),
-            Command::Threads(args) => threads::run(args, session),
-            Command::Diff(args) => diff::run(args, session),
-            Command::Trend(args) => trend::run(args, session),
-            Command::Strings(args) => strings::run(args, session),
-            Command::Waste(args) => waste::run(args, session),
-            Command::Report(args) => report::run(args, session),
-            #[cfg(feature = "explore")]
-            Command::Explore(args) => explore::run(args, session),
-            Command::Export(args) => export::run(args, session),
-            Command::Index(args) => index::run(args, session),
-            Command::Completions(args) => completions::run(args, command_line()),
-            Command::Man(args) => man::run(args, command_line()),
-            #[cfg(all(feature = "collect", target_os = "linux"))]
-            Command::Collect(args) => collect::run(args, session),
-            #[cfg(not(all(feature = "collect", target_os = "linux")))]
-            Command::Collect { .. } => {
-                anyhow::bail!(
-                    "heapdump takes dumps of live processes on Linux alone; it reads those that jcmd, dotnet-gcdump and Node.js \
-                     write here [not-supported-here]"
-                )
-            }
         }
     }
 }

@@ -202,9 +202,9 @@ fn questions() -> Vec<(CommandLine, String)> {
     for (_, by) in DiffBy::WORDS {
         add!(DiffOptions { by: *by, ..DiffOptions::default() });
     }
-    let of_each = Some(crate::analysis::threshold::parse_share("50%").expect("a share"));
-    let of_some = ["12.5%", "*Cache=1MiB"].map(|text| text.parse().expect("a limit")).to_vec();
-    let growth_limits = GrowthLimits { of_some, of_each, min_bytes: Some("1000".parse().expect("a size")) };
+    let each_type = Some(crate::analysis::threshold::parse_share("50%").expect("a share"));
+    let limits = ["12.5%", "*Cache=1MiB"].map(|text| text.parse().expect("a limit")).to_vec();
+    let growth_limits = GrowthLimits { limits, each_type, min_bytes: Some("1000".parse().expect("a size")) };
     let (order, limits) = by(SHALLOW_DELTA);
     let filtered = ScopeOptions { types: None, ..scope() };
     add!(

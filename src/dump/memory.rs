@@ -10,18 +10,18 @@ use crate::graph::HeapGraph;
 use crate::units::format_bytes;
 
 /// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
-/// take after that, with what the allocator does not give back. Measured, as the others.
-const DOMINATORS_BYTES_PER_OBJECT: u64 = 30;
-/// Per object: what is counted as kept of both, while other dumps are open.
-const KEPT_BYTES_PER_OBJECT: u64 = 24;
+/// take after that, the numbers by node among it.
+const DOMINATORS_BYTES_PER_OBJECT: u64 = 20;
+/// For each reference more than there are objects, while it is computed.
+const DOMINATORS_BYTES_PER_REFERENCE: u64 = 4;
 /// Per object: the dominator tree turned round, and marks on the way down.
-const DESCENT_BYTES_PER_OBJECT: u64 = 4;
+const DESCENT_BYTES_PER_OBJECT: u64 = 9;
 /// Per object: shortest paths from all roots, with the tree turned round before.
-const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 9;
+const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
 /// Per object: best ways from all starts, rows, and the dominator tree turned round.
-const BEST_PATHS_BYTES_PER_OBJECT: u64 = 26;
+const BEST_PATHS_BYTES_PER_OBJECT: u64 = 31;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
-const INDEX_BYTES_PER_OBJECT: u64 = 27;
+const INDEX_BYTES_PER_OBJECT: u64 = 33;
 
 /// The most memory that dumps and the answers from them may take. Clones are of one account: dumps that are open at the
 /// same time share it.
@@ -86,12 +86,11 @@ pub(super) enum Results {
 }
 
 impl Results {
-    fn bytes_per_object(self) -> u64 {
+    /// Bytes that are still to be taken for them.
+    fn bytes_to_come(self, graph: &HeapGraph) -> u64 {
         match self {
-            Results::ToCome => DOMINATORS_BYTES_PER_OBJECT,
-            // What the allocator has not given back.
-            Results::Held => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
-            Results::Mapped => 0,
+            Results::ToCome => dominators_bytes(graph),
+            Results::Held | Results::Mapped => 0,
         }
     }
 }
@@ -193,7 +192,7 @@ impl MemoryLimit {
 
     /// Counts the dominator tree and the retained sizes of a graph.
     pub(super) fn hold_results(&self, graph: &HeapGraph) -> HeldMemory {
-        self.hold_bytes(graph.node_count() as u64 * KEPT_BYTES_PER_OBJECT)
+        self.hold_bytes(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT)
     }
 
     fn hold_bytes(&self, bytes: u64) -> HeldMemory {
@@ -219,14 +218,13 @@ impl MemoryLimit {
 
     /// Fails when the dominator tree of a graph that is held will not fit.
     pub(super) fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryUse::Dominators, graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT)
+        self.check(MemoryUse::Dominators, dominators_bytes(graph))
     }
 
     /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
     /// columns on their way out.
     pub(super) fn check_index(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        let per_object = DOMINATORS_BYTES_PER_OBJECT + INDEX_BYTES_PER_OBJECT;
-        self.check(MemoryUse::Index, graph.node_count() as u64 * per_object)
+        self.check(MemoryUse::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
     }
 
     /// Fails when there is no room for a walk down the dominator tree of a graph that is held, or for paths from all
@@ -238,21 +236,26 @@ impl MemoryLimit {
         need: AnswerNeed,
         bytes: u64,
     ) -> Result<(), MemoryError> {
-        let per_object = results.bytes_per_object() + need.bytes_per_object();
-        self.check(MemoryUse::Answer, (graph.node_count() as u64 * per_object).saturating_add(bytes))
+        let own = graph.node_count() as u64 * need.bytes_per_object();
+        self.check(MemoryUse::Answer, (results.bytes_to_come(graph) + own).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
     pub(super) fn check_referrers(&self, graph: &HeapGraph, results: Results) -> Result<(), MemoryError> {
-        let reverse = 4 * graph.strong_reference_count() as u64;
-        let per_object = results.bytes_per_object() + 8;
-        self.check(MemoryUse::Referrers, graph.node_count() as u64 * per_object + reverse)
+        let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
+        self.check(MemoryUse::Referrers, results.bytes_to_come(graph) + reverse)
     }
 
     /// Fails when there is no room for markings without each of some sets beside a graph that is held.
     pub(super) fn check_exact(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.check(MemoryUse::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
     }
+}
+
+/// Bytes that the dominator tree of a graph takes beside it, at the most.
+pub(super) fn dominators_bytes(graph: &HeapGraph) -> u64 {
+    let (objects, references) = (graph.node_count() as u64, graph.strong_reference_count() as u64);
+    DOMINATORS_BYTES_PER_OBJECT * objects + DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects)
 }
 
 /// Bytes of memory that a graph takes. O(sections).

@@ -8,7 +8,7 @@ use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
 use crate::sort;
-use crate::units::{format_bytes, format_count, sign};
+use crate::units::{format_bytes, format_count, sign, signed};
 
 /// A column of figures.
 #[derive(Debug, Clone, Copy)]
@@ -177,12 +177,19 @@ pub(super) struct Listing {
     /// `breakdown` has another tree of the same: that of the stacks that allocated.
     pub(super) has_other_tree: bool,
     /// In place of rows, where there are none.
-    pub(super) empty: String,
+    pub(super) empty_text: String,
 }
 
 impl Listing {
     pub(super) fn new(figures: &[ListColumn], title: &'static str, parts: Vec<ListPart>) -> Self {
-        Listing { figures: figures.to_vec(), title, parts, height: 1, empty: "nothing".into(), ..Listing::default() }
+        Listing {
+            figures: figures.to_vec(),
+            title,
+            parts,
+            height: 1,
+            empty_text: "nothing".into(),
+            ..Listing::default()
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -336,7 +343,7 @@ pub(super) fn arrange(
     let len = rows.as_ref().map_or(listing.len(), Vec::len);
     let retained = |nodes: &[NodeId], browser: &Browser<'static>, rows: &[u32]| {
         let of_row = |&row: &u32| browser.sizes(nodes[row as usize]).retained.map_or(0, |(bytes, _)| bytes);
-        i64::try_from(rows.iter().map(of_row).max().unwrap_or(0)).unwrap_or(i64::MAX)
+        signed(rows.iter().map(of_row).max().unwrap_or(0))
     };
     let largest = match (objects, browser, &rows) {
         (Some(nodes), Some(browser), Some(rows)) if !is_as_it_comes => retained(nodes, browser, rows),
@@ -391,9 +398,4 @@ fn matching(
         start += part.len() as u32;
     }
     places
-}
-
-/// A figure of a row.
-pub(super) fn signed(figure: u64) -> i64 {
-    i64::try_from(figure).unwrap_or(i64::MAX)
 }

@@ -196,7 +196,7 @@ fn frame_names(graph: &HeapGraph, tree: &TypeTree) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::type_tree::Place;
+    use crate::analysis::type_tree::TypePlace;
     use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, TypeId};
 
     /// Types of these names, and nothing else.
@@ -210,10 +210,10 @@ mod tests {
     }
 
     /// So large that nothing is cut off.
-    fn place(type_number: usize, above: Option<usize>, bytes: u64) -> Place {
+    fn place(type_number: usize, above: Option<usize>, bytes: u64) -> TypePlace {
         let type_id = TypeId::new(type_number);
         let first = DomNode::ROOT;
-        Place { type_id, above, depth: 0, first, objects: 1, shallow_bytes: bytes, retained_bytes: 100, levels: 1 }
+        TypePlace { type_id, above, depth: 0, first, objects: 1, shallow_bytes: bytes, retained_bytes: 100, levels: 1 }
     }
 
     #[test]

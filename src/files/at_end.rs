@@ -17,7 +17,7 @@ pub(super) enum ActionKind {
     Other,
 }
 
-struct State {
+struct EndActions {
     last_number: u64,
     /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
     waiting: Vec<(u64, ActionKind, Action)>,
@@ -29,7 +29,7 @@ struct State {
     is_over: bool,
 }
 
-impl State {
+impl EndActions {
     fn add(&mut self, kind: ActionKind, action: Action) -> u64 {
         self.last_number += 1;
         self.waiting.push((self.last_number, kind, action));
@@ -44,7 +44,7 @@ impl State {
 
 /// The actions of a program.
 pub(super) struct Actions {
-    state: Mutex<State>,
+    state: Mutex<EndActions>,
     has_run: Condvar,
 }
 
@@ -70,16 +70,16 @@ pub(super) fn remove_files() {
 
 impl Actions {
     const fn new() -> Self {
-        let state = State { last_number: 0, waiting: Vec::new(), running: 0, is_ending: false, is_over: false };
+        let state = EndActions { last_number: 0, waiting: Vec::new(), running: 0, is_ending: false, is_over: false };
         Actions { state: Mutex::new(state), has_run: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EndActions> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As `lock`; `None` where somebody holds it for longer, as a file system may that does not answer.
-    fn lock_within(&self, patience: Duration) -> Option<MutexGuard<'_, State>> {
+    fn lock_within(&self, patience: Duration) -> Option<MutexGuard<'_, EndActions>> {
         let began = Instant::now();
         loop {
             match self.state.try_lock() {

@@ -2,7 +2,7 @@
 
 /// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Text,
     Number,
     /// A number of bytes, of which there are shares too.
@@ -37,26 +37,26 @@ pub(crate) enum Column {
 
 impl Column {
     /// All of them, each with the word for it and its kind.
-    const ALL: [(&'static str, Column, Kind); 19] = [
-        ("type", Column::Type, Kind::Text),
-        ("package", Column::Package, Kind::Text),
-        ("module", Column::Module, Kind::Text),
-        ("domain", Column::Domain, Kind::Text),
-        ("generation", Column::Generation, Kind::Text),
-        ("class", Column::Class, Kind::Text),
-        ("shallow", Column::Shallow, Kind::Bytes),
-        ("references", Column::References, Kind::Number),
-        ("id", Column::Id, Kind::Id),
-        ("reachable", Column::Reachable, Kind::YesNo),
-        ("root", Column::Root, Kind::YesNo),
-        ("root_kind", Column::RootKind, Kind::Text),
-        ("retained", Column::Retained, Kind::Bytes),
-        ("dominated", Column::Dominated, Kind::Number),
-        ("depth", Column::Depth, Kind::Number),
-        ("dominator", Column::Dominator, Kind::Id),
-        ("dominator_type", Column::DominatorType, Kind::Text),
-        ("referrers", Column::Referrers, Kind::Number),
-        ("length", Column::Length, Kind::Number),
+    const ALL: [(&'static str, Column, ValueKind); 19] = [
+        ("type", Column::Type, ValueKind::Text),
+        ("package", Column::Package, ValueKind::Text),
+        ("module", Column::Module, ValueKind::Text),
+        ("domain", Column::Domain, ValueKind::Text),
+        ("generation", Column::Generation, ValueKind::Text),
+        ("class", Column::Class, ValueKind::Text),
+        ("shallow", Column::Shallow, ValueKind::Bytes),
+        ("references", Column::References, ValueKind::Number),
+        ("id", Column::Id, ValueKind::Id),
+        ("reachable", Column::Reachable, ValueKind::YesNo),
+        ("root", Column::Root, ValueKind::YesNo),
+        ("root_kind", Column::RootKind, ValueKind::Text),
+        ("retained", Column::Retained, ValueKind::Bytes),
+        ("dominated", Column::Dominated, ValueKind::Number),
+        ("depth", Column::Depth, ValueKind::Number),
+        ("dominator", Column::Dominator, ValueKind::Id),
+        ("dominator_type", Column::DominatorType, ValueKind::Text),
+        ("referrers", Column::Referrers, ValueKind::Number),
+        ("length", Column::Length, ValueKind::Number),
     ];
 
     /// The words for all of them.
@@ -72,7 +72,7 @@ impl Column {
         Self::ALL.iter().find(|(_, column, _)| *column == self).map_or("", |(name, ..)| name)
     }
 
-    pub(super) fn kind(self) -> Kind {
-        Self::ALL.iter().find(|(_, column, _)| *column == self).map_or(Kind::Text, |(.., kind)| *kind)
+    pub(super) fn kind(self) -> ValueKind {
+        Self::ALL.iter().find(|(_, column, _)| *column == self).map_or(ValueKind::Text, |(.., kind)| *kind)
     }
 }

@@ -166,7 +166,7 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
     let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
     let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
     let types: Vec<bool> = graph.types().ids().map(|type_id| has_length(graph.type_name(type_id))).collect();
-    let count = graph.node_types(0..graph.node_count()).iter().filter(|type_id| types[type_id.index()]).count();
+    let count = graph.node_types(0..graph.node_count()).filter(|type_id| types[type_id.index()]).count();
     dump.check_rows(count as u64, 64)?;
     let wanted = WantedContents { lengths: true, ..WantedContents::default() };
     let contents = details.contents(graph, &wanted).map_err(|error| NoValues::Unreadable(error.to_string()))?;
@@ -185,6 +185,6 @@ fn check_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<()
         true => above.copied().unwrap_or(0) + types.fields(type_id).iter().filter(is_wanted).count() as u64,
         false => 1,
     });
-    let of_objects = graph.node_types(0..graph.node_count()).iter().map(|type_id| by_type[type_id.index()]);
+    let of_objects = graph.node_types(0..graph.node_count()).map(|type_id| by_type[type_id.index()]);
     dump.check_rows(of_objects.sum(), BYTES_PER_FIELD)
 }

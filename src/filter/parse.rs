@@ -1,6 +1,6 @@
 //! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
 
-use super::column::{Column, Kind};
+use super::column::{Column, ValueKind};
 use super::error::FilterError;
 use super::number::{NotANumber, Number, Op};
 use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
@@ -137,7 +137,7 @@ impl Parser<'_, '_> {
             return Ok(negated(is_not, test(value_at, question)));
         }
         match kind {
-            Some(Kind::YesNo) | None => Ok(test(at, Question::IsTrue)),
+            Some(ValueKind::YesNo) | None => Ok(test(at, Question::IsTrue)),
             _ => Err(self.scanner.error(here, "a comparison is expected here: = != < <= > >= ~ !~ in between is")),
         }
     }
@@ -151,7 +151,7 @@ impl Parser<'_, '_> {
     }
 
     /// The subject of a test; the kind is not known of fields.
-    fn subject(&mut self, at: usize) -> Result<(Subject, Option<Kind>), FilterError> {
+    fn subject(&mut self, at: usize) -> Result<(Subject, Option<ValueKind>), FilterError> {
         if let Some(path) = self.scanner.path()? {
             let known = self.fields.iter().position(|known| *known == path);
             if known.is_none() && self.fields.len() == MAX_PATHS {
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
     /// `(a, b)` behind `in`.
     fn list(
         &mut self,
-        kind: Option<Kind>,
+        kind: Option<ValueKind>,
         test: &impl Fn(usize, Question) -> Condition,
     ) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
@@ -218,10 +218,10 @@ impl Parser<'_, '_> {
         Ok(if others.len() == 1 { others.remove(0) } else { Condition::Any(others) })
     }
 
-    fn pattern(&mut self, kind: Option<Kind>) -> Result<Question, FilterError> {
+    fn pattern(&mut self, kind: Option<ValueKind>) -> Result<Question, FilterError> {
         let at = self.scanner.place();
-        if let Some(kind) = kind.filter(|kind| *kind != Kind::Text) {
-            let what = if kind == Kind::YesNo { "yes or no" } else { "a number" };
+        if let Some(kind) = kind.filter(|kind| *kind != ValueKind::Text) {
+            let what = if kind == ValueKind::YesNo { "yes or no" } else { "a number" };
             return Err(self.scanner.error(at, format!("~ compares texts, and this is {what}")));
         }
         let pattern = match self.scanner.quoted()? {
@@ -242,7 +242,7 @@ impl Parser<'_, '_> {
     }
 
     /// The value that something of a kind is compared with.
-    fn value(&mut self, kind: Option<Kind>, op: Op) -> Result<Question, FilterError> {
+    fn value(&mut self, kind: Option<ValueKind>, op: Op) -> Result<Question, FilterError> {
         let at = self.scanner.place();
         if self.scanner.is_at_end() {
             return Err(self.scanner.error(at, "something to compare with is expected here"));
@@ -251,8 +251,8 @@ impl Parser<'_, '_> {
             return Err(self.scanner.error(at, "nothing equals null; write `is null` or `is not null`"));
         }
         match kind {
-            Some(Kind::Id) => self.id(op),
-            Some(Kind::Text) => match self.scanner.quoted()? {
+            Some(ValueKind::Id) => self.id(op),
+            Some(ValueKind::Text) => match self.scanner.quoted()? {
                 Some(text) => Ok(text_question(op, text)),
                 None => {
                     let word = self.scanner.peek();
@@ -261,9 +261,9 @@ impl Parser<'_, '_> {
                     Err(self.scanner.error(at, message))
                 }
             },
-            Some(Kind::Number) => self.number(at, op, false),
-            Some(Kind::Bytes) => self.number(at, op, true),
-            Some(Kind::YesNo) => self.yes_or_no(at, op),
+            Some(ValueKind::Number) => self.number(at, op, false),
+            Some(ValueKind::Bytes) => self.number(at, op, true),
+            Some(ValueKind::YesNo) => self.yes_or_no(at, op),
             None => match self.scanner.quoted()? {
                 Some(text) => Ok(text_question(op, text)),
                 None if self.is_yes_or_no() => self.yes_or_no(at, op),

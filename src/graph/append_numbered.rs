@@ -2,11 +2,13 @@
 
 use super::BuildError;
 use super::builder::GraphBuilder;
+use super::byte_counts::PackedBytes;
 use super::id_map::IdMap;
 use super::numbered::{NumberedObjects, NumberedRest, NumberedWeak};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::Resolved;
+use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
 use super::{HeapGraph, NodeId, SectionId, SectionIds};
 use crate::parallel;
@@ -27,9 +29,16 @@ impl GraphBuilder {
         if let Some((range, is_ascending)) = ids.range() {
             (build.range, build.ascending) = (Some(range), is_ascending);
         }
-        self.objects.types = types;
-        self.objects.shallow = shallow;
-        self.objects.large = large;
+        self.objects.types = SlotColumn::default();
+        self.objects.types.extend(types.iter().copied(), self.slots.len());
+        drop(types);
+        let mut large = large.into_iter();
+        let mut bytes_of =
+            |small: u32| if small == u32::MAX { large.next().map_or(0, |(_, bytes)| bytes) } else { small.into() };
+        let bytes = shallow.iter().map(|&small| bytes_of(small));
+        self.objects.shallow =
+            bytes.enumerate().map(|(at, bytes)| u16::packed(bytes, at, &mut self.objects.large)).collect();
+        drop(shallow);
         self.objects.counts = counts;
         self.objects.reference_words = references;
         self.numbered = Some(NumberedRest { ids, weak, dangling });

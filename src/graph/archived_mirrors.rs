@@ -46,7 +46,8 @@ impl GraphBuilder {
     ) -> Vec<(u32, NodeId)> {
         let Some((mirrors, map)) = mirrors.zip(maps.first()) else { return Vec::new() };
         let object = |id: u64| map.node(id).map(|node| (order.object_of(node.0), node));
-        let is_array = |id: u64| object(id).is_some_and(|(at, _)| self.objects.types[at as usize] == mirrors.arrays.0);
+        let is_array =
+            |id: u64| object(id).is_some_and(|(at, _)| self.objects.types.get(at as usize) == mirrors.arrays);
         let roots = || self.roots.iter().map(|(_, root)| root);
         let globals = roots().filter(|root| root.kind == RootKind::JniGlobal && is_array(root.id));
         let mut arrays: Vec<u64> = globals.map(|root| root.id).collect();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
-use super::byte_counts::packed;
+use super::byte_counts::PackedBytes;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
@@ -163,11 +163,7 @@ impl GraphBuilder {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.objects.id_words.len()
-            + self.objects.types.len()
-            + self.objects.shallow.len()
-            + self.objects.counts.len()
-            + self.objects.reference_words.len();
+        let words = self.objects.id_words.len() + self.objects.counts.len() + self.objects.reference_words.len();
         // Names stand in a list and in a map, their types in a reader's table, and both in an answer's rows (measured:
         // 400 bytes while types are counted, 600 where their objects are read).
         const NAME_BYTES: usize = 500;
@@ -175,6 +171,8 @@ impl GraphBuilder {
         const SECTION_BYTES: usize = size_of::<SectionBuild>() + 160;
         let names = self.names.len() + self.texts.len();
         let bytes = words * size_of::<u32>()
+            + self.objects.types.bytes()
+            + self.objects.shallow.len() * size_of::<u16>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slots.len() * size_of::<Option<u32>>()
             + self.class_objects.len() * size_of::<(u32, TypeSlot)>()
@@ -319,12 +317,12 @@ impl GraphBuilder {
     pub fn size_objects(&mut self, bytes: impl Fn(TypeSlot, u64) -> u64) {
         let PackedObjects { types, shallow, large, .. } = &mut self.objects;
         let mut numbers = std::mem::take(large).into_iter().peekable();
-        for (object, (small, &slot)) in shallow.iter_mut().zip(&*types).enumerate() {
+        for (object, small) in shallow.iter_mut().enumerate() {
             let number = match numbers.next_if(|&(at, _)| at as usize == object) {
                 Some((_, number)) => number,
                 None => u64::from(*small),
             };
-            *small = packed(bytes(TypeSlot(slot), number), object, large);
+            *small = u16::packed(bytes(types.get(object), number), object, large);
         }
     }
 
@@ -449,12 +447,12 @@ impl GraphBuilder {
             });
         }
         make_room(&mut self.objects.id_words, objects.len() * id_width);
-        make_room(&mut self.objects.types, objects.len());
         make_room(&mut self.objects.shallow, objects.len());
         make_room(&mut self.objects.counts, objects.len());
         make_room(&mut self.objects.reference_words, (to - from) * reference_width);
         self.objects.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
-        self.objects.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
+        let slots = columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]);
+        self.objects.types.extend(slots, self.slots.len());
         self.objects.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
         let large = columns.large.partition_point(|&(object, _)| (object as usize) < objects.start)
             ..columns.large.partition_point(|&(object, _)| (object as usize) < objects.end);
@@ -533,7 +531,7 @@ impl GraphBuilder {
                     None
                 };
                 at += count;
-                (object, TypeSlot(self.objects.types[object]), first)
+                (object, self.objects.types.get(object), first)
             })
         })
     }

@@ -1,37 +1,48 @@
-//! Bytes of every object, shallow or retained: 4 bytes each, with a table beside for the rare giant.
+//! Bytes of every object: 2 bytes each for its own, 4 for those it retains, with a table beside for the rare giant.
 
 use std::io;
 use std::ops::Range;
 
-use super::column::{Column, ColumnSink, ColumnSource};
+use super::column::{Column, ColumnNumber, ColumnSink, ColumnSource};
 
-/// Marks an entry whose bytes are in the overflow table.
-pub(super) const OVERFLOW: u32 = u32::MAX;
+/// A number that byte counts are packed in.
+pub trait PackedBytes: ColumnNumber + TryFrom<u64> + PartialEq {
+    /// Marks an entry whose bytes are in the table.
+    const LARGE: Self;
 
-/// A byte count as it stands in a column of `u32`; one that does not fit goes to `large` with its index.
-#[inline]
-pub(super) fn packed(bytes: u64, index: usize, large: &mut Vec<(u32, u64)>) -> u32 {
-    match u32::try_from(bytes) {
-        Ok(bytes) if bytes != OVERFLOW => bytes,
-        _ => {
-            large.push((index as u32, bytes));
-            OVERFLOW
+    /// A byte count as it stands in a column; one that does not fit goes to `large` with its index.
+    #[inline]
+    fn packed(bytes: u64, index: usize, large: &mut Vec<(u32, u64)>) -> Self {
+        match Self::try_from(bytes) {
+            Ok(bytes) if bytes != Self::LARGE => bytes,
+            _ => {
+                large.push((index as u32, bytes));
+                Self::LARGE
+            }
         }
     }
 }
 
-/// Byte counts by index. Those of 4 GiB - 1 and more are in a sorted table.
+impl PackedBytes for u16 {
+    const LARGE: Self = u16::MAX;
+}
+
+impl PackedBytes for u32 {
+    const LARGE: Self = u32::MAX;
+}
+
+/// Byte counts by index. Those that do not fit `T` are in a sorted table, 12 bytes each.
 #[derive(Debug, Default)]
-pub struct ByteCounts {
-    small: Column<u32>,
+pub struct ByteCounts<T> {
+    small: Column<T>,
     /// Indices of the large ones, ascending, and their bytes.
     large_at: Column<u32>,
     large: Column<u64>,
 }
 
-impl ByteCounts {
-    /// `small` with `OVERFLOW` where `large` has the (index, bytes), ascending.
-    pub(super) fn new(small: Vec<u32>, large: &[(u32, u64)]) -> Self {
+impl<T: PackedBytes> ByteCounts<T> {
+    /// `small` with `LARGE` where `large` has the (index, bytes), ascending.
+    pub(super) fn new(small: Vec<T>, large: &[(u32, u64)]) -> Self {
         ByteCounts {
             small: small.into(),
             large_at: large.iter().map(|&(at, _)| at).collect::<Vec<_>>().into(),
@@ -42,7 +53,7 @@ impl ByteCounts {
     /// The counts, packed. O(counts).
     pub fn pack(counts: impl Iterator<Item = u64>) -> Self {
         let mut large = Vec::new();
-        let small = counts.enumerate().map(|(at, bytes)| packed(bytes, at, &mut large)).collect();
+        let small = counts.enumerate().map(|(at, bytes)| T::packed(bytes, at, &mut large)).collect();
         Self::new(small, &large)
     }
 
@@ -68,8 +79,8 @@ impl ByteCounts {
     }
 
     #[inline]
-    fn unpacked(&self, index: usize, small: u32) -> u64 {
-        if small == OVERFLOW { self.large_at(index as u32) } else { u64::from(small) }
+    fn unpacked(&self, index: usize, small: T) -> u64 {
+        if small == T::LARGE { self.large_at(index as u32) } else { small.value() }
     }
 
     #[cold]
@@ -78,12 +89,12 @@ impl ByteCounts {
         if place < self.large_at.len() && self.large_at.get(place) == index {
             self.large.get(place)
         } else {
-            u64::from(OVERFLOW)
+            T::LARGE.value()
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.small.len() * 4 + self.large.len() * 12
+        self.small.len() * size_of::<T>() + self.large.len() * 12
     }
 
     /// Writes the counts.

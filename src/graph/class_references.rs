@@ -10,36 +10,64 @@ impl HeapGraph {
     /// they are stored, not implied, keeps every walk over references a walk over slices. O(types) where that changes
     /// nothing, else O(objects + references).
     pub(super) fn store_class_references(&mut self) {
+        let classes = self.classes_to_store();
+        if !classes.is_empty() {
+            let (mut counts, mut targets) = std::mem::take(&mut self.references).into_lists(self.node_count());
+            self.append_classes(&classes, &mut counts, &mut targets);
+            self.references = Csr::of_lists(&counts, targets);
+            self.referrers = Default::default();
+        }
+    }
+
+    /// By type: the class that its objects are to have as their last reference, which is taken as done. Empty where none
+    /// have.
+    pub(super) fn classes_to_store(&mut self) -> Vec<Option<NodeId>> {
         if !self.types.objects_hold_class {
-            return;
+            return Vec::new();
         }
         let mut is_root = NodeSet::new(self.node_count());
         self.strong_roots().for_each(|root| {
             is_root.insert(root.node);
         });
-        let mut classes: Vec<Option<NodeId>> = vec![None; self.types.details.len()];
-        for (index, class) in classes.iter_mut().enumerate() {
-            let type_id = TypeId::new(index);
-            *class = self
-                .types
-                .class_object(type_id)
-                .filter(|&class| !self.types.class_is_stored(type_id) && !is_root.contains(class));
-        }
-        if classes.iter().any(Option::is_some) {
-            let node_types = &self.node_types;
-            let class_of = |node: NodeId| classes.get(node_types.get(node.index()).index()).copied().flatten();
-            self.references = std::mem::take(&mut self.references).with_last(node_types.len(), class_of);
-            self.referrers = Default::default();
-        }
+        let is_new = |type_id, class| !self.types.class_is_stored(type_id) && !is_root.contains(class);
+        let types = (0..self.types.details.len()).map(TypeId::new);
+        let class_of = |type_id| self.types.class_object(type_id).filter(|&class| is_new(type_id, class));
+        let classes: Vec<Option<NodeId>> = types.clone().map(class_of).collect();
         for (details, class) in self.types.details.iter_mut().zip(&classes) {
             details.class_is_stored |= class.is_some();
         }
-        let is_left_out: Vec<bool> = (0..self.types.details.len())
-            .map(TypeId::new)
+        let is_left_out: Vec<bool> = types
             .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id))
             .collect();
-        let types = self.node_types.all();
-        self.classes_left_out = parallel::count(types.len(), |at| is_left_out.get(types[at].index()) == Some(&true));
+        let types = &self.node_types;
+        self.classes_left_out =
+            parallel::count(types.len(), |at| is_left_out.get(types.get(at).index()) == Some(&true));
+        if classes.iter().any(Option::is_some) { classes } else { Vec::new() }
+    }
+
+    /// Puts these behind the references of their objects: from the back, so that each reference moves once.
+    pub(super) fn append_classes(&self, classes: &[Option<NodeId>], counts: &mut [u32], targets: &mut Vec<NodeId>) {
+        let class_of = |index: usize| classes.get(self.node_types.get(index).index()).copied().flatten();
+        let added = parallel::count(counts.len(), |index| class_of(index).is_some());
+        let (mut end, mut to) = (targets.len(), targets.len() + added);
+        targets.reserve_exact(added);
+        targets.resize(to, NodeId(0));
+        for (index, count) in counts.iter_mut().enumerate().rev() {
+            if end == to {
+                break;
+            }
+            let own = *count;
+            if let Some(class) = class_of(index) {
+                to -= 1;
+                targets[to] = class;
+                *count += 1;
+            }
+            // A few at a time: cheaper than a call.
+            for _ in 0..own {
+                (end, to) = (end - 1, to - 1);
+                targets[to] = targets[end];
+            }
+        }
     }
 
     /// Takes out one strong reference for each pair (from, to), the last of several. O(objects + references).
@@ -48,43 +76,30 @@ impl HeapGraph {
             return;
         }
         removed.sort_unstable();
-        self.references = self.references.without(self.node_types.len(), &removed);
+        let (counts, targets) = self.references.copied_without(self.node_count(), &removed);
+        self.references = Csr::of_lists(&counts, targets);
         self.referrers = Default::default();
     }
 }
 
 impl Csr {
-    /// One more target behind those of some nodes: in place where offsets stay narrow.
-    fn with_last(self, node_count: usize, last: impl Fn(NodeId) -> Option<NodeId> + Sync) -> Csr {
-        let last = |index: usize| last(NodeId::new(index));
-        let added = parallel::count(node_count, |index| last(index).is_some());
-        let fits = self.targets.len() as u64 + added as u64 <= u64::from(u32::MAX);
-        let Csr { offsets, targets } = self;
-        let (offsets, targets) = match (offsets, targets.into_memory()) {
-            (Offsets::Narrow(offsets), Ok(targets)) if fits => match offsets.into_memory() {
-                Ok(offsets) => {
-                    let (offsets, targets) = with_last_in_place(offsets, targets, added, last);
-                    return Csr { offsets: Offsets::Narrow(offsets.into()), targets: targets.into() };
-                }
-                Err(offsets) => (Offsets::Narrow(offsets), targets.into()),
-            },
-            (offsets, Ok(targets)) => (offsets, targets.into()),
-            (offsets, Err(targets)) => (offsets, targets),
-        };
-        // In an index, whose offsets may turn out damaged: copied by lists, which are within the column.
-        let (old, mut new) = (Csr { offsets, targets }, Vec::new());
-        let mut counts = Vec::with_capacity(node_count + 1);
-        for index in 0..node_count {
-            let before = new.len();
-            new.extend_from_slice(old.targets_of(index));
-            new.extend(last(index));
-            counts.push((new.len() - before) as u32);
-        }
-        Csr { offsets: Offsets::from_counts(counts), targets: new.into() }
+    /// The targets of lists of these lengths.
+    pub(super) fn of_lists(counts: &[u32], targets: Vec<NodeId>) -> Csr {
+        Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
     }
 
-    /// `removed` is sorted.
-    fn without(&self, node_count: usize, removed: &[(NodeId, NodeId)]) -> Csr {
+    /// How many targets each node has, and all of them. From an index, whose offsets may turn out damaged, both are copied
+    /// by lists, which are within the column.
+    fn into_lists(self, node_count: usize) -> (Vec<u32>, Vec<NodeId>) {
+        let Csr { offsets, targets } = self;
+        match targets.into_memory() {
+            Ok(targets) => (parallel::collect(node_count, |index| offsets.range(index).len() as u32), targets),
+            Err(targets) => Csr { offsets, targets }.copied_without(node_count, &[]),
+        }
+    }
+
+    /// The same, copied, without the last target of each pair: these are sorted.
+    fn copied_without(&self, node_count: usize, removed: &[(NodeId, NodeId)]) -> (Vec<u32>, Vec<NodeId>) {
         let mut counts = Vec::with_capacity(node_count + 1);
         let mut targets = Vec::with_capacity(self.targets.len());
         let mut left = removed;
@@ -100,36 +115,6 @@ impl Csr {
             left = &left[own..];
             counts.push((targets.len() - first) as u32);
         }
-        Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
+        (counts, targets)
     }
-}
-
-/// `added` more targets, each behind those of its node. From the back, so that every target moves once.
-fn with_last_in_place(
-    mut offsets: Vec<u32>,
-    mut targets: Vec<NodeId>,
-    added: usize,
-    last: impl Fn(usize) -> Option<NodeId>,
-) -> (Vec<u32>, Vec<NodeId>) {
-    let mut end = targets.len();
-    targets.reserve_exact(added);
-    targets.resize(end + added, NodeId(0));
-    let mut to = targets.len();
-    for index in (0..offsets.len().saturating_sub(1)).rev() {
-        if end == to {
-            break;
-        }
-        let start = offsets[index] as usize;
-        offsets[index + 1] = to as u32;
-        if let Some(last) = last(index) {
-            to -= 1;
-            targets[to] = last;
-        }
-        // A few at a time: cheaper than a call.
-        while end > start {
-            (end, to) = (end - 1, to - 1);
-            targets[to] = targets[end];
-        }
-    }
-    (offsets, targets)
 }

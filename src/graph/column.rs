@@ -61,7 +61,7 @@ macro_rules! numbers {
     )* };
 }
 
-numbers!(u8 u32 u64);
+numbers!(u8 u16 u32 u64);
 
 /// Numbers by index. In memory as fast as a vector; in an image a check comes before the first touch of each piece.
 #[derive(Debug)]

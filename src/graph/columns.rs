@@ -3,7 +3,7 @@
 //! Ids and references are pushed as the dump writes them (u64). `seal` packs them to 4 bytes each, relative to the
 //! block's own smallest value and alignment, so that a load never holds 8 bytes per reference for the whole dump.
 
-use super::byte_counts::packed;
+use super::byte_counts::PackedBytes;
 use super::id_map::IdRange;
 
 /// The packed form of a reference to 0, which is a null.
@@ -88,7 +88,7 @@ pub struct ObjectColumns {
     /// Positions in `references` of those that are weak, ascending.
     pub(super) weak: Vec<u32>,
     pub(super) types: Vec<u32>,
-    pub(super) shallow: Vec<u32>,
+    pub(super) shallow: Vec<u16>,
     /// (object in the block, bytes).
     pub(super) large: Vec<(u32, u64)>,
     /// Start of each object's references in `references`.
@@ -135,7 +135,6 @@ impl ObjectColumns {
     pub fn memory_bytes(&self) -> usize {
         let wide = self.ids.capacity() + self.references.capacity();
         let narrow = self.types.capacity()
-            + self.shallow.capacity()
             + self.starts.capacity()
             + self.weak.capacity()
             + self.counted.capacity()
@@ -143,6 +142,7 @@ impl ObjectColumns {
             + self.reference_words.capacity();
         8 * wide
             + 4 * narrow
+            + 2 * self.shallow.capacity()
             + self.large.capacity() * size_of::<(u32, u64)>()
             + self.positions.capacity() * size_of::<PositionRun>()
     }
@@ -166,7 +166,7 @@ impl ObjectColumns {
         self.ids.push(id);
         self.types.push(type_index);
         self.starts.push(self.references.len() as u32);
-        self.shallow.push(packed(shallow_bytes, object as usize, &mut self.large));
+        self.shallow.push(u16::packed(shallow_bytes, object as usize, &mut self.large));
     }
 
     /// Objects whose references come apart from them, each as (id, type index, bytes, number of references), at even
@@ -175,7 +175,7 @@ impl ObjectColumns {
         self.positions.push(PositionRun { first_object: self.types.len() as u32, position, stride });
         for (id, type_index, shallow_bytes, references) in objects {
             self.ids.push(id);
-            self.shallow.push(packed(shallow_bytes, self.types.len(), &mut self.large));
+            self.shallow.push(u16::packed(shallow_bytes, self.types.len(), &mut self.large));
             self.types.push(type_index);
             self.counted.push(u32::try_from(references).unwrap_or(u32::MAX));
         }

@@ -1,66 +1,110 @@
 //! Adjacency in two arrays: offsets by node, targets in the order of the dump.
 
-use std::ops::{AddAssign, SubAssign};
+use std::io;
+use std::ops::{AddAssign, Range, SubAssign};
 
 use super::NodeId;
-use super::column::Column;
+use super::column::{Column, ColumnSink, ColumnSource};
 use super::prefetch::prefetch;
 
-/// Start of each node's targets; `u32` while it fits, for the memory's sake.
+/// Nodes whose starts are counted from one place.
+const GROUP: usize = 64;
+/// Marks a group whose starts are far apart; the other bits say where they stand.
+const FAR: u64 = 1 << 63;
+
+/// Start of each node's targets, and behind the last their end: 2 bytes each, and 8 for every 64.
 #[derive(Debug)]
-pub(super) enum Offsets {
-    Narrow(Column<u32>),
-    Wide(Column<u64>),
+pub(super) struct Offsets {
+    /// The first start of each group.
+    groups: Column<u64>,
+    /// Each start from there.
+    starts: Column<u16>,
+    /// All starts of groups that have more than 2 bytes can tell.
+    far: Column<u64>,
 }
 
 impl Offsets {
-    /// Turns counts into offsets: one entry more, the last is the sum. In place while the sum fits `u32`.
-    pub(super) fn from_counts(mut counts: Vec<u32>) -> Self {
-        let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        if total <= u64::from(u32::MAX) {
-            let mut sum = 0u32;
-            for count in &mut counts {
-                let own = *count;
-                *count = sum;
-                sum += own;
-            }
-            counts.reserve_exact(1);
-            counts.push(sum);
-            Offsets::Narrow(counts.into())
-        } else {
-            let mut offsets = Vec::with_capacity(counts.len() + 1);
-            let mut sum = 0u64;
-            offsets.push(0);
-            for count in counts {
-                sum += u64::from(count);
-                offsets.push(sum);
-            }
-            Offsets::Wide(offsets.into())
-        }
+    /// The starts of lists of these lengths.
+    pub(super) fn from_counts(counts: &[u32]) -> Self {
+        let mut end = 0;
+        let ends = counts.iter().map(|&count| {
+            end += u64::from(count);
+            end
+        });
+        Self::from_starts(std::iter::once(0).chain(ends), counts.len() + 1)
     }
 
+    /// So many starts, ascending.
+    fn from_starts(mut all: impl Iterator<Item = u64>, count: usize) -> Self {
+        let (mut groups, mut starts, mut far) =
+            (Vec::with_capacity(count.div_ceil(GROUP)), Vec::with_capacity(count), Vec::new());
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            group.clear();
+            group.extend(all.by_ref().take(GROUP));
+            let (Some(&first), Some(&last)) = (group.first(), group.last()) else { break };
+            if last - first <= u64::from(u16::MAX) {
+                groups.push(first);
+                starts.extend(group.iter().map(|start| (start - first) as u16));
+            } else {
+                groups.push(FAR | far.len() as u64);
+                starts.resize(starts.len() + group.len(), 0);
+                far.append(&mut group);
+            }
+        }
+        Offsets { groups: groups.into(), starts: starts.into(), far: far.into() }
+    }
+
+    /// The places of a node's targets; whatever a file says, in order.
     #[inline]
-    pub(super) fn range(&self, index: usize) -> std::ops::Range<usize> {
-        let (start, end) = match self {
-            Offsets::Narrow(offsets) => (offsets.get(index) as usize, offsets.get(index + 1) as usize),
-            Offsets::Wide(offsets) => (offsets.get(index) as usize, offsets.get(index + 1) as usize),
-        };
-        // Offsets from a file may be anything.
+    pub(super) fn range(&self, index: usize) -> Range<usize> {
+        let (start, end) = (self.start(index), self.start(index + 1));
         start.min(end)..end
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Offsets::Narrow(offsets) => offsets.len() * 4,
-            Offsets::Wide(offsets) => offsets.len() * 8,
+    #[inline]
+    fn start(&self, index: usize) -> usize {
+        match self.groups.get(index / GROUP) {
+            group if group & FAR == 0 => group as usize + usize::from(self.starts.get(index)),
+            group => self.far_start(group, index),
         }
+    }
+
+    #[cold]
+    fn far_start(&self, group: u64, index: usize) -> usize {
+        let at = (group & !FAR) as usize + index % GROUP;
+        if at < self.far.len() { self.far.get(at) as usize } else { 0 }
+    }
+
+    /// The groups and the starts, if they are in memory.
+    #[inline(always)]
+    fn in_memory(&self) -> Option<(&[u64], &[u16])> {
+        Some((self.groups.in_memory()?, self.starts.in_memory()?))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.groups.len() + 2 * self.starts.len() + 8 * self.far.len()
+    }
+
+    fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
+        self.groups.store(sink, &format!("{name}.groups"))?;
+        self.starts.store(sink, &format!("{name}.starts"))?;
+        self.far.store(sink, &format!("{name}.far"))
+    }
+
+    fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize) -> Option<Self> {
+        let groups = Column::stored(source, &format!("{name}.groups"), u64::MAX)?;
+        let starts = Column::stored(source, &format!("{name}.starts"), u64::MAX)?;
+        let far = Column::stored(source, &format!("{name}.far"), u64::MAX)?;
+        let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(GROUP);
+        fits.then_some(Offsets { groups, starts, far })
     }
 }
 
 impl Default for Offsets {
     /// Of no nodes.
     fn default() -> Self {
-        Offsets::Narrow(vec![0].into())
+        Offsets::from_counts(&[])
     }
 }
 
@@ -75,10 +119,12 @@ impl Csr {
     #[inline(always)]
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
         // The common case on its own: walks over a whole graph come here for every object.
-        if let (Offsets::Narrow(offsets), Some(targets)) = (&self.offsets, self.targets.in_memory())
-            && let Some(offsets) = offsets.in_memory()
-        {
-            return &targets[offsets[index] as usize..offsets[index + 1] as usize];
+        if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
+            let (own, next) = (groups[index / GROUP], groups[(index + 1) / GROUP]);
+            if (own | next) & FAR == 0 {
+                return &targets
+                    [own as usize + usize::from(starts[index])..next as usize + usize::from(starts[index + 1])];
+            }
         }
         self.targets_elsewhere(index)
     }
@@ -86,50 +132,53 @@ impl Csr {
     #[cold]
     #[inline(never)]
     fn targets_elsewhere(&self, index: usize) -> &[NodeId] {
-        self.targets.slice(self.offsets.range(index))
-    }
-
-    /// Start of the targets, if that is in memory.
-    #[inline(always)]
-    fn offsets_in_memory(&self) -> Option<&[u32]> {
-        match &self.offsets {
-            Offsets::Narrow(offsets) => offsets.in_memory(),
-            Offsets::Wide(_) => None,
-        }
+        let Range { start, end } = self.offsets.range(index);
+        let end = end.min(self.targets.len());
+        self.targets.slice(start.min(end)..end)
     }
 
     /// Asks for the place where the targets of a node begin.
     #[inline(always)]
     pub(super) fn prefetch_offset(&self, index: usize) {
-        if let Some(offsets) = self.offsets_in_memory() {
-            prefetch(offsets, index);
+        if let Some((_, starts)) = self.offsets.in_memory() {
+            prefetch(starts, index);
         }
     }
 
     /// Asks for the first targets of a node; reads where they begin.
     #[inline(always)]
     pub(super) fn prefetch_targets(&self, index: usize) {
-        if let (Some(offsets), Some(targets)) = (self.offsets_in_memory(), self.targets.in_memory()) {
-            prefetch(targets, offsets[index] as usize);
+        if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
+            // Past the end, and nothing happens, where the group is one of starts far apart.
+            prefetch(targets, (groups[index / GROUP] as usize).wrapping_add(starts[index].into()));
         }
+    }
+
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
+        self.offsets.store(sink, name)?;
+        self.targets.store(sink, name)
+    }
+
+    pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize, references: usize) -> Option<Csr> {
+        let offsets = Offsets::from_stored(source, name, nodes)?;
+        let targets: Column<NodeId> = Column::stored(source, name, nodes as u64)?;
+        (targets.len() == references).then_some(Csr { offsets, targets })
     }
 
     /// Every reference turned round, by counting sort: referrers ascending, repeats kept.
     /// O(nodes + references); 4 bytes per node and 4 per reference.
     pub(super) fn reversed(&self, node_count: usize) -> Csr {
         if self.targets.len() as u64 <= u64::from(u32::MAX) {
-            let (offsets, targets) = self.reversed_with::<u32>(node_count);
-            Csr { offsets: Offsets::Narrow(offsets.into()), targets: targets.into() }
+            self.reversed_with::<u32>(node_count)
         } else {
-            let (offsets, targets) = self.reversed_with::<u64>(node_count);
-            Csr { offsets: Offsets::Wide(offsets.into()), targets: targets.into() }
+            self.reversed_with::<u64>(node_count)
         }
     }
 
-    /// The offsets are their own cursors: filled from the end they finish where each list begins.
-    fn reversed_with<T>(&self, node_count: usize) -> (Vec<T>, Vec<NodeId>)
+    /// The starts are their own cursors: filled from the end they finish where each list begins.
+    fn reversed_with<T>(&self, node_count: usize) -> Csr
     where
-        T: Copy + From<u8> + AddAssign + SubAssign + TryInto<usize, Error: std::fmt::Debug>,
+        T: Copy + From<u8> + Into<u64> + AddAssign + SubAssign + TryInto<usize, Error: std::fmt::Debug>,
     {
         let mut offsets = vec![T::from(0); node_count + 1];
         for target in self.targets.all() {
@@ -150,7 +199,8 @@ impl Csr {
                 sources[place] = NodeId(source as u32);
             }
         }
-        (offsets, sources)
+        let offsets = Offsets::from_starts(offsets.into_iter().map(Into::into), node_count + 1);
+        Csr { offsets, targets: sources.into() }
     }
 }
 
@@ -160,15 +210,31 @@ mod tests {
 
     #[test]
     fn reversing_keeps_repeats_and_orders_referrers() {
-        let csr = Csr {
-            offsets: Offsets::from_counts(vec![2, 1, 3]),
-            targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into(),
-        };
-        let (offsets, targets) = csr.reversed_with::<u64>(3);
-        for reversed in [csr.reversed(3), Csr { offsets: Offsets::Wide(offsets.into()), targets: targets.into() }] {
+        let csr =
+            Csr { offsets: Offsets::from_counts(&[2, 1, 3]), targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into() };
+        for reversed in [csr.reversed(3), csr.reversed_with::<u64>(3)] {
             assert_eq!(reversed.targets_of(0), &[NodeId(2)]);
             assert_eq!(reversed.targets_of(1), &[NodeId(0), NodeId(0), NodeId(2)]);
             assert_eq!(reversed.targets_of(2), &[NodeId(1), NodeId(2)]);
+        }
+    }
+
+    #[test]
+    fn lists_of_any_length_are_where_they_were() {
+        for long in [0, 1, 65_535, 65_536, 200_000] {
+            for at in [0, 1, 62, 63, 64, 130, 199] {
+                let counts: Vec<u32> =
+                    (0..200).map(|index| if index == at { long } else { index as u32 % 3 }).collect();
+                let total: u32 = counts.iter().sum();
+                let targets: Vec<NodeId> = (0..total).map(NodeId).collect();
+                let csr = Csr { offsets: Offsets::from_counts(&counts), targets: targets.into() };
+                let mut first = 0;
+                for (index, &count) in counts.iter().enumerate() {
+                    let expected: Vec<NodeId> = (first..first + count).map(NodeId).collect();
+                    assert_eq!(csr.targets_of(index), expected, "{long} at {at}, list {index}");
+                    first += count;
+                }
+            }
         }
     }
 }

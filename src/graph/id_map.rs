@@ -70,23 +70,24 @@ impl BitmapWords {
         self.0[unit >> 6] |= 1 << (unit & 63);
     }
 
-    /// The bitmap, and how many ids it has.
+    /// The bitmap without its ranks, and how many ids it has.
     fn finish(self) -> (Bitmap, usize) {
-        let mut rank = 0u32;
-        let ranks: Vec<u32> = self
-            .0
-            .iter()
-            .map(|word| {
-                let before = rank;
-                rank += word.count_ones();
-                before
-            })
-            .collect();
-        (Bitmap { words: self.0.into(), ranks: ranks.into(), run_bits: 0 }, rank as usize)
+        let count = self.0.iter().map(|word| word.count_ones() as usize).sum();
+        (Bitmap { words: self.0.into(), ranks: Column::default(), run_bits: 0 }, count)
     }
 }
 
 impl Bitmap {
+    fn count_ranks(&mut self) {
+        let mut rank = 0u32;
+        let ranks = self.words.all().iter().map(|word| {
+            let before = rank;
+            rank += word.count_ones();
+            before
+        });
+        self.ranks = ranks.collect::<Vec<_>>().into();
+    }
+
     #[inline(always)]
     fn rank(&self, unit: usize) -> Option<u32> {
         // The common case on its own: every reference of a dump comes here.
@@ -223,6 +224,22 @@ impl IdMap {
 
     /// The map of `ids()`, which is asked for up to two times and may give repeats. O(ids + range / 64).
     pub(super) fn build<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
+        let mut map = Self::fill(range, len, ids);
+        map.count_ranks();
+        map
+    }
+
+    /// Makes a map that was filled ready to be asked.
+    pub(super) fn count_ranks(&mut self) {
+        match &mut self.form {
+            MapForm::Flat(bitmap) => bitmap.count_ranks(),
+            MapForm::Paged(paged) => paged.bitmap.count_ranks(),
+            MapForm::Sorted(_) => {}
+        }
+    }
+
+    /// The same as `build`, up to `count_ranks`: that needs no ids any more.
+    pub(super) fn fill<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
         let base = range.min;
         let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
         let top = (range.max - base) >> shift;

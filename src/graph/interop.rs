@@ -139,7 +139,8 @@ impl<'a> Iterator for NodeReferences<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.indices.next()?;
-        Some((NodeId::new(index), self.graph.node_types.slice(index..index + 1).first()?))
+        let type_id = self.graph.node_types.get(index);
+        Some((NodeId::new(index), self.graph.types.listed_ids().get(type_id.index())?))
     }
 }
 

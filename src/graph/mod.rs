@@ -44,6 +44,7 @@ mod spaces;
 mod stored;
 mod threads;
 mod two_streams;
+mod type_columns;
 mod type_set;
 mod types;
 mod weak_references;
@@ -52,7 +53,7 @@ use std::sync::OnceLock;
 
 pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
 pub use builder::GraphBuilder;
-pub use byte_counts::ByteCounts;
+pub use byte_counts::{ByteCounts, PackedBytes};
 pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, Image};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
@@ -74,6 +75,7 @@ pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord,
 
 use csr::Csr;
 use sections::SectionIds;
+use type_columns::TypeColumn;
 use weak_references::WeakReferences;
 
 /// Result of looking up an id.
@@ -90,8 +92,8 @@ pub enum Lookup {
 /// Objects, what they refer to, and what holds them. Costs stand at each method; none allocates unless it says so.
 #[derive(Debug, Default)]
 pub struct HeapGraph {
-    node_types: Column<TypeId>,
-    shallow: ByteCounts,
+    node_types: TypeColumn,
+    shallow: ByteCounts<u16>,
     references: Csr,
     referrers: OnceLock<Csr>,
     ids: Vec<SectionIds>,
@@ -151,14 +153,14 @@ impl HeapGraph {
 
     /// Consecutive objects with their types and shallow bytes: faster than asking for each.
     pub fn objects(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (NodeId, TypeId, u64)> {
-        let types = self.node_types.slice(range.clone());
+        let types = self.node_types.range(range.clone());
         let nodes = range.clone().map(NodeId::new);
-        nodes.zip(types).zip(self.shallow.range(range)).map(|((node, &type_id), bytes)| (node, type_id, bytes))
+        nodes.zip(types).zip(self.shallow.range(range)).map(|((node, type_id), bytes)| (node, type_id, bytes))
     }
 
-    /// Types of consecutive objects. O(1).
-    pub fn node_types(&self, range: std::ops::Range<usize>) -> &[TypeId] {
-        self.node_types.slice(range)
+    /// Types of consecutive objects: faster than asking for each.
+    pub fn node_types(&self, range: std::ops::Range<usize>) -> impl ExactSizeIterator<Item = TypeId> {
+        self.node_types.range(range)
     }
 
     /// Shallow bytes of consecutive objects: faster than asking for each.
@@ -408,7 +410,7 @@ impl HeapGraph {
     /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
         let ids: usize = self.ids.iter().map(|section| section.ids.bytes()).sum();
-        let objects = ids + self.node_types.len() * 4 + self.shallow.bytes() + self.references.offsets.bytes();
+        let objects = ids + self.node_types.bytes() + self.shallow.bytes() + self.references.offsets.bytes();
         // With the row that an answer has for each.
         const NAME_BYTES: usize = 250;
         let texts = self.types.names.iter().chain(&self.types.texts.0);

@@ -3,6 +3,7 @@
 
 use super::csr::Offsets;
 use super::packed_objects::ObjectChunk;
+use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds, TypeId, TypeSlot};
 use crate::parallel;
@@ -169,8 +170,16 @@ impl ObjectOrder {
         }
     }
 
+    /// Types by object as those by node.
+    pub(super) fn types(&self, types: SlotColumn) -> SlotColumn {
+        match types {
+            SlotColumn::Narrow(slots) => SlotColumn::Narrow(self.column(slots)),
+            SlotColumn::Wide(slots) => SlotColumn::Wide(self.column(slots)),
+        }
+    }
+
     /// A column by object as one by node. In place but for objects in no order.
-    pub(super) fn column(&self, column: Vec<u32>) -> Vec<u32> {
+    pub(super) fn column<T: Copy + Default + Send + Sync>(&self, column: Vec<T>) -> Vec<T> {
         match self {
             ObjectOrder::AsListed => column,
             ObjectOrder::Runs(runs) => runs.column(column),
@@ -178,8 +187,9 @@ impl ObjectOrder {
         }
     }
 
-    /// Values of a few objects, ascending by object, as values of nodes, ascending by node.
-    pub(super) fn few<T: Copy>(&self, few: Vec<(u32, T)>) -> Vec<(u32, T)> {
+    /// Values of a few objects, ascending by object, as values of nodes, ascending by node. Nodes that `may_be` refuses
+    /// have none.
+    pub(super) fn few<T: Copy>(&self, few: Vec<(u32, T)>, may_be: impl Fn(usize) -> bool) -> Vec<(u32, T)> {
         if few.is_empty() {
             return few;
         }
@@ -192,7 +202,7 @@ impl ObjectOrder {
                 few
             }
             ObjectOrder::Listed(order) => {
-                let found = order.iter().enumerate().filter_map(|(node, object)| {
+                let found = order.iter().enumerate().filter(|&(node, _)| may_be(node)).filter_map(|(node, object)| {
                     let at = few.binary_search_by_key(object, |&(object, _)| object).ok()?;
                     Some((node as u32, few[at].1))
                 });
@@ -207,7 +217,7 @@ impl ObjectOrder {
         class_objects: &[(u32, TypeSlot)],
         type_of: impl Fn(TypeSlot) -> TypeId,
     ) -> Vec<(NodeId, TypeId)> {
-        let nodes = self.few(class_objects.to_vec());
+        let nodes = self.few(class_objects.to_vec(), |_| true);
         nodes.into_iter().map(|(node, slot)| (NodeId(node), type_of(slot))).collect()
     }
 
@@ -240,7 +250,8 @@ impl ObjectOrder {
                 (runs.column(counts), references)
             }
             ObjectOrder::Listed(order) => {
-                let offsets = Offsets::from_counts(counts);
+                let offsets = Offsets::from_counts(&counts);
+                drop(counts);
                 let counts = parallel::collect(order.len(), |at| offsets.range(order[at] as usize).len() as u32);
                 let mut gathered = Vec::with_capacity(references.len());
                 for &object in order {
@@ -296,7 +307,7 @@ mod tests {
                     order.references(counts.clone(), references.clone()),
                     listed.references(counts.clone(), references.clone())
                 );
-                prop_assert_eq!(order.few(few.clone()), listed.few(few.clone()));
+                prop_assert_eq!(order.few(few.clone(), |_| true), listed.few(few.clone(), |_| true));
                 let (mut a, mut b) = (order.weak(weak.clone()), listed.weak(weak.clone()));
                 a.sort_unstable();
                 b.sort_unstable();

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::byte_counts::OVERFLOW;
+use super::byte_counts::PackedBytes;
 use super::columns::{PositionRun, WordPacking};
+use super::type_columns::SlotColumn;
 
 /// A run of objects packed in the same way, within one section.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub(super) struct ObjectChunk {
 pub(super) struct PackedObjects {
     pub(super) chunks: Vec<ObjectChunk>,
     pub(super) id_words: Vec<u32>,
-    pub(super) types: Vec<u32>,
-    pub(super) shallow: Vec<u32>,
+    pub(super) types: SlotColumn,
+    pub(super) shallow: Vec<u16>,
     /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
     pub(super) large: Vec<(u32, u64)>,
     /// References of each object.
@@ -44,7 +45,7 @@ impl PackedObjects {
     /// Bytes of an object, or what it was appended with in their place.
     pub(super) fn shallow_bytes(&self, object: usize) -> u64 {
         match self.shallow[object] {
-            OVERFLOW => {
+            u16::LARGE => {
                 self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
             }
             bytes => u64::from(bytes),
@@ -61,7 +62,7 @@ impl PackedObjects {
             let first_id_word = new.id_words.len();
             let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.width()];
             new.id_words.extend_from_slice(id_words);
-            new.types.extend_from_slice(&self.types[objects.clone()]);
+            new.types.extend_from(&self.types, objects.clone());
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
             new.counts.extend_from_slice(&self.counts[objects.clone()]);
             let from = self.large.partition_point(|&(object, _)| (object as usize) < objects.start);

@@ -1,11 +1,9 @@
 //! From a complete dump to a graph: ids become nodes, references become node numbers in place, and references that
 //! cannot be resolved are counted.
 
-use crate::parallel;
-
 use super::builder::GraphBuilder;
-use super::byte_counts::{ByteCounts, OVERFLOW};
-use super::csr::{Csr, Offsets};
+use super::byte_counts::{ByteCounts, PackedBytes};
+use super::csr::Csr;
 use super::id_map::IdMap;
 use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
@@ -24,6 +22,9 @@ impl GraphBuilder {
             return self.resolve_numbered(numbered);
         }
         let mut problems = ResolveCounts::default();
+        if self.found_order.is_none() && self.sections.iter().all(|section| section.ascending) {
+            self.found_order = Some((self.build_maps(true), ObjectOrder::AsListed, Vec::new()));
+        }
         let (maps, order, dropped) = self.found_order();
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
@@ -76,7 +77,7 @@ impl GraphBuilder {
 
     pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
         self.found_order.take().unwrap_or_else(|| {
-            let maps = self.build_maps();
+            let maps = self.build_maps(false);
             let (order, dropped) = self.find_order(&maps);
             (maps, order, dropped)
         })
@@ -88,13 +89,14 @@ impl GraphBuilder {
         let found = self.found_order();
         let PackedObjects { types, counts, .. } = &self.objects;
         let number = |object: usize| self.objects.shallow_bytes(object);
-        let facts = |object: usize| (self.id_of(object), TypeSlot(types[object]), number(object), counts[object]);
+        let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts[object]);
         let repeated = found.2.iter().map(|dropped| facts(dropped.object as usize)).collect();
         self.found_order = Some(found);
         repeated
     }
 
-    fn build_maps(&mut self) -> Vec<SectionIds> {
+    /// Maps of the sections' ids, which are not kept where nothing asks for them again.
+    fn build_maps(&mut self, is_last_use: bool) -> Vec<SectionIds> {
         let mut maps = Vec::with_capacity(self.sections.len());
         let mut chunks = &self.objects.chunks[..];
         let mut first_node = 0;
@@ -103,7 +105,7 @@ impl GraphBuilder {
             let (mine, rest) = chunks.split_at(own);
             chunks = rest;
             let ids = match section.range {
-                Some(range) => IdMap::build(range, section.objects, || {
+                Some(range) => IdMap::fill(range, section.objects, || {
                     mine.iter().flat_map(|chunk| {
                         let words = &self.objects.id_words[chunk.first_id_word..];
                         (0..chunk.objects.len()).map(move |index| chunk.id_packing.unpack_id(words, index))
@@ -115,6 +117,10 @@ impl GraphBuilder {
             maps.push(SectionIds { first_node, ids });
             first_node += count;
         }
+        if is_last_use {
+            self.objects.id_words = Vec::new();
+        }
+        maps.iter_mut().for_each(|map| map.ids.count_ranks());
         maps
     }
 
@@ -184,7 +190,7 @@ impl GraphBuilder {
     /// Have two objects one type, one size and as many references?
     fn same_shape(&self, a: usize, b: usize) -> bool {
         // Types by name: readers may have several slots for one.
-        self.same_type_name(TypeSlot(self.objects.types[a]), TypeSlot(self.objects.types[b]))
+        self.same_type_name(self.objects.types.get(a), self.objects.types.get(b))
             && self.objects.shallow_bytes(a) == self.objects.shallow_bytes(b)
             && self.objects.counts[a] == self.objects.counts[b]
     }
@@ -217,15 +223,9 @@ impl GraphBuilder {
         let object_count = self.objects.types.len();
         // One column after another, so that no two of them are there twice.
         let shallow = order.column(std::mem::take(&mut self.objects.shallow));
-        let shallow = ByteCounts::new(shallow, &order.few(std::mem::take(&mut self.objects.large)));
-        let mut types = order.column(std::mem::take(&mut self.objects.types));
-        // In place: fresh memory for ten million types would cost more than the work.
-        parallel::each_piece(&mut types, &|_, piece| {
-            for slot in piece {
-                *slot = slot_types[*slot as usize].0;
-            }
-        });
-        let node_types: Vec<TypeId> = types.into_iter().map(TypeId).collect();
+        let large = order.few(std::mem::take(&mut self.objects.large), |node| shallow[node] == u16::LARGE);
+        let shallow = ByteCounts::new(shallow, &large);
+        let node_types = order.types(std::mem::take(&mut self.objects.types)).into_types(&slot_types, names.len());
         let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);
         let weak = order.weak(resolved.weak);
         let (mut counts, mut references) =
@@ -248,9 +248,8 @@ impl GraphBuilder {
         let soft = self.soft.map(|soft| resolve_soft(soft, &maps));
         let generations = super::generations::runs(&self.generations, &maps);
         let mut graph = HeapGraph {
-            node_types: node_types.into(),
+            node_types,
             shallow,
-            references: Csr { offsets: Offsets::from_counts(counts), targets: references.into() },
             weak: WeakReferences::new(weak),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
@@ -265,7 +264,9 @@ impl GraphBuilder {
             soft,
             ..HeapGraph::default()
         };
-        graph.store_class_references();
+        let classes = graph.classes_to_store();
+        graph.append_classes(&classes, &mut counts, &mut references);
+        graph.references = Csr::of_lists(&counts, references);
         (graph, problems)
     }
 
@@ -313,9 +314,9 @@ impl GraphBuilder {
     /// Sums of bytes that do not fit 64 bits, without the `dropped` objects (ascending). O(1) where no object has 4 GiB.
     pub(super) fn find_size_overflows(&self, dropped: impl Iterator<Item = u32>) -> Occurrences {
         const MOST: u128 = u64::MAX as u128;
-        // All objects of less than 4 GiB do not make as much.
+        // All small objects do not make as much.
         let large: u128 = self.objects.large.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
-        if large + ((self.objects.shallow.len() as u128) << 32) <= MOST {
+        if large + ((self.objects.shallow.len() as u128) << 16) <= MOST {
             return Occurrences::default();
         }
         let (mut dropped, mut large) = (dropped.peekable(), self.objects.large.iter());
@@ -327,7 +328,7 @@ impl GraphBuilder {
             }
             for object in chunk.objects.clone() {
                 let bytes = match self.objects.shallow[object] {
-                    OVERFLOW => large.next().map_or(0, |&(_, bytes)| u128::from(bytes)),
+                    u16::LARGE => large.next().map_or(0, |&(_, bytes)| u128::from(bytes)),
                     bytes => u128::from(bytes),
                 };
                 if dropped.next_if_eq(&(object as u32)).is_some() {

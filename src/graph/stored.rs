@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::byte_counts::ByteCounts;
 use super::column::{Column, ColumnSink, ColumnSource};
-use super::csr::{Csr, Offsets};
+use super::csr::Csr;
 use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
 use super::spaces::{HeapParts, SOFT_NUMBERS, soft_of, store_soft};
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
+use super::type_columns::TypeColumn;
 use super::types::{DETAIL_NUMBERS, Field, SourcePlace, StoredLimits, TypeDetails, TypeTable};
 use super::weak_references::WeakReferences;
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
@@ -98,7 +99,7 @@ impl HeapGraph {
     /// `None` when the columns are not those of a graph.
     pub fn from_stored(stored: &StoredGraph, source: &dyn ColumnSource) -> Option<Self> {
         let nodes = stored.nodes;
-        let node_types = Column::stored(source, "types", stored.types as u64)?;
+        let node_types = TypeColumn::from_stored(source, "types", stored.types)?;
         let shallow = ByteCounts::from_stored(source, "shallow", nodes)?;
         let types = TypeTable::from_stored(source, nodes, stored.objects_hold_class)?;
         let fits = nodes < u32::MAX as usize
@@ -205,33 +206,10 @@ impl TypeTable {
             objects_hold_class,
             shown: Default::default(),
             with_fields: Default::default(),
+            listed_ids: Default::default(),
         })?;
         types.break_superclass_circles();
         Some(types)
-    }
-}
-
-impl Csr {
-    fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
-        match &self.offsets {
-            Offsets::Narrow(offsets) => offsets.store(sink, &format!("{name}.offsets"))?,
-            Offsets::Wide(offsets) => offsets.store(sink, &format!("{name}.wide_offsets"))?,
-        }
-        self.targets.store(sink, name)
-    }
-
-    fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize, references: usize) -> Option<Csr> {
-        let limit = references as u64 + 1;
-        let offsets = match Column::stored(source, &format!("{name}.offsets"), limit) {
-            Some(offsets) => Offsets::Narrow(offsets),
-            None => Offsets::Wide(Column::stored(source, &format!("{name}.wide_offsets"), limit)?),
-        };
-        let count = match &offsets {
-            Offsets::Narrow(offsets) => offsets.len(),
-            Offsets::Wide(offsets) => offsets.len(),
-        };
-        let targets: Column<NodeId> = Column::stored(source, name, nodes as u64)?;
-        (count == nodes + 1 && targets.len() == references).then_some(Csr { offsets, targets })
     }
 }
 

@@ -252,6 +252,7 @@ pub struct TypeTable {
     pub(super) shown: ShownTypes,
     /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.
     pub(super) with_fields: OnceLock<Vec<u32>>,
+    pub(super) listed_ids: OnceLock<Vec<TypeId>>,
 }
 
 impl TypeTable {
@@ -423,6 +424,11 @@ impl TypeTable {
             }
         }
         broken
+    }
+
+    /// Every type's id, to be lent: objects have theirs in another form.
+    pub(super) fn listed_ids(&self) -> &[TypeId] {
+        self.listed_ids.get_or_init(|| self.ids().collect())
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

@@ -203,15 +203,15 @@ fn padding_at_end(text: &[u8]) -> Option<usize> {
 }
 
 /// The parsed content of a block, and its memory.
-struct Parsed<B> {
+struct ParsedBlock<B> {
     batch: B,
     share: MemoryShare,
 }
 
 struct Handing<B, C> {
     next: usize,
-    ready: BTreeMap<usize, Parsed<B>>,
-    pool: Vec<Parsed<B>>,
+    ready: BTreeMap<usize, ParsedBlock<B>>,
+    pool: Vec<ParsedBlock<B>>,
     /// Out while a thread hands blocks on.
     commit: Option<C>,
     error: Option<ReadError>,
@@ -337,7 +337,7 @@ fn worker<S, B, P, C>(
             if state.stopped {
                 return;
             }
-            state.pool.pop().unwrap_or_else(|| Parsed { batch: B::default(), share: budget.for_buffer() })
+            state.pool.pop().unwrap_or_else(|| ParsedBlock { batch: B::default(), share: budget.for_buffer() })
         };
         let (number, bytes, place) = match next_numbered(reader, &mut buffer) {
             Ok(Some(found)) => found,
@@ -365,7 +365,7 @@ fn stop<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, error: ReadError) 
     turn.notify_all();
 }
 
-fn hand_on<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, number: usize, parsed: Parsed<B>)
+fn hand_on<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
 where
     B: Batch,
     C: FnMut(&mut B) -> Result<(), ReadError>,

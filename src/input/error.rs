@@ -123,11 +123,6 @@ impl ReadError {
     pub fn kind(&self) -> &ReadErrorKind {
         &self.0.kind
     }
-
-    /// The place at which it showed, if known.
-    pub fn position(&self) -> Option<Position> {
-        self.0.at
-    }
 }
 
 impl fmt::Display for ReadError {

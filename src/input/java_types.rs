@@ -3,7 +3,7 @@
 use crate::graph::FieldKind;
 
 /// The primitive types in the order of the dump formats' numbers: kind, name, and letter in the virtual machine's names.
-pub(super) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
+pub(crate) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
     (FieldKind::Boolean, "boolean", "Z"),
     (FieldKind::Char, "char", "C"),
     (FieldKind::Float, "float", "F"),

@@ -82,7 +82,7 @@ impl<R: Read> BufRead for Packed<R> {
 
 /// The unpacked content of a gzip file.
 pub(super) struct GzipMembers<R> {
-    state: State<R>,
+    state: MemberState<R>,
     /// Members in order, and how many bytes each has; of the first so many were handed out.
     ready: VecDeque<(Vec<u8>, usize)>,
     given: usize,
@@ -93,7 +93,7 @@ pub(super) struct GzipMembers<R> {
     noted_bytes: u64,
 }
 
-enum State<R> {
+enum MemberState<R> {
     /// A member begins here, or nothing.
     Between(Packed<R>),
     Member(Box<GzDecoder<Packed<R>>>),
@@ -103,7 +103,7 @@ enum State<R> {
 impl<R: Read> GzipMembers<R> {
     pub(super) fn new(inner: R, workers: &Workers, windows: &Windows) -> Self {
         GzipMembers {
-            state: State::Between(Packed { inner, bytes: Vec::new(), at: 0, has_ended: false }),
+            state: MemberState::Between(Packed { inner, bytes: Vec::new(), at: 0, has_ended: false }),
             ready: VecDeque::new(),
             given: 0,
             spare: Vec::new(),
@@ -170,25 +170,25 @@ impl<R: Read> Read for GzipMembers<R> {
                 }
                 continue;
             }
-            match std::mem::replace(&mut self.state, State::Ended) {
-                State::Ended => return Ok(0),
-                State::Between(mut packed) => {
+            match std::mem::replace(&mut self.state, MemberState::Ended) {
+                MemberState::Ended => return Ok(0),
+                MemberState::Between(mut packed) => {
                     self.unpack_ahead(&mut packed)?;
                     if !self.ready.is_empty() {
-                        self.state = State::Between(packed);
+                        self.state = MemberState::Between(packed);
                     } else if !packed.fill_buf()?.is_empty() {
-                        self.state = State::Member(Box::new(GzDecoder::new(packed)));
+                        self.state = MemberState::Member(Box::new(GzDecoder::new(packed)));
                     }
                 }
-                State::Member(mut decoder) => match decoder.read(buf) {
-                    Ok(0) => self.state = State::Between(decoder.into_inner()),
+                MemberState::Member(mut decoder) => match decoder.read(buf) {
+                    Ok(0) => self.state = MemberState::Between(decoder.into_inner()),
                     Ok(count) => {
-                        self.state = State::Member(decoder);
+                        self.state = MemberState::Member(decoder);
                         return Ok(count);
                     }
                     Err(error) => {
                         if error.kind() == io::ErrorKind::Interrupted {
-                            self.state = State::Member(decoder);
+                            self.state = MemberState::Member(decoder);
                         }
                         return Err(error);
                     }

@@ -52,6 +52,7 @@ pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
+pub(crate) use java_types::PRIMITIVES;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::prune::Budget;
 use crate::answers::Figure;
 use crate::answers::histogram::HistogramRow;
-use crate::units::Unit;
+use crate::units::{Unit, signed};
 
 /// Rows that stand on the page; the rest is added up.
 #[derive(Debug, Clone, Copy)]
@@ -92,11 +92,6 @@ pub(super) struct LeftOut {
     pub(super) type_objects: u64,
     pub(super) type_bytes: u64,
     pub(super) grown: u64,
-}
-
-/// A figure of a row.
-pub(super) fn signed(figure: u64) -> i64 {
-    i64::try_from(figure).unwrap_or(i64::MAX)
 }
 
 /// Rows with a name and figures; the script reads them by column.

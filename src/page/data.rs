@@ -2,13 +2,14 @@
 
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent};
-use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, signed};
+use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut};
 use super::names::{NameMeaning, NameTable, parts, shown};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{Figure, GroupBy, Histogram};
+use crate::units::signed;
 
 impl PageAnswers<'_> {
     /// The columns, of as many rows as the budgets allow.

@@ -1,13 +1,13 @@
 //! The section of what grew since an older dump.
 
 use super::ask::{PATHS_SHOWN, path_options};
-use super::columns::{FigureTable, signed};
+use super::columns::FigureTable;
 use super::html::Html;
 use super::names::shown;
 use super::sections::Sections;
 use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
 use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
-use crate::units::count_of;
+use crate::units::{count_of, signed};
 
 /// Types that stand there without a script.
 const GROWN_SHOWN: usize = 25;

@@ -7,7 +7,7 @@ use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Pruned, PrunedContent, RowWeight, prune};
 use crate::answers::NamedRow;
-use crate::answers::breakdown::{HeapTree, Kind};
+use crate::answers::breakdown::{BreakdownKind, HeapTree};
 use crate::answers::browse::{Biggest, DomNode, ReasonAlive};
 use crate::answers::leaks::SuspectView;
 use crate::sort;
@@ -225,7 +225,7 @@ pub(super) fn heap_columns(tree: &HeapTree<'_>, title: String, budgets: &Budgets
     for (at, row) in rows.iter().enumerate() {
         above.truncate(row.depth as usize);
         // What a frame has itself is the space that its children leave.
-        if let (Some(&parent), false) = (above.last(), row.row.kind == Kind::SelfCost) {
+        if let (Some(&parent), false) = (above.last(), row.row.kind == BreakdownKind::SelfCost) {
             children[parent as usize].push(at as u32);
         }
         above.push(at as u32);
@@ -237,7 +237,7 @@ pub(super) fn heap_columns(tree: &HeapTree<'_>, title: String, budgets: &Budgets
     let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map);
     let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
     let name = |at: u32| match &rows[at as usize].row {
-        row if row.kind == Kind::Other => NO_NAME,
+        row if row.kind == BreakdownKind::Other => NO_NAME,
         row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
     };
     columns.add(&pruned, name, whole.row.allocations.is_some());

@@ -1,8 +1,9 @@
 //! Retained sizes: what would be freed with an object, by its dominator tree.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DomNode, Dominators, STEP_BUDGET, Used};
+use super::{DomNode, Dominators, STEP_BUDGET};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 use crate::parallel;
 
@@ -10,9 +11,43 @@ use crate::parallel;
 #[derive(Debug)]
 enum RetainedBytes {
     /// As computed.
-    Computed(Vec<u64>),
+    Computed(ByteSums),
     /// As an index has them.
-    Stored(ByteCounts),
+    Stored(ByteCounts<u32>),
+}
+
+/// Sums of bytes: 4 bytes each, and as many again only where a sum needs more.
+#[derive(Debug)]
+struct ByteSums {
+    low: Vec<u32>,
+    /// Empty while all are below 4 GiB. Pages of it that stay zero cost nothing.
+    high: Vec<u32>,
+}
+
+impl ByteSums {
+    #[inline]
+    fn get(&self, at: usize) -> u64 {
+        let high = if self.high.is_empty() { 0 } else { self.high[at] };
+        u64::from(high) << 32 | u64::from(self.low[at])
+    }
+
+    #[inline]
+    fn add(&mut self, at: usize, bytes: u64) {
+        // Sizes are the dump's: a damaged one may add up to more than there can be.
+        let sum = self.get(at).saturating_add(bytes);
+        self.low[at] = sum as u32;
+        if sum > u64::from(u32::MAX) {
+            self.set_high(at, (sum >> 32) as u32);
+        }
+    }
+
+    #[cold]
+    fn set_high(&mut self, at: usize, high: u32) {
+        if self.high.is_empty() {
+            self.high = vec![0; self.low.len()];
+        }
+        self.high[at] = high;
+    }
 }
 
 /// Bytes and objects that each reached object retains, itself included.
@@ -24,9 +59,9 @@ pub struct Retained {
 }
 
 impl Retained {
-    /// One sweep from the last number to the first. O(objects); 12 bytes per reached object.
+    /// One sweep from the last number to the first. O(objects); 8 bytes per reached object, 12 where there are 4 GiB.
     pub fn compute(graph: &HeapGraph, dominators: &Dominators) -> Self {
-        Self::compute_in(graph, dominators, Used { narrow: Vec::new(), wide: Vec::new() })
+        Self::compute_in(graph, dominators, Vec::new())
     }
 
     /// The tree and these sizes, in the tree's memory: faster than one after the other.
@@ -36,23 +71,34 @@ impl Retained {
         (dominators, retained)
     }
 
-    fn compute_in(graph: &HeapGraph, dominators: &Dominators, used: Used) -> Self {
+    fn compute_in(graph: &HeapGraph, dominators: &Dominators, memory: Vec<u32>) -> Self {
         let count = dominators.reached_count() + 1;
-        let Used { narrow: mut objects, wide: mut bytes } = used;
-        bytes.clear();
-        bytes.resize(count, 0);
-        parallel::each_piece(&mut bytes[1..], &|first, piece| {
-            for (at, bytes) in piece.iter_mut().enumerate() {
-                *bytes = graph.shallow_bytes(dominators.node_at(DomNode::new(1 + first + at)));
+        let mut bytes = ByteSums { low: vec![0; count], high: Vec::new() };
+        let has_giants = AtomicBool::new(false);
+        let shallow_bytes = |number: usize| graph.shallow_bytes(dominators.node_at(DomNode::new(number)));
+        parallel::each_piece(&mut bytes.low[1..], &|first, piece| {
+            for (at, low) in piece.iter_mut().enumerate() {
+                let bytes = shallow_bytes(1 + first + at);
+                *low = bytes as u32;
+                if bytes > u64::from(u32::MAX) {
+                    has_giants.store(true, Ordering::Relaxed);
+                }
             }
         });
+        if has_giants.into_inner() {
+            for number in 1..count {
+                let bytes_of_object = shallow_bytes(number);
+                bytes.low[number] = 0;
+                bytes.add(number, bytes_of_object);
+            }
+        }
+        let mut objects = memory;
         objects.clear();
         objects.resize(count, 1);
         objects[0] = 0;
         for node in dominators.all().rev() {
             let (number, parent) = (node.index(), dominators.immediate_of(node).index());
-            // Sizes are the dump's: a damaged one may add up to more than there can be.
-            bytes[parent] = bytes[parent].saturating_add(bytes[number]);
+            bytes.add(parent, bytes.get(number));
             objects[parent] += objects[number];
         }
         Retained { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
@@ -62,7 +108,7 @@ impl Retained {
     pub fn bytes_at(&self, number: DomNode) -> u64 {
         let number = number.index();
         match &self.bytes {
-            RetainedBytes::Computed(bytes) => bytes[number],
+            RetainedBytes::Computed(bytes) => bytes.get(number),
             RetainedBytes::Stored(bytes) => bytes.get(number),
         }
     }
@@ -79,7 +125,7 @@ impl Retained {
 
     /// Writes the sizes in another order: `order` has the number here of each number there. O(objects).
     pub(super) fn store(&self, order: &[DomNode], sink: &mut dyn ColumnSink) -> io::Result<()> {
-        ByteCounts::pack(order.iter().map(|&number| self.bytes_at(number))).store(sink, "retained.bytes")?;
+        ByteCounts::<u32>::pack(order.iter().map(|&number| self.bytes_at(number))).store(sink, "retained.bytes")?;
         let objects: Vec<u32> = order.iter().map(|&number| self.objects.get(number.index())).collect();
         Column::from(objects).store(sink, "retained.objects")
     }

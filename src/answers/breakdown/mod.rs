@@ -10,7 +10,7 @@ pub use tree::{
 use tree::{MAX_ROWS, TreeView};
 
 use crate::allocations::{AllocationDump, AllocationHeap};
-pub use crate::analysis::breakdown::{Axis, Kind};
+pub use crate::analysis::breakdown::{Axis, BreakdownKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::Threshold;

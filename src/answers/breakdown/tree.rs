@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::allocations::{AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
-use crate::analysis::breakdown::{Axes, Axis, BreakdownTree, Kind, Node, Row};
+use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, Node};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
@@ -194,7 +194,7 @@ pub struct BreakdownRow<'d> {
     /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
     pub name: &'d str,
     /// Kind of the node.
-    pub kind: Kind,
+    pub kind: BreakdownKind,
     /// Axis that it belongs to.
     pub axis: Axis,
     /// Bytes of the node.
@@ -222,7 +222,7 @@ impl Serialize for HeapTree<'_> {
 #[derive(Serialize)]
 struct BreakdownFields<'d> {
     name: &'d str,
-    kind: Kind,
+    kind: BreakdownKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<Axis>,
     bytes: u64,
@@ -239,7 +239,7 @@ impl<'d> BreakdownFields<'d> {
         BreakdownFields {
             name,
             kind,
-            axis: matches!(kind, Kind::SelfCost | Kind::Other).then_some(axis),
+            axis: matches!(kind, BreakdownKind::SelfCost | BreakdownKind::Other).then_some(axis),
             bytes,
             allocations,
             at_least: is_lower_bound,
@@ -268,11 +268,11 @@ impl<'d> Breakdown<'d> {
 }
 
 impl<'d> HeapTree<'d> {
-    pub(super) fn new(rows: Vec<TreeRow<Row>>, top: &'d str, text: impl Fn(NameId) -> &'d str) -> Self {
-        let shown = |Row { kind, axis, name, amount }: Row| BreakdownRow {
+    pub(super) fn new(rows: Vec<TreeRow<BreakdownEntry>>, top: &'d str, text: impl Fn(NameId) -> &'d str) -> Self {
+        let shown = |BreakdownEntry { kind, axis, name, amount }: BreakdownEntry| BreakdownRow {
             name: match (kind, name) {
-                (Kind::Root, _) => top,
-                (Kind::Other, _) => "<other>",
+                (BreakdownKind::Root, _) => top,
+                (BreakdownKind::Other, _) => "<other>",
                 (_, Some(name)) => text(name),
                 (_, None) => "<self>",
             },
@@ -301,7 +301,7 @@ pub(super) struct TreeView<'a> {
 
 impl TreeView<'_> {
     /// The rows; none where there is no such place to begin at.
-    pub(super) fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
+    pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, Totals), AnswerError> {
         let axes = match self.options.by {
             BreakdownBy::Backtrace => Some(Axes::Backtrace),
             BreakdownBy::Type => Some(Axes::Type),
@@ -322,7 +322,7 @@ impl TreeView<'_> {
         }
         let min_bytes = self.min_size.at_least(totals.at(0).bytes);
         let most = self.rows_left + 1;
-        let rows: Vec<TreeRow<Row>> = match axes {
+        let rows: Vec<TreeRow<BreakdownEntry>> = match axes {
             Some(axes) => {
                 let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
                 let below = |node: &mut Node<_>, depth: u32| {
@@ -376,15 +376,17 @@ impl TreeView<'_> {
     fn level<P: Default>(
         &self,
         mut children: Vec<Node<P>>,
-        parent: &Row,
+        parent: &BreakdownEntry,
         axis: Axis,
         min_bytes: u64,
     ) -> TreeLevel<Node<P>> {
         let all = children.len();
-        let keeps = |child: &Node<P>| self.keep_self && parent.kind == Kind::Root && child.row.kind == Kind::SelfCost;
+        let keeps = |child: &Node<P>| {
+            self.keep_self && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
+        };
         let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
-        let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
+        let text = |row: &BreakdownEntry| row.name.map(|name| self.names.text(name)).unwrap_or_default();
         let Limits { reverse, .. } = self.options.limits;
         let mut level = TreeLevel::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
             let (a, b) = (&a.row, &b.row);
@@ -395,7 +397,7 @@ impl TreeView<'_> {
             };
             let order = by_figure.then_with(|| text(a).cmp(text(b)));
             let order = if reverse { order.reverse() } else { order };
-            (a.kind == Kind::SelfCost).cmp(&(b.kind == Kind::SelfCost)).then(order)
+            (a.kind == BreakdownKind::SelfCost).cmp(&(b.kind == BreakdownKind::SelfCost)).then(order)
         });
         level.rows.extend(kept);
         let other = parent.other(axis, level.rows.iter().map(|child| &child.row));

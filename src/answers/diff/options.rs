@@ -126,9 +126,9 @@ impl FromStr for GrowthLimit {
 #[derive(Debug, Clone, Default)]
 pub struct GrowthLimits {
     /// Of the heap, and of some types.
-    pub of_some: Vec<GrowthLimit>,
+    pub limits: Vec<GrowthLimit>,
     /// Of every single type: a share of its old bytes.
-    pub of_each: Option<Percent>,
+    pub each_type: Option<Percent>,
     /// A type that grew by fewer bytes is not over that share.
     pub min_bytes: Option<Threshold>,
 }
@@ -139,21 +139,21 @@ pub(super) type TypeSizes<'r> = (&'r str, u64, u64);
 impl GrowthLimits {
     /// Returns true if types are limited, and not only the heap.
     pub fn are_of_types(&self) -> bool {
-        self.of_each.is_some() || self.of_some.iter().any(GrowthLimit::is_of_types)
+        self.each_type.is_some() || self.limits.iter().any(GrowthLimit::is_of_types)
     }
 
     /// Adds the options of a command line that sets the same limits.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        line.each("--fail-over", self.of_some.iter().map(|limit| limit.text.as_str()));
-        line.option("--fail-over-type", self.of_each.map(|share| format!("{share}%")).as_deref());
+        line.each("--fail-over", self.limits.iter().map(|limit| limit.text.as_str()));
+        line.option("--fail-over-type", self.each_type.map(|share| format!("{share}%")).as_deref());
         line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
     /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
     pub(super) fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Vec<OverLimit> {
-        let some = self.of_some.iter().filter_map(|limit| limit.check(whole, rows));
-        some.chain(self.of_each.and_then(|share| self.check_each(share, whole.1, rows))).collect()
+        let some = self.limits.iter().filter_map(|limit| limit.check(whole, rows));
+        some.chain(self.each_type.and_then(|share| self.check_each(share, whole.1, rows))).collect()
     }
 
     fn check_each(&self, share: Percent, whole: u64, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
@@ -231,7 +231,7 @@ mod tests {
             unchanged: true,
             order: Some(crate::answers::figure::NAME),
             limits: Limits { rows: Some(5), reverse: true },
-            growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
+            growth_limits: GrowthLimits { limits: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
             ..DiffOptions::default()
         };
         let paths = [Path::new("old.txt"), Path::new("new.txt")];
@@ -255,8 +255,8 @@ mod tests {
             assert!(wrong.parse::<GrowthLimit>().is_err(), "{wrong}");
         }
         let limits = GrowthLimits {
-            of_some: ["10%", "A b=2KiB"].map(|text| text.parse().unwrap()).to_vec(),
-            of_each: Percent::new(5.0),
+            limits: ["10%", "A b=2KiB"].map(|text| text.parse().unwrap()).to_vec(),
+            each_type: Percent::new(5.0),
             min_bytes: Some(Threshold::Bytes(7)),
         };
         let mut line = CommandLine::new("diff");
@@ -302,8 +302,8 @@ mod tests {
         let check = |share: f64, least: u64| {
             let share = Percent::new(share);
             let limits = GrowthLimits {
-                of_some: Vec::new(),
-                of_each: share,
+                limits: Vec::new(),
+                each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
             limits.check(("the heap", 1159, 1333), &ROWS).pop().map(|over| over.text)

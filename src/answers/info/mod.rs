@@ -121,6 +121,8 @@ pub struct ObjectInfo {
     /// The snapshots in the file, where the format can hold several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotRow>,
+    /// Memory that the dominator tree takes beside the graph, at the most.
+    pub dominators_bytes: u64,
     /// Root records by kind, of all sections.
     #[serde(skip)]
     pub roots_by_kind: BTreeMap<String, u64>,
@@ -391,6 +393,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettin
             .sampled
             .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
         snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
+        dominators_bytes: dump.dominators_bytes(),
         roots_by_kind: roots.all,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::reference_names::ReferenceNames;
 use super::{AnswerError, CommandLine};
 use crate::analysis::collections::{CollectionTable, TypeFields};
-use crate::analysis::holders::{Holder, HolderFinder, types_passed_over};
+use crate::analysis::holders::{Holder, HolderFinder, container_types};
 use crate::analysis::root_paths::RootsByNode;
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId};
@@ -48,7 +48,7 @@ pub(in crate::answers) struct Holders<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     roots: OnceCell<RootsByNode<'d>>,
-    passed_over: Vec<bool>,
+    is_container: Vec<bool>,
 }
 
 /// References of an object from which on they are not told apart.
@@ -69,13 +69,13 @@ impl<'d> Holders<'d> {
         if dump.indexed_parents().is_none() {
             dump.check_rows(graph.node_count() as u64, 12)?;
         }
-        let passed_over = types_passed_over(graph, collections);
-        Ok(Holders { dump, graph, roots: OnceCell::new(), passed_over })
+        let is_container = container_types(graph, collections);
+        Ok(Holders { dump, graph, roots: OnceCell::new(), is_container })
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
     pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
-        let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.passed_over);
+        let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.is_container);
         let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
         drop(finder);
         let pairs = |holder: &Holder| match *holder {

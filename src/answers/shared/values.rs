@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
-use crate::input::{Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Saying, Text, Value};
+use crate::input::{Elements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Saying, Text, Value};
 use crate::units::format_count;
 
 /// UTF-16 units of a text that are read; the rest is cut off.
@@ -128,17 +128,7 @@ pub(in crate::answers) fn unreadable(error: ReadError) -> AnswerError {
 
 /// The name of what a field holds: of a primitive type, or `object`.
 pub(in crate::answers) fn kind_name(kind: FieldKind) -> &'static str {
-    match kind {
-        FieldKind::Reference => "object",
-        FieldKind::Boolean => "boolean",
-        FieldKind::Char => "char",
-        FieldKind::Float => "float",
-        FieldKind::Double => "double",
-        FieldKind::Byte => "byte",
-        FieldKind::Short => "short",
-        FieldKind::Int => "int",
-        FieldKind::Long => "long",
-    }
+    PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("object", |(_, name, _)| name)
 }
 
 /// A primitive value, or what an object says of itself.

@@ -10,7 +10,7 @@ use crate::answers::grouped_strings::GroupedStrings;
 use crate::answers::waste::collections::{FoundCollection, collections_of, elements};
 use crate::answers::waste::options::WasteKind;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
-use crate::input::{ContentKey, Contents, Runtime};
+use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 
 /// An object that wastes.
 #[derive(Debug, Clone, Copy)]
@@ -344,13 +344,12 @@ fn stored_references(graph: &HeapGraph, node: NodeId) -> u64 {
 /// more or fewer than elements: there an array counts whose elements are objects by name, or that refers to an object of
 /// its element type.
 fn reference_arrays(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
-    const PRIMITIVE: [&str; 8] = ["boolean", "char", "float", "double", "byte", "short", "int", "long"];
     const OBJECTS: [&str; 2] = ["System.Object", "System.String"];
     let elements: Vec<Option<&str>> = graph.types().ids().map(|type_id| element_of(graph.type_name(type_id))).collect();
     let mut holds: Vec<bool> = elements
         .iter()
         .map(|element| match (runtime, element) {
-            (Some(Runtime::Java), Some(element)) => !PRIMITIVE.contains(element),
+            (Some(Runtime::Java), Some(element)) => PRIMITIVES.iter().all(|(_, name, _)| name != element),
             (_, Some(element)) => OBJECTS.contains(element) || is_array(element),
             (_, None) => false,
         })

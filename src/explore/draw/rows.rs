@@ -78,8 +78,11 @@ pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: P
     draw_titles(frame, listing, &columns, Rect { y: titles, height: 1, ..area }, buffer, pen);
     let first = titles + 1;
     if rows.is_empty() {
-        let text =
-            if frame.find().is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find()) };
+        let text = if frame.find().is_empty() {
+            listing.empty_text.clone()
+        } else {
+            format!("nothing matches {}", frame.find())
+        };
         let place = Rect { x: area.x + 2, y: first, width: area.width.saturating_sub(2), ..area };
         pen.put(buffer, place, &text, Style::new());
         return;

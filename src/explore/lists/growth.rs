@@ -5,10 +5,10 @@ use crate::answers::diff::{
     TOTAL_DELTA, TOTAL_NEW, TOTAL_OLD, diff,
 };
 use crate::answers::{AnswerError, GroupBy};
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget};
 use crate::explore::setup::BrowsedDumps;
 use crate::explore::view::Context;
-use crate::units::format_bytes;
+use crate::units::{format_bytes, signed};
 
 pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Result<Listing, AnswerError> {
     let Some(old) = dumps.old else { return Err(AnswerError::TooFewDumps(1, 2)) };
@@ -59,7 +59,7 @@ pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Resu
     Ok(Listing {
         above: vec![headline],
         sorted_by: Some(0),
-        empty: "nothing changed".into(),
+        empty_text: "nothing changed".into(),
         ..Listing::new(&figures, title, vec![ListPart::Made(rows)])
     })
 }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, choice_of};
+use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, breakdown, choice_of};
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget};
 use crate::explore::view::BrowserView;
+use crate::units::signed;
 
 const FIGURES: [ListColumn; 2] = [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
 
@@ -44,7 +45,11 @@ impl Heaps {
             ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }
         });
         let parts = vec![ListPart::Made(rows.collect())];
-        Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
+        Ok(Listing {
+            whole: Some(signed(whole)),
+            empty_text: "no heaps".into(),
+            ..Listing::new(&FIGURES, "Heap", parts)
+        })
     }
 
     /// Rows below a row of the tree of a heap.
@@ -69,7 +74,7 @@ impl Heaps {
             let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{BETWEEN_NAMES}{name}")));
             let view = BrowserView::Frames { heap, choice, at: place as u32, path, name };
             let target = if is_leaf { RowTarget::Nowhere } else { RowTarget::View(Box::new(view)) };
-            let is_rest = matches!(row.row.kind, Kind::SelfCost | Kind::Other);
+            let is_rest = matches!(row.row.kind, BreakdownKind::SelfCost | BreakdownKind::Other);
             ListRow {
                 figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
                 lead: if is_leaf || is_rest { String::new() } else { "+".into() },
@@ -79,7 +84,7 @@ impl Heaps {
         });
         Ok(Listing {
             whole: Some(signed(parent.row.bytes)),
-            empty: "nothing below".into(),
+            empty_text: "nothing below".into(),
             ..Listing::new(&FIGURES, "Function or type", vec![ListPart::Made(children.collect())])
         })
     }

@@ -5,10 +5,10 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, signed, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, ties_by};
 use crate::explore::view::BrowsedObject;
 use crate::graph::Reference;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// References that are named; an array of millions is read once for each.
 const NAMED: usize = 200;
@@ -57,7 +57,7 @@ pub(super) fn dominators(
         whole: Some(signed(whole)),
         sorted_by: Some(0),
         has_other_tree,
-        empty: empty.into(),
+        empty_text: empty.into(),
         ..Listing::new(&figures, "Object", parts)
     })
 }
@@ -84,7 +84,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
     Ok(Listing {
         whole: Some(signed(browser.reachable_bytes())),
         sorted_by: Some(0),
-        empty: format!("no objects of {type_name}"),
+        empty_text: format!("no objects of {type_name}"),
         ..Listing::new(&figures, "Object", vec![ListPart::of_objects(browser.objects_of(scope)?)])
     })
 }
@@ -137,7 +137,7 @@ pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize
         parts.push(ListPart::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
     parts.extend(values(&answer));
-    Ok(Listing { above: head(&answer), empty: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })
+    Ok(Listing { above: head(&answer), empty_text: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })
 }
 
 fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {

@@ -8,11 +8,9 @@ use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::{
-    ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object, signed,
-};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object};
 use crate::explore::view::BrowsedObject;
-use crate::units::count_of;
+use crate::units::{count_of, signed};
 
 /// Objects shown at each end of a long path.
 const END: usize = 200;
@@ -59,7 +57,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
         above.push("* on every path: without it the object would be freed".into());
     }
     let why = answer.why_not(false).unwrap_or_else(|| "no path".into());
-    Ok(Listing { above, empty: why, ..Listing::new(&OF_OBJECTS, "Path", vec![ListPart::Made(rows)]) })
+    Ok(Listing { above, empty_text: why, ..Listing::new(&OF_OBJECTS, "Path", vec![ListPart::Made(rows)]) })
 }
 
 /// Paths to all objects of a type, merged.
@@ -90,7 +88,7 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     }
     Ok(Listing {
         above: vec![format!("{count}{rest}")],
-        empty: "no strong root reaches any of them".into(),
+        empty_text: "no strong root reaches any of them".into(),
         ..Listing::new(&figures, "Paths merged by type", vec![ListPart::Made(rows)])
     })
 }

@@ -5,9 +5,9 @@ use crate::answers::figure::RETAINED;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget};
 use crate::explore::setup::BrowsedDumps;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// Suspects that are listed; below a threshold of a tenth there are seldom more.
 const LISTED: usize = 100;
@@ -27,7 +27,7 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
         height: 6,
-        empty: format!(
+        empty_text: format!(
             "nothing retains {} or more, a tenth of what is reachable",
             format_bytes(answer.threshold_bytes)
         ),

@@ -4,8 +4,9 @@ use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW,
 use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, signed, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, ties_by};
 use crate::explore::view::{BrowserView, Context, TypeGroup};
+use crate::units::signed;
 
 /// All types, or those of a group.
 pub(super) fn types(dump: &OpenDump, group: Option<&TypeGroup>, context: &Context) -> Result<Listing, AnswerError> {
@@ -54,7 +55,7 @@ fn listing(
     Listing {
         whole: Some(signed(whole)),
         sorted_by: Some(0),
-        empty: "no objects".into(),
+        empty_text: "no objects".into(),
         ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Made(made.collect())])
     }
 }

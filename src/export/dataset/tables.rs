@@ -29,34 +29,28 @@ pub enum TableName {
 }
 
 impl TableName {
-    /// All of them, in the order in which they are written.
-    pub const ALL: [TableName; 10] = [
-        TableName::Types,
-        TableName::TypeReferences,
-        TableName::DominatorPaths,
-        TableName::Roots,
-        TableName::Suspects,
-        TableName::Objects,
-        TableName::ObjectReferences,
-        TableName::AllocationHeaps,
-        TableName::AllocationPaths,
-        TableName::Dumps,
+    /// Their folders' names, in the order in which they are written.
+    const NAMES: [(TableName, &'static str); 10] = [
+        (TableName::Types, "types"),
+        (TableName::TypeReferences, "type_references"),
+        (TableName::DominatorPaths, "dominator_paths"),
+        (TableName::Roots, "roots"),
+        (TableName::Suspects, "suspects"),
+        (TableName::Objects, "objects"),
+        (TableName::ObjectReferences, "object_references"),
+        (TableName::AllocationHeaps, "allocation_heaps"),
+        (TableName::AllocationPaths, "allocation_paths"),
+        (TableName::Dumps, "dumps"),
     ];
+
+    /// All of them, in the order in which they are written.
+    pub fn all() -> impl Iterator<Item = TableName> {
+        Self::NAMES.into_iter().map(|(table, _)| table)
+    }
 
     /// The folder's name.
     pub fn name(self) -> &'static str {
-        match self {
-            TableName::Dumps => "dumps",
-            TableName::Types => "types",
-            TableName::TypeReferences => "type_references",
-            TableName::DominatorPaths => "dominator_paths",
-            TableName::Roots => "roots",
-            TableName::Suspects => "suspects",
-            TableName::Objects => "objects",
-            TableName::ObjectReferences => "object_references",
-            TableName::AllocationHeaps => "allocation_heaps",
-            TableName::AllocationPaths => "allocation_paths",
-        }
+        Self::NAMES.iter().find(|(table, _)| *table == self).map_or("", |(_, name)| name)
     }
 
     /// Returns true for tables with a row for each object or reference: each dump has a folder of its own there.
@@ -77,7 +71,7 @@ pub struct TableChoice(Vec<TableName>);
 impl Default for TableChoice {
     /// All but those with a row for each object or reference.
     fn default() -> Self {
-        TableChoice(TableName::ALL.into_iter().filter(|table| !table.is_large()).collect())
+        TableChoice(TableName::all().filter(|table| !table.is_large()).collect())
     }
 }
 
@@ -95,13 +89,13 @@ impl FromStr for TableChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "summary" => return Ok(TableChoice::default()),
-            "all" => return Ok(TableChoice(TableName::ALL.to_vec())),
+            "all" => return Ok(TableChoice(TableName::all().collect())),
             _ => {}
         }
         let table = |asked: &str| {
-            TableName::ALL.into_iter().find(|table| table.name() == asked.trim()).ok_or_else(|| {
-                let names: Vec<&str> = TableName::ALL.iter().map(|table| table.name()).collect();
-                format!("no table \"{asked}\"; there are summary, all, and {}", names.join(", "))
+            TableName::all().find(|table| table.name() == asked.trim()).ok_or_else(|| {
+                let names = TableName::NAMES.map(|(_, name)| name).join(", ");
+                format!("no table \"{asked}\"; there are summary, all, and {names}")
             })
         };
         Ok(TableChoice(text.split(',').map(table).collect::<Result<_, _>>()?))
@@ -116,7 +110,7 @@ mod tests {
     fn tables_are_chosen_by_name() {
         let has = |text: &str| {
             let choice: TableChoice = text.parse().expect("tables");
-            TableName::ALL.into_iter().filter(|&table| choice.has(table)).count()
+            TableName::all().filter(|&table| choice.has(table)).count()
         };
         assert_eq!((has("all"), has("summary"), has("types"), has("types, roots")), (10, 8, 2, 3));
         let error = "types,heap".parse::<TableChoice>().expect_err("no table");

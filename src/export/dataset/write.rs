@@ -63,7 +63,7 @@ pub fn begin_dump<'i>(
     inputs: &'i Inputs,
 ) -> Result<BegunDump<'i>, DatasetError> {
     options.id.as_deref().map_or(Ok(()), check_id)?;
-    let has_large = TableName::ALL.into_iter().any(|table| table.is_large() && options.tables.has(table));
+    let has_large = TableName::all().any(|table| table.is_large() && options.tables.has(table));
     if options.filter.is_some() && !has_large {
         return Err(DatasetError::NoRowsToChoose);
     }
@@ -115,8 +115,8 @@ fn there(
         Some(_) => {}
     }
     let has = |table: TableName| place.path_of(table).exists();
-    let is_of_allocations = TableName::ALL.into_iter().any(|table| table.is_of_allocations() && has(table));
-    let own = TableName::ALL.into_iter().filter(|table| table.is_of_allocations() == is_of_allocations);
+    let is_of_allocations = TableName::all().any(|table| table.is_of_allocations() && has(table));
+    let own = TableName::all().filter(|table| table.is_of_allocations() == is_of_allocations);
     let missing = own.filter(|table| options.tables.has(*table) && !has(*table)).map(TableName::name).collect();
     Ok(Some(AlreadyThere { id, missing, has_labels: !options.labels.is_empty() }))
 }
@@ -125,11 +125,6 @@ fn there(
 type Written = Vec<(TableName, Settled)>;
 
 impl DumpWriter<'_> {
-    /// The dump's id in the dataset.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Writes the tables of the dump, and makes them be there. True if an object fulfils the expression, or there is none.
     /// The dominator tree; O(objects + references).
     ///
@@ -152,7 +147,7 @@ impl DumpWriter<'_> {
         let row = settle(dumps::write(dump, &origin, row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;
-        for table in TableName::ALL {
+        for table in TableName::all() {
             if written.iter().all(|(other, _)| *other != table) {
                 place.remove(table)?;
             }

@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
 use super::memory_graph::{MemoryGraph, to_end};
-use super::serialization::{Found, Objects, Parsed, Tagged, tagged, text};
+use super::serialization::{FoundObject, Objects, Parsed, Tagged, tagged, text};
 use crate::graph::{Generation, GenerationRange, MemoryShare};
 
 /// A file's content.
@@ -43,13 +43,13 @@ impl<'a> HeapDump<'a> {
     /// Reads the file, which begins as every one does.
     pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, Unreadable> {
         let mut objects = Objects::new(file);
-        let Ok((rest, Found::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
+        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
         // Version 8 and those before had the heap's account in other places.
         if head.version < 9 {
             return Err(Unreadable::Version(head.version));
         }
         let mut dump = HeapDump { version: head.version, multipliers: (1.0, 1.0), ..HeapDump::default() };
-        let Ok((rest, Found::Begun(head, _))) = objects.object(rest) else { return Err(Unreadable::Damaged) };
+        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(rest) else { return Err(Unreadable::Damaged) };
         let behind;
         (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest, share);
         if let Some(mut rest) = behind {
@@ -65,10 +65,10 @@ impl<'a> HeapDump<'a> {
         (*rest, self.multipliers.1) = le_f32(after)?;
         self.multipliers.0 = count;
         let (after, found) = objects.object(rest)?;
-        *rest = if matches!(found, Found::Begun(..)) { to_end(after)?.0 } else { after };
+        *rest = if matches!(found, FoundObject::Begun(..)) { to_end(after)?.0 } else { after };
         let (after, found) = objects.object(rest)?;
         *rest = match found {
-            Found::Begun(..) => self.segments(objects, after)?.0,
+            FoundObject::Begun(..) => self.segments(objects, after)?.0,
             _ => after,
         };
         (*rest, _) = text(rest)?;
@@ -90,7 +90,7 @@ impl<'a> HeapDump<'a> {
                 Tagged::Text(tool) => self.tool = tool,
                 Tagged::Region => {
                     let (after, found) = objects.object(rest)?;
-                    *rest = if matches!(found, Found::Begun(..)) { self.interop(after)?.0 } else { after };
+                    *rest = if matches!(found, FoundObject::Begun(..)) { self.interop(after)?.0 } else { after };
                 }
                 _ => {}
             }
@@ -105,7 +105,7 @@ impl<'a> HeapDump<'a> {
         for _ in 0..count {
             let found;
             (rest, found) = objects.object(rest)?;
-            let Found::Begun(head, _) = found else { continue };
+            let FoundObject::Begun(head, _) = found else { continue };
             let mut numbers = [0i64; 7];
             for number in numbers.iter_mut().take(if head.version >= 1 { 7 } else { 6 }) {
                 (rest, *number) = le_i64(rest)?;

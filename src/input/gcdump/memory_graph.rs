@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
 
-use super::serialization::{Found, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
+use super::serialization::{FoundObject, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
 use crate::graph::{BuildError, MemoryShare};
 
 /// A type of the dump.
@@ -128,9 +128,9 @@ impl<'a> MemoryGraph<'a> {
             (rest, id) = le_u32(rest)?;
             (rest, found) = objects.object(rest)?;
             let module = match found {
-                Found::Null => None,
-                Found::Before(offset) => modules.get(&offset).cloned().flatten(),
-                Found::Begun(_, offset) => {
+                FoundObject::Null => None,
+                FoundObject::Before(offset) => modules.get(&offset).cloned().flatten(),
+                FoundObject::Begun(_, offset) => {
                     let path;
                     (rest, path) = module_path(rest)?;
                     modules.insert(offset, path.clone());

@@ -32,7 +32,7 @@ pub(super) struct Objects<'a> {
 
 /// The content of an object's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FoundObject {
     Null,
     /// The object that began at this offset.
     Before(u32),
@@ -63,15 +63,15 @@ impl<'a> Objects<'a> {
     }
 
     /// `01`, or `02 u32 offset`, or `04` and a type.
-    pub(super) fn object(&mut self, input: &'a [u8]) -> Parsed<'a, Found> {
+    pub(super) fn object(&mut self, input: &'a [u8]) -> Parsed<'a, FoundObject> {
         let start = self.offset(input);
         let (rest, tag) = le_u8(input)?;
         match tag {
-            NULL => Ok((rest, Found::Null)),
-            REFERENCE => le_u32(rest).map(|(rest, offset)| (rest, Found::Before(offset))),
+            NULL => Ok((rest, FoundObject::Null)),
+            REFERENCE => le_u32(rest).map(|(rest, offset)| (rest, FoundObject::Before(offset))),
             BEGIN | BEGIN_PRIVATE => {
                 let (rest, head) = self.type_head(rest)?;
-                Ok((rest, Found::Begun(head, start as u32)))
+                Ok((rest, FoundObject::Begun(head, start as u32)))
             }
             _ => Err(nom::Err::Error(())),
         }
@@ -182,7 +182,7 @@ mod tests {
         let mut objects = Objects::new(&file);
         let (rest, first) = objects.object(&file).unwrap();
         let head = TypeHead { name: "T".into(), version: 3, min_reader: 2 };
-        assert_eq!(first, Found::Begun(head.clone(), 0));
-        assert_eq!(objects.object(rest), Ok((&[][..], Found::Begun(head, 17))));
+        assert_eq!(first, FoundObject::Begun(head.clone(), 0));
+        assert_eq!(objects.object(rest), Ok((&[][..], FoundObject::Begun(head, 17))));
     }
 }

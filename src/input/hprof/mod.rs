@@ -66,7 +66,7 @@ impl Reader for Hprof {
         let reread = source.reread();
         let is_soon_read =
             source.compression().is_empty() || source.file_bytes().is_some_and(|bytes| bytes < SMALL_BYTES);
-        let parsed = Parsed::of::<ObjectColumns>(source, reading)?;
+        let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
@@ -109,7 +109,7 @@ impl Reader for Hprof {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let parsed = Parsed::of::<TypeCounts>(source, reading)?;
+        let parsed = ParsedFile::of::<TypeCounts>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
@@ -161,13 +161,13 @@ fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
 }
 
 /// A file whose blocks have all been parsed.
-struct Parsed {
+struct ParsedFile {
     reader: SegmentReader,
     content: HprofRecords,
 }
 
-impl Parsed {
-    fn of<S: Deliver>(source: Source, reading: &Reading) -> Result<Parsed, ReadError> {
+impl ParsedFile {
+    fn of<S: Deliver>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
         let threads = if source.is_whole() { 1 } else { options.threads };
@@ -192,7 +192,7 @@ impl Parsed {
             return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, reader.dumps.len())));
         }
         lock(&reader.classes).lay_out(&reader.texts, options.rules != Rules::Mat, true);
-        Ok(Parsed { reader, content })
+        Ok(ParsedFile { reader, content })
     }
 }
 

@@ -119,9 +119,9 @@ impl<'r> Assembler<'r> {
         let extent = self.finish();
         let records = self.records;
         let compact_trailer = records.breakdown.is_some_and(|(breakdown, _)| breakdown.is_compact);
-        let shape = Shape::decide(&records.counts, compact_trailer, &self.builder);
+        let shape = DumpShape::decide(&records.counts, compact_trailer, &self.builder);
         self.reading.info.version = Some(shape.describe().into());
-        let class_first = shape == Shape::ClassFirst;
+        let class_first = shape == DumpShape::ClassFirst;
         let objects = Objects::new(self.builder)
             .resolved_with(ResolveOptions { drop_first_references: class_first, ..Default::default() })
             .then(move |_, findings, reading| {
@@ -230,7 +230,7 @@ impl Counts {
 
 /// The shapes, by who writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum DumpShape {
     /// J9 2.3 to 2.5: the first reference of an object is its class; nulls are printed in all digits.
     ClassFirst,
     /// J9 2.6 and later, OpenJ9: heap references only, no nulls.
@@ -241,30 +241,30 @@ pub(super) enum Shape {
     Sovereign,
 }
 
-impl Shape {
+impl DumpShape {
     /// The version text that `info` prints.
     pub(super) fn describe(self) -> &'static str {
         match self {
-            Shape::ClassFirst => "A (J9 2.3-2.5: an object's first reference is its class)",
-            Shape::Native => "B (J9 2.6 and later, OpenJ9)",
-            Shape::Jdmpview => "C (jdmpview)",
-            Shape::Sovereign => "D (IBM SDK 1.4 and earlier, or a printing tool)",
+            DumpShape::ClassFirst => "A (J9 2.3-2.5: an object's first reference is its class)",
+            DumpShape::Native => "B (J9 2.6 and later, OpenJ9)",
+            DumpShape::Jdmpview => "C (jdmpview)",
+            DumpShape::Sovereign => "D (IBM SDK 1.4 and earlier, or a printing tool)",
         }
     }
 
     /// Decides. Small files by their nulls; without nulls by whether at least nine objects in ten have a class record
     /// of their own type as first reference. O(objects) at worst; today's dumps show within their first tenth.
-    pub(super) fn decide(counts: &Counts, compact_trailer: bool, builder: &GraphBuilder) -> Shape {
+    pub(super) fn decide(counts: &Counts, compact_trailer: bool, builder: &GraphBuilder) -> DumpShape {
         if counts.without_word > counts.with_word {
-            Shape::Sovereign
+            DumpShape::Sovereign
         } else if counts.full_zeros > 0 {
-            Shape::ClassFirst
+            DumpShape::ClassFirst
         } else if counts.short_zeros > 0 || compact_trailer {
-            Shape::Jdmpview
+            DumpShape::Jdmpview
         } else if has_class_first(counts, builder) {
-            Shape::ClassFirst
+            DumpShape::ClassFirst
         } else {
-            Shape::Native
+            DumpShape::Native
         }
     }
 }

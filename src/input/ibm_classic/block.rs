@@ -27,7 +27,7 @@ const CACHE_SLOTS: usize = 4096;
 
 /// Type names, numbered. Kept from block to block: the assembler asks only for what is new.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct TypeNames {
     pub(super) list: Vec<Box<[u8]>>,
     arrays: Vec<bool>,
     numbers: FxHashMap<u64, Vec<u32>>,
@@ -36,9 +36,9 @@ pub(super) struct Names {
     bytes: usize,
 }
 
-impl Default for Names {
+impl Default for TypeNames {
     fn default() -> Self {
-        let mut names = Names {
+        let mut names = TypeNames {
             list: Vec::new(),
             arrays: Vec::new(),
             numbers: FxHashMap::default(),
@@ -50,7 +50,7 @@ impl Default for Names {
     }
 }
 
-impl Names {
+impl TypeNames {
     #[inline]
     fn number(&mut self, name: &[u8]) -> u32 {
         // First and last eight bytes and the length tell nearly all names apart; the comparison makes it certain.
@@ -130,7 +130,7 @@ pub(super) struct EarlyLine {
 #[derive(Debug, Default)]
 pub(super) struct Block<S> {
     pub(super) objects: S,
-    pub(super) names: Names,
+    pub(super) names: TypeNames,
     /// The builder's slot of each name, as far as the assembler has seen them.
     pub(super) slots: Vec<u32>,
     /// (object in the block, number of the class's name).

@@ -53,7 +53,7 @@ pub(crate) struct Follower {
 }
 
 /// The need of the next piece of the trace.
-enum Step {
+enum NextPiece {
     Done,
     NeedsMore,
 }
@@ -80,7 +80,7 @@ impl Follower {
             self.has_begun = true;
             self.advance(head.len());
         }
-        while !self.has_ended && matches!(self.step(), Step::Done) {}
+        while !self.has_ended && matches!(self.step(), NextPiece::Done) {}
         Ok(())
     }
 
@@ -115,27 +115,27 @@ impl Follower {
         self.offset += count as u64;
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> NextPiece {
         if self.pending.first() == Some(&NULL) {
             self.has_ended = true;
             self.pending = Vec::new();
-            return Step::Done;
+            return NextPiece::Done;
         }
         let head = &self.pending[..self.pending.len().min(HEAD_BYTES)];
         let Ok((rest, (_, name))) = object_type(head) else {
-            return if head.len() < HEAD_BYTES { Step::NeedsMore } else { self.skip() };
+            return if head.len() < HEAD_BYTES { NextPiece::NeedsMore } else { self.skip() };
         };
         let used = head.len() - rest.len();
         if name == b"Trace" {
-            let Some(content) = self.pending.get(used..used + TRACE_BYTES) else { return Step::NeedsMore };
+            let Some(content) = self.pending.get(used..used + TRACE_BYTES) else { return NextPiece::NeedsMore };
             if let Ok((_, trace)) = trace(content) {
                 self.ticks_per_second = trace.ticks_per_second;
                 self.pointer_bytes = trace.pointer_bytes;
             }
             self.advance(used + TRACE_BYTES);
-            return Step::Done;
+            return NextPiece::Done;
         }
-        let Ok((_, size)) = le_i32::<_, ()>(rest) else { return Step::NeedsMore };
+        let Ok((_, size)) = le_i32::<_, ()>(rest) else { return NextPiece::NeedsMore };
         let Some(size) = usize::try_from(size).ok().filter(|&size| size <= MAX_BLOCK_BYTES) else {
             return self.skip();
         };
@@ -143,24 +143,24 @@ impl Follower {
         let content = used + 4 + (start.next_multiple_of(4) - start) as usize;
         let end = content + size;
         if self.pending.len() <= end {
-            return Step::NeedsMore;
+            return NextPiece::NeedsMore;
         }
         let kind = name.to_vec();
         let pending = std::mem::take(&mut self.pending);
         self.block(&kind, &pending[content..end]);
         self.pending = pending;
         self.advance(end + 1);
-        Step::Done
+        NextPiece::Done
     }
 
     /// Moves on to where another object begins.
-    fn skip(&mut self) -> Step {
+    fn skip(&mut self) -> NextPiece {
         self.unreadable += 1;
         let found = memchr::memmem::find(&self.pending[1..], OBJECT_START);
         // A start may be cut by the end of what is there.
         let count = found.map_or(self.pending.len() - OBJECT_START.len(), |at| at + 1);
         self.advance(count);
-        if found.is_some() { Step::Done } else { Step::NeedsMore }
+        if found.is_some() { NextPiece::Done } else { NextPiece::NeedsMore }
     }
 
     fn block(&mut self, kind: &[u8], content: &[u8]) {

@@ -40,7 +40,7 @@ pub(super) struct PieceContext {
 
 /// The part of the input that the scanner is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// Before the first brace.
     Start,
     /// Between the values of the one object.
@@ -74,7 +74,7 @@ pub(super) struct Scanner {
     /// Offset of the window in the input.
     offset: u64,
     is_ended: bool,
-    state: State,
+    state: ScanState,
     /// The header, once it came.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
     /// Arrays that were read to their ends.
@@ -96,7 +96,7 @@ impl Scanner {
             len: 0,
             offset: 0,
             is_ended: false,
-            state: State::Start,
+            state: ScanState::Start,
             layout: None,
             whole: Vec::new(),
             reached: Reached::Elsewhere,
@@ -217,18 +217,18 @@ impl Scanner {
     fn advance(&mut self) -> Result<bool, ReadError> {
         loop {
             match (self.after_blanks()?, self.state) {
-                (Some(b'{'), State::Start) => {
+                (Some(b'{'), ScanState::Start) => {
                     self.at += 1;
-                    self.state = State::Between;
+                    self.state = ScanState::Between;
                 }
-                (Some(b','), State::Between) => self.at += 1,
-                (Some(b'}'), State::Between) => {
+                (Some(b','), ScanState::Between) => self.at += 1,
+                (Some(b'}'), ScanState::Between) => {
                     self.at += 1;
                     self.reached = Reached::End;
                     self.has_data_after_end = self.after_blanks()?.is_some();
                     return self.end_here();
                 }
-                (Some(b'"'), State::Between) => {
+                (Some(b'"'), ScanState::Between) => {
                     let Some(key) = self.key()? else { return self.end_here() };
                     let region = match &key[..] {
                         b"nodes" => Region::Nodes,
@@ -240,14 +240,14 @@ impl Scanner {
                         b"snapshot" => {
                             let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
                             // Another thread that asks for a block finds none behind a header that is an error.
-                            self.state = State::End;
+                            self.state = ScanState::End;
                             if json.len() == MOST_HEADER_BYTES {
                                 let text =
                                     format!("a V8 heap snapshot whose header has {MOST_HEADER_BYTES} bytes or more");
                                 return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
                             }
                             self.layout = Some(Arc::new(SnapshotHeader::parse(&json)?));
-                            self.state = State::Between;
+                            self.state = ScanState::Between;
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
@@ -269,10 +269,11 @@ impl Scanner {
                         continue;
                     }
                     self.at += 1;
-                    self.state = if region == Region::Strings { State::Strings } else { State::Numbers(region) };
+                    self.state =
+                        if region == Region::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
                     return Ok(true);
                 }
-                (None, State::Between) => {
+                (None, ScanState::Between) => {
                     if self.whole.contains(&Region::Strings) && self.whole.contains(&Region::Edges) {
                         self.reached = Reached::LastBrace;
                     }
@@ -284,7 +285,7 @@ impl Scanner {
     }
 
     fn end_here(&mut self) -> Result<bool, ReadError> {
-        self.state = State::End;
+        self.state = ScanState::End;
         if self.layout.is_none() {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
                 "a V8 heap snapshot without its header: the file is cut off, or another program changed it (truncated)"
@@ -317,7 +318,7 @@ impl Scanner {
             if let Some(end) = memchr::memchr(b']', bytes) {
                 let values = count_commas(&bytes[..end]) + 1;
                 self.whole.push(region);
-                self.state = State::Between;
+                self.state = ScanState::Between;
                 return Ok(Some((end, values)));
             }
             let commas = count_commas(bytes);
@@ -347,7 +348,7 @@ impl Scanner {
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
                     self.whole.push(Region::Strings);
-                    self.state = State::Between;
+                    self.state = ScanState::Between;
                     return Ok(Some((begin, count)));
                 }
                 let Some(end) = end_of_string(bytes, begin + 1) else { break };
@@ -389,15 +390,15 @@ impl BlockSource for Scanner {
     fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, PieceContext)>, ReadError> {
         loop {
             let (region, piece) = match self.state {
-                State::End => return Ok(None),
-                State::Start | State::Between => {
+                ScanState::End => return Ok(None),
+                ScanState::Start | ScanState::Between => {
                     if !self.advance()? {
                         return Ok(None);
                     }
                     continue;
                 }
-                State::Numbers(region) => (region, self.numbers(region)?),
-                State::Strings => (Region::Strings, self.strings()?),
+                ScanState::Numbers(region) => (region, self.numbers(region)?),
+                ScanState::Strings => (Region::Strings, self.strings()?),
             };
             let Some((bytes, values)) = piece else {
                 self.end_here()?;
@@ -409,7 +410,7 @@ impl BlockSource for Scanner {
             buffer.text[..bytes].copy_from_slice(&self.window[self.at..self.at + bytes]);
             let offset = self.offset + self.at as u64;
             // The bracket behind the last piece.
-            self.at += bytes + usize::from(self.state == State::Between);
+            self.at += bytes + usize::from(self.state == ScanState::Between);
             if bytes == 0 {
                 continue;
             }

@@ -94,7 +94,7 @@ impl Lists {
 }
 
 /// A name made of properties.
-struct Shape {
+struct NamedShape {
     name: String,
     /// Strings' indices, ascending.
     properties: Vec<u32>,
@@ -124,7 +124,7 @@ impl Shapes {
 }
 
 /// For each list the name that fits it best.
-fn best_of_lists(lists: &Lists, kept: &[Shape]) -> Vec<u32> {
+fn best_of_lists(lists: &Lists, kept: &[NamedShape]) -> Vec<u32> {
     // Candidates by their greatest property: a list is only looked for among those that it can have.
     let mut by_last: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     for (at, shape) in kept.iter().enumerate() {
@@ -177,7 +177,7 @@ impl PropertyTexts<'_> {
 }
 
 /// Names of properties that enough objects have, the most frequent first.
-fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<Shape> {
+fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<NamedShape> {
     let mut texts = PropertyTexts { snapshot, known: FxHashMap::default(), first_of_text: FxHashMap::default() };
     // Lists as names have them: by text, without what adds nothing, as far as a name goes.
     let mut named = Lists::default();
@@ -205,7 +205,7 @@ fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<Shape> 
     // At least two, and at least one in a thousand.
     let is_frequent = |&number: &usize| objects_of[number] >= 2 && objects_of[number] * 1000 >= objects;
     let frequent: Vec<usize> = (0..named.len()).filter(is_frequent).collect();
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut shapes: Vec<NamedShape> = Vec::new();
     for number in frequent {
         let (mut name, mut properties) = (String::from("{"), Vec::new());
         walk_name(&mut texts, lists.get(first_list[number] as usize), |index, _, _| {
@@ -218,7 +218,7 @@ fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<Shape> 
         name.push('}');
         properties.sort_unstable();
         properties.dedup();
-        shapes.push(Shape { name, properties, objects: objects_of[number] });
+        shapes.push(NamedShape { name, properties, objects: objects_of[number] });
     }
     sort::by_key(&mut shapes, |shape| std::cmp::Reverse(shape.objects));
     shapes

@@ -21,7 +21,7 @@ pub fn fields_between(
     for (from, _) in pairs {
         sources.insert(*from);
     }
-    let make = || Names {
+    let make = || FieldNames {
         graph,
         id_bytes: finder.places.id_bytes,
         sources: &sources,
@@ -38,7 +38,7 @@ pub fn fields_between(
     Ok(names)
 }
 
-struct Names<'p> {
+struct FieldNames<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
     sources: &'p NodeSet,
@@ -48,7 +48,7 @@ struct Names<'p> {
     found: Vec<(u32, TypeId, NameId)>,
 }
 
-impl Visitor for Names<'_> {
+impl Visitor for FieldNames<'_> {
     fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(from) = self.graph.node_of_id(id).filter(|&node| self.sources.contains(node)) else { return };
         let type_id = self.graph.type_of(from);

@@ -72,7 +72,7 @@ struct Search {
     wanted: Wanted,
 }
 
-enum Found {
+enum FoundSaying {
     Saying(Saying),
     /// It is in this object.
     Next(NodeId, Wanted),
@@ -112,9 +112,9 @@ pub fn sayings(
             };
             let Some(record) = finder.find(id, most_bytes)? else { continue };
             match look(finder, graph, &record, wanted, most_units) {
-                Found::Saying(saying) => said[place] = Some(saying),
-                Found::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
-                Found::Nothing => {}
+                FoundSaying::Saying(saying) => said[place] = Some(saying),
+                FoundSaying::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
+                FoundSaying::Nothing => {}
             }
         }
         searches = next;
@@ -122,48 +122,48 @@ pub fn sayings(
     Ok(said)
 }
 
-fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, most_units: usize) -> Found {
+fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, most_units: usize) -> FoundSaying {
     match wanted {
         Wanted::Saying(TextSource::Named(class) | TextSource::Class(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
-                Some(Value::Object(name)) => Found::Next(name, Wanted::Name),
-                _ => Found::Nothing,
+                Some(Value::Object(name)) => FoundSaying::Next(name, Wanted::Name),
+                _ => FoundSaying::Nothing,
             }
         }
         Wanted::Saying(TextSource::Box) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
-            ) => Found::Saying(Saying::Boxed(value)),
-            _ => Found::Nothing,
+            ) => FoundSaying::Saying(Saying::Boxed(value)),
+            _ => FoundSaying::Nothing,
         },
         Wanted::Saying(TextSource::String) => string(finder, graph, record, false),
-        Wanted::Saying(TextSource::Nothing) => Found::Nothing,
+        Wanted::Saying(TextSource::Nothing) => FoundSaying::Nothing,
         Wanted::Name if record.tag == sub::INSTANCE => string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
         Wanted::Name => characters(finder, record, (false, 0, None), most_units)
-            .map_or(Found::Nothing, |text| Found::Saying(Saying::Name(text))),
+            .map_or(FoundSaying::Nothing, |text| FoundSaying::Saying(Saying::Name(text))),
         Wanted::Characters { is_name, is_wide, start, count } => {
             match characters(finder, record, (is_wide, start, count), most_units) {
-                Some(text) if is_name => Found::Saying(Saying::Name(text)),
-                Some(text) => Found::Saying(Saying::Text(text)),
-                None => Found::Nothing,
+                Some(text) if is_name => FoundSaying::Saying(Saying::Name(text)),
+                Some(text) => FoundSaying::Saying(Saying::Text(text)),
+                None => FoundSaying::Nothing,
             }
         }
     }
 }
 
 /// The place of a string's characters.
-fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> Found {
+fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundSaying {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
         _ => None,
     };
-    let Some(Value::Object(array)) = value("value") else { return Found::Nothing };
+    let Some(Value::Object(array)) = value("value") else { return FoundSaying::Nothing };
     // Texts of JDK 6 share arrays; a count alone (Android) says something else.
     let part = number("offset").zip(number("count"));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
-    Found::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+    FoundSaying::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
@@ -179,7 +179,7 @@ pub fn whole(
     let Some(record) = finder.find(id, MOST_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
-        let Found::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
+        let FoundSaying::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
             string(finder, graph, &record, false)
         else {
             return Ok(None);

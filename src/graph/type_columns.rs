@@ -1,0 +1,166 @@
+//! The type of each object: in 2 bytes while there are few enough types.
+
+use std::io;
+use std::ops::Range;
+
+use super::column::{Column, ColumnSink, ColumnSource};
+use super::{TypeId, TypeSlot, make_room};
+use crate::parallel;
+
+/// As many types, or slots, as 2 bytes tell apart.
+const MOST_NARROW: usize = 1 << 16;
+
+/// Slots of objects in the order they were appended in.
+#[derive(Debug)]
+pub(super) enum SlotColumn {
+    /// All are below 2^16.
+    Narrow(Vec<u16>),
+    /// Any.
+    Wide(Vec<u32>),
+}
+
+impl Default for SlotColumn {
+    fn default() -> Self {
+        SlotColumn::Narrow(Vec::new())
+    }
+}
+
+impl SlotColumn {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            SlotColumn::Narrow(slots) => slots.len(),
+            SlotColumn::Wide(slots) => slots.len(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            SlotColumn::Narrow(slots) => 2 * slots.len(),
+            SlotColumn::Wide(slots) => 4 * slots.len(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, object: usize) -> TypeSlot {
+        match self {
+            SlotColumn::Narrow(slots) => TypeSlot(slots[object].into()),
+            SlotColumn::Wide(slots) => TypeSlot(slots[object]),
+        }
+    }
+
+    /// Appends slots, each below `slot_count`.
+    pub(super) fn extend(&mut self, slots: impl ExactSizeIterator<Item = u32>, slot_count: usize) {
+        if slot_count > MOST_NARROW
+            && let SlotColumn::Narrow(slots) = self
+        {
+            *self = SlotColumn::Wide(slots.iter().map(|&slot| slot.into()).collect());
+        }
+        match self {
+            SlotColumn::Narrow(column) => {
+                make_room(column, slots.len());
+                column.extend(slots.map(|slot| slot as u16));
+            }
+            SlotColumn::Wide(column) => {
+                make_room(column, slots.len());
+                column.extend(slots);
+            }
+        }
+    }
+
+    /// Appends some of another column's.
+    pub(super) fn extend_from(&mut self, other: &SlotColumn, objects: Range<usize>) {
+        match other {
+            SlotColumn::Narrow(slots) => self.extend(slots[objects].iter().map(|&slot| slot.into()), 0),
+            SlotColumn::Wide(slots) => self.extend(slots[objects].iter().copied(), usize::MAX),
+        }
+    }
+
+    /// The types of the slots, in their memory where that has the right form.
+    pub(super) fn into_types(self, slot_types: &[TypeId], type_count: usize) -> TypeColumn {
+        match self {
+            SlotColumn::Narrow(mut slots) if type_count <= MOST_NARROW => {
+                parallel::each_piece(&mut slots, &|_, piece| {
+                    piece.iter_mut().for_each(|slot| *slot = slot_types[usize::from(*slot)].0 as u16);
+                });
+                TypeColumn::Narrow(slots.into())
+            }
+            SlotColumn::Wide(slots) if type_count <= MOST_NARROW => {
+                let types: Vec<u16> = parallel::collect(slots.len(), |at| slot_types[slots[at] as usize].0 as u16);
+                TypeColumn::Narrow(types.into())
+            }
+            slots => {
+                let type_of = |at: usize| slot_types[slots.get(at).0 as usize].0;
+                let types: Vec<u32> = parallel::collect(slots.len(), type_of);
+                // One layout: collecting in place costs nothing.
+                TypeColumn::Wide(types.into_iter().map(TypeId).collect::<Vec<_>>().into())
+            }
+        }
+    }
+}
+
+/// Types of the nodes of a graph.
+#[derive(Debug)]
+pub(super) enum TypeColumn {
+    /// Of at most 2^16 types.
+    Narrow(Column<u16>),
+    /// Of any.
+    Wide(Column<TypeId>),
+}
+
+impl Default for TypeColumn {
+    fn default() -> Self {
+        TypeColumn::Narrow(Column::default())
+    }
+}
+
+impl TypeColumn {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            TypeColumn::Narrow(types) => types.len(),
+            TypeColumn::Wide(types) => types.len(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            TypeColumn::Narrow(types) => 2 * types.len(),
+            TypeColumn::Wide(types) => 4 * types.len(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> TypeId {
+        match self {
+            TypeColumn::Narrow(types) => TypeId(types.get(index).into()),
+            TypeColumn::Wide(types) => types.get(index),
+        }
+    }
+
+    /// The types of a range, faster than asking for each.
+    #[inline]
+    pub(super) fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = TypeId> + '_ {
+        let (narrow, wide): (&[u16], &[TypeId]) = match self {
+            TypeColumn::Narrow(types) => (types.slice(range.clone()), &[]),
+            TypeColumn::Wide(types) => (&[], types.slice(range.clone())),
+        };
+        (0..range.len()).map(move |at| narrow.get(at).map_or_else(|| wide[at], |&number| TypeId(number.into())))
+    }
+
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
+        match self {
+            TypeColumn::Narrow(types) => types.store(sink, name),
+            TypeColumn::Wide(types) => types.store(sink, name),
+        }
+    }
+
+    /// The column of a graph with so many types.
+    pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, type_count: usize) -> Option<Self> {
+        let limit = type_count as u64;
+        if type_count <= MOST_NARROW {
+            Column::stored(source, name, limit).map(TypeColumn::Narrow)
+        } else {
+            Column::stored(source, name, limit).map(TypeColumn::Wide)
+        }
+    }
+}
