@@ -119,7 +119,8 @@ impl LibraryNames {
         let roots = roots_of(runtime);
         // The longest root decides.
         let ends = base.char_indices().filter(|&(_, letter)| letter == '.').map(|(at, _)| at).chain([base.len()]);
-        ends.filter_map(|end| roots.get(&base[..end])).last().copied().unwrap_or(Owner::Own)
+        let mut known = ends.filter_map(|end| roots.get(&base[..end]));
+        known.next_back().copied().unwrap_or(Owner::Own)
     }
 
     /// Is it not the program's own?

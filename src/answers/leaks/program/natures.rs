@@ -123,7 +123,7 @@ impl Structural {
             is_plain,
             is_inner: is_script && (self.inner.contains(&name) || ENGINE_INNER.contains(&name)),
             is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
-            folds: !is_array && !(is_script && (is_glue && !is_engine)),
+            folds: !(is_array || is_script && is_glue && !is_engine),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
             has_named_objects: false,
