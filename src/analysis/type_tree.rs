@@ -48,19 +48,9 @@ struct PendingObject {
 
 impl TypeTree {
     /// Merges these objects (by number in the dominator tree) and all below them. Places deeper than `max_depth` count
-    /// for the one at that depth. O(objects), 12 bytes per object still to be placed.
+    /// for the one at that depth. Objects that are not of the `chosen` have no place unless they dominate one, and count
+    /// nothing. O(objects), 12 bytes per object still to be placed.
     pub fn build(
-        graph: &HeapGraph,
-        dominators: &Dominators,
-        children: &Children<'_>,
-        starts: impl IntoIterator<Item = DomNode>,
-        max_depth: usize,
-    ) -> Self {
-        Self::build_of(graph, dominators, children, starts, max_depth, None)
-    }
-
-    /// The same of chosen objects alone: others have no place unless they dominate one, and count nothing.
-    pub fn build_of(
         graph: &HeapGraph,
         dominators: &Dominators,
         children: &Children<'_>,
@@ -238,7 +228,7 @@ mod tests {
                     rows.sort();
                     rows
                 };
-                let walked = TypeTree::build(graph, dominators, &children, children.of(DomNode::ROOT), depth);
+                let walked = TypeTree::build(graph, dominators, &children, children.of(DomNode::ROOT), depth, None);
                 assert_eq!(rows(&TypeTree::of_all(graph, dominators, depth)), rows(&walked), "{file}");
             }
         }

@@ -90,7 +90,7 @@ impl DumpFile {
                 let _ = lock(&unnamed);
                 (unnamed, DumpPlace::Unnamed)
             }
-            Err(error) if is_without_unnamed(&error) => {
+            Err(error) if knows_no_unnamed_files(&error) => {
                 let (raw, part, removal) = open_part(path).map_err(cannot)?;
                 (raw, DumpPlace::Part { path: part, removal: Some(removal) })
             }
@@ -296,7 +296,7 @@ fn open_unnamed(folder: &Path) -> io::Result<File> {
 }
 
 /// File systems without unnamed files say so in one of these ways.
-fn is_without_unnamed(error: &io::Error) -> bool {
+fn knows_no_unnamed_files(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let known = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::NOENT];
     let code = Errno::from_io_error(error);

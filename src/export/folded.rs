@@ -84,7 +84,7 @@ impl<'d> TypePaths<'d> {
         let starts: Vec<DomNode> = starts.into_iter().filter(is_wanted).collect();
         let mut whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
         let chosen = scope.chosen(dominators);
-        let tree = TypeTree::build_of(graph, dominators, &children, starts, options.depth, chosen.as_ref());
+        let tree = TypeTree::build(graph, dominators, &children, starts, options.depth, chosen.as_ref());
         if chosen.is_some() {
             let own = tree.places.iter().map(|place| place.shallow_bytes);
             whole = own.fold(0, u64::saturating_add);

@@ -217,7 +217,7 @@ proptest! {
 
         let dominators = Dominators::compute(&graph);
         let _retained = Retained::compute(&graph, &dominators);
-        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DomNode::ROOT), 100);
+        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DomNode::ROOT), 100, None);
         prop_assert_eq!(tree.places.len(), dominators.reached_count());
         for place in &tree.places {
             let object = DISTINCT.iter().position(|name| *name == graph.type_name(place.type_id)).unwrap();

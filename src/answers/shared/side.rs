@@ -124,8 +124,7 @@ impl Side {
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
         let tops = scope.top_level(dominators).into_iter();
-        let tree =
-            TypeTree::build_of(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
+        let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
         self.row_bytes += places_by_path_bytes(graph, &tree);
         dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;
         self.rows = places_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;

@@ -42,7 +42,7 @@ pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<Type
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators).into_iter();
-    let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX);
+    let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX, None);
     Ok(TypeMap::new(graph, dominators, retained, tree))
 }
 

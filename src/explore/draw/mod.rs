@@ -13,7 +13,7 @@ use super::view::BrowserView;
 use crate::dump::Phase;
 use crate::report::{progress_line, progress_prefix};
 use crate::units::{count_of, format_count};
-use text::{Pen, cut, cut_end};
+use text::{Pen, cut, end_that_fits};
 
 /// The smallest screen that a list fits.
 const MIN_SIZE: (u16, u16) = (40, 8);
@@ -184,7 +184,7 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
             };
             let text = pen.escaped(&text);
             // The end of what is typed is what matters.
-            let end = buffer.put(0, area.y, cut_end(&text, room - 1), room - 1, Style::new());
+            let end = buffer.put(0, area.y, end_that_fits(&text, room - 1), room - 1, Style::new());
             buffer.put(end, area.y, " ", 1, pen.reverse());
             return;
         }

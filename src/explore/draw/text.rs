@@ -104,7 +104,7 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// The end of a text.
-pub(super) fn cut_end(text: &str, cells: usize) -> String {
+pub(super) fn end_that_fits(text: &str, cells: usize) -> String {
     part(text.chars().rev(), cells).into_iter().rev().collect()
 }
 
@@ -121,7 +121,7 @@ mod tests {
             for cells in 0..40 {
                 let shown = cut(text, cells, PEN);
                 assert!(width(&shown) <= cells, "{shown} in {cells}");
-                assert!(width(&cut_end(text, cells)) <= cells);
+                assert!(width(&end_that_fits(text, cells)) <= cells);
             }
         }
         assert_eq!(cut("System.Collections.List", 11, PEN), "Syste….List");
