@@ -194,7 +194,11 @@ fn grown(
     let unchanged = others.len();
     if with_unchanged {
         let named = found.name_suspects(&others);
-        rows.extend(others.into_iter().zip(named));
+        let mut others: Rows = others.into_iter().zip(named).collect();
+        let grew_by =
+            |named: &Option<Named>| named.as_ref().and_then(|named| named.growth).map(|one| one.retained_bytes_delta);
+        sort::by_key(&mut others, |(_, named)| std::cmp::Reverse(grew_by(named)));
+        rows.extend(others);
         return (rows, 0);
     }
     (rows, unchanged)
