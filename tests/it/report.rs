@@ -161,7 +161,7 @@ fn with_an_older_dump_what_grew_comes_first() {
     assert_eq!(shrunk.last().expect("a suspect").1, -76_980, "{shrunk:?}");
     let page = page_of(&[BEFORE, AFTER]);
     assert!(page.contains("<b class=\"grew\">+75.1 KiB</b>") && page.contains("Did not grow since pair_before.txt"));
-    assert!(page.contains("Paths that grew") && page.contains(" (+75.2 KiB), "));
+    assert!(page.contains("Paths that grew") && page.contains(" (+75.1 KiB), "));
     assert!(page_of(&[AFTER, BEFORE]).contains("Shrank by 75.2 KiB"));
 }
 
