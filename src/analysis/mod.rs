@@ -21,6 +21,7 @@
 //! | `heap_total` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `diff::AllocationDiff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
+//! | `leaks` | what grew in number, and what explains that it is kept? | Dijkstra's algorithm with whole costs, its tree merged into rows | O(objects + references) | 13 bytes per object |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
 //! | `dominator_order` | what does an object retain, as a range? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
@@ -44,6 +45,7 @@ pub mod heap_total;
 pub mod held;
 pub mod histogram;
 pub mod holders;
+pub mod leaks;
 pub mod merged_paths;
 pub mod reachability;
 pub mod retained_sets;

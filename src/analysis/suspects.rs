@@ -19,6 +19,8 @@ const MAIN_SHARE: f64 = 0.7;
 const LIST_LENGTH: usize = 10;
 /// Types between two nodes of a linked list, at most.
 const LIST_PERIOD: usize = 3;
+/// From where memory piles up to the collection, and to the object that has it.
+const OWNER_STEPS: usize = 2;
 /// Children that make an accumulation point a collection.
 const COLLECTION_SIZE: usize = 5;
 
@@ -182,6 +184,50 @@ impl SuspectSearch<'_> {
             b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.accumulation.node.cmp(&b.accumulation.node))
         });
         suspects
+    }
+
+    /// The suspect that objects are together of which none dominates another, the largest first: the one object that
+    /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
+    pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
+        let &largest = members.first()?;
+        let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
+        let only = if members.len() == 1 { Some(largest) } else { common };
+        let is_all = |only: DomNode| retained_bytes as f64 >= MAIN_SHARE * self.bytes(only) as f64;
+        if let Some(only) = only.filter(|&only| is_all(only)) {
+            let owner = self.owner_of(only, is_all);
+            return Some(self.object_suspect(owner, &self.descend(owner), None));
+        }
+        Some(LeakSuspect {
+            retained_bytes,
+            retained_objects: members.iter().map(|&number| u64::from(self.retained.objects_at(number))).sum(),
+            accumulation: self.accumulation(&self.descend(largest)),
+            owner: None,
+            held_types: self.held_types(members),
+            // What else hangs beside them, as a text that two share, is no subject.
+            subject: SuspectSubject::Group(
+                self.type_of(largest),
+                members
+                    .iter()
+                    .filter(|&&number| self.type_of(number) == self.type_of(largest))
+                    .map(|&number| self.node(number))
+                    .collect(),
+            ),
+        })
+    }
+
+    /// From an array or a node to the collection, and from that to the object with it, where these hold little else.
+    fn owner_of(&self, mut number: DomNode, is_all: impl Fn(DomNode) -> bool) -> DomNode {
+        for _ in 0..OWNER_STEPS {
+            let above = self.dominators.immediate_of(number);
+            if above == DomNode::ROOT
+                || self.graph.types().of_class_object(self.node(above)).is_some()
+                || !is_all(above)
+            {
+                break;
+            }
+            number = above;
+        }
+        number
     }
 
     fn bytes(&self, number: DomNode) -> u64 {

@@ -18,6 +18,8 @@ const DOMINATORS_BYTES_PER_REFERENCE: u64 = 4;
 const DESCENT_BYTES_PER_OBJECT: u64 = 9;
 /// Per object: shortest paths from all roots, with the tree turned round before.
 const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
+/// Per object: best ways from all starts, rows, and the dominator tree turned round.
+const BEST_PATHS_BYTES_PER_OBJECT: u64 = 31;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
 const INDEX_BYTES_PER_OBJECT: u64 = 33;
 
@@ -58,6 +60,8 @@ pub enum AnswerNeed {
     Descent,
     /// Shortest paths from all roots.
     MergedPaths,
+    /// Best ways to all objects.
+    BestPaths,
 }
 
 impl AnswerNeed {
@@ -65,6 +69,7 @@ impl AnswerNeed {
         match self {
             AnswerNeed::Descent => DESCENT_BYTES_PER_OBJECT,
             AnswerNeed::MergedPaths => MERGED_PATHS_BYTES_PER_OBJECT,
+            AnswerNeed::BestPaths => BEST_PATHS_BYTES_PER_OBJECT,
         }
     }
 }

@@ -137,6 +137,37 @@ pub struct Elements {
     pub first: Vec<Value>,
 }
 
+/// The kind of a reference, in formats that have such kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReferenceKind {
+    /// A property by its name.
+    Property,
+    /// An element of an array.
+    Element,
+    /// A variable that a closure has captured.
+    Variable,
+    /// A slot of the runtime's own, with a name.
+    Internal,
+    /// A slot of the runtime's own, without one.
+    Hidden,
+    /// Another way to what is held anyhow.
+    Shortcut,
+}
+
+/// Kinds and names of references for walks over all objects, and where functions stand.
+pub trait ReferenceKinds {
+    /// Appends the kind of each strong reference of an object, in the order of the graph, with the number of its name where
+    /// the kind has one. O(references).
+    fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>);
+
+    /// The name of a number.
+    fn name(&self, number: u32) -> std::borrow::Cow<'_, str>;
+
+    /// The file of a function, or of the constructor of an object; `None` where the dump does not say.
+    fn script(&self, node: NodeId) -> Option<std::borrow::Cow<'_, str>>;
+}
+
 /// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
 ///
 /// # Errors
@@ -233,6 +264,14 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The name of a function, `f()`, or its place if it has no name; `None` for what is no function.
     fn function(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
+        Ok(None)
+    }
+
+    /// Kinds of all references at once; `None` of a format that has none. Takes as much memory as the dump.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn reference_kinds(&self, _graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
         Ok(None)
     }
 

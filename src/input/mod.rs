@@ -45,7 +45,9 @@ mod xna_cf;
 #[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
-pub use details::{Elements, FieldValue, ObjectDetails, ReferenceName, Saying, Text, Value};
+pub use details::{
+    Elements, FieldValue, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName, Saying, Text, Value,
+};
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};

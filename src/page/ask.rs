@@ -93,6 +93,7 @@ impl<'d> PageAnswers<'d> {
                 libraries: options.libraries.clone(),
                 scope: scope.clone(),
                 rows: Some(SUSPECTS),
+                with_unchanged: true,
                 ..LeaksOptions::default()
             };
             PageContent::Objects(Box::new(ObjectPage {

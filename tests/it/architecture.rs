@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
     (
         "answers",
         &["graph", "allocations", "input", "analysis", "dump", "filter", "units", "parallel", "sort"],
-        &["chrono", "rayon", "serde", "shlex", "thiserror"],
+        &["chrono", "rayon", "rustc_hash", "serde", "shlex", "thiserror"],
     ),
     ("report", &["escape", "names", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (

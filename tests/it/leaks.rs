@@ -139,9 +139,9 @@ fn structures_inside_a_giant_root_are_suspects_and_the_giant_is_not() {
 fn a_lower_threshold_loses_no_collection() {
     for threshold in ["10%", "3%", "2%", "1%", "0.1%"] {
         let ran = run(&["leaks", AFTER, "--threshold", threshold, "-f", "json"]).expect_code(0).json();
-        let ids: Vec<&str> = ran["suspects"].as_array().unwrap().iter().filter_map(|s| s["id"].as_str()).collect();
-        assert!(ids.contains(&"1#1cadcb"), "{threshold}: {ids:?}");
-        assert!(ran["suspects"][0]["text"].as_str().unwrap().contains("each keeping a BubbleGame.Level"));
+        let suspects = ran["suspects"].as_array().unwrap();
+        let list = suspects.iter().find(|suspect| suspect["id"] == "1#1cadcb").expect("the list");
+        assert!(list["text"].as_str().unwrap().contains("each keeping a BubbleGame.Level"), "{threshold}: {list}");
     }
 }
 
@@ -162,9 +162,70 @@ fn a_section_has_its_own_suspects() {
 fn tickets_get_paragraphs_in_markdown() {
     let text = run(&["leaks", AFTER, "-f", "markdown"]).expect_code(0).stdout;
     assert!(
-        text.starts_with("### Suspect 1\n\nOne System.Collections.Generic.List\\`1\\[\\[System.EventHandler]]"),
+        text.starts_with("### Suspect 1\n\n25 Level (153.8 KiB, 43 %) are kept in ")
+            && text.contains("\n\nOne System.Collections.Generic.List\\`1\\[\\[System.EventHandler]]")
+            && text.contains("\n- What to do: unsubscribe with -= ")
+            && text.contains("\n- Look further with: heapdump dominators "),
         "{text}"
     );
+}
+
+const PAIRS: [[&str; 2]; 3] = [
+    ["fixtures/hprof/shop-old.hprof.zst", "fixtures/hprof/shop-new.hprof.zst"],
+    ["fixtures/v8_snapshot/chat-old.heapsnapshot.zst", "fixtures/v8_snapshot/chat-new.heapsnapshot.zst"],
+    [BEFORE, AFTER],
+];
+
+/// What the programs of these pairs were made to leak: what, how many before and after, where, of which shape.
+#[test]
+fn the_cause_of_what_grew_is_one_sentence() {
+    for ([old, new], element, counts, holder, pattern) in [
+        (PAIRS[0], "shop.Shop$Mail", [58, 598], "Shop$Mailer.pool.workQueue", "pool-queue"),
+        (PAIRS[1], "Visitor", [100, 700], "EventEmitter._events.message", "event-listeners"),
+        (PAIRS[2], "BubbleGame.Level", [13, 25], "a static variable of EventBus", "dotnet-events"),
+    ] {
+        let ran = run(&["leaks", old, new, "-q", "-f", "json"]).expect_code(0).json();
+        let suspects = ran["suspects"].as_array().expect("suspects");
+        assert_eq!(suspects.len(), 1, "{new}");
+        let suspect = &suspects[0];
+        let sentence = suspect["sentence"].as_str().expect("a sentence");
+        assert_eq!(suspect["element"]["type"], element, "{sentence}");
+        assert_eq!(suspect["element"]["objects_old"], counts[0], "{sentence}");
+        assert_eq!(suspect["element"]["objects"], counts[1], "{sentence}");
+        assert!(suspect["holder"]["text"].as_str().expect("words").starts_with(holder), "{sentence}");
+        assert_eq!(suspect["pattern"], pattern, "{sentence}");
+        assert!(sentence.contains(holder) && sentence.contains(&counts[1].to_string()), "{sentence}");
+        let text = suspect["text"].as_str().expect("a text");
+        assert!(text.starts_with(sentence) && text.contains(suspect["advice"].as_str().expect("advice")), "{text}");
+        let growth = suspect["growth"]["retained_bytes_delta"].as_u64().expect("a number");
+        assert!(growth <= suspect["retained_bytes"].as_u64().expect("a number"), "{sentence}");
+    }
+}
+
+#[test]
+fn what_did_not_grow_is_no_suspect_but_can_be_asked_for() {
+    for [old, new] in PAIRS {
+        for files in [[old, old], [new, new], [new, old]] {
+            let ran = run(&["leaks", files[0], files[1], "-q"]).expect_code(0).stdout;
+            assert!(ran.starts_with("No suspects: nothing grew by 64.0 KiB or more.\n"), "{files:?}: {ran}");
+            let all = run(&["leaks", "--all", files[0], files[1], "-q", "-f", "json"]).expect_code(0).json();
+            let suspects = all["suspects"].as_array().expect("suspects");
+            assert!(!suspects.is_empty(), "{files:?}");
+            let grew = |row: &Value| row["growth"]["retained_bytes_delta"].as_i64().expect("a number") > 0;
+            assert!(!suspects.iter().any(grew), "{files:?}: {all}");
+        }
+    }
+}
+
+#[test]
+fn what_is_mine_is_told_of_and_what_is_a_librarys_is_not() {
+    let [old, new] = PAIRS[0];
+    let element = |words: &[&str]| {
+        let ran = run(&[&["leaks", old, new, "-q", "-f", "json"], words].concat()).expect_code(0).json();
+        ran["suspects"][0]["element"]["type"].as_str().expect("a type").to_string()
+    };
+    assert_eq!(element(&[]), "shop.Shop$Mail");
+    assert_ne!(element(&["--library", "shop.Shop$Mail", "--mine", "java.lang.String"]), "shop.Shop$Mail");
 }
 
 #[test]
@@ -283,9 +344,10 @@ proptest! {
             section: None,
         };
         let suspects = search.run();
-        prop_assert_eq!(suspects.len(), answer.suspects.len());
-        for (suspect, row) in suspects.iter().zip(answer.suspects.iter()) {
-            prop_assert_eq!(suspect.retained_bytes, row.row.retained_bytes);
+        // Several of one cause are one.
+        prop_assert!(answer.suspects.len() <= suspects.len());
+        prop_assert_eq!(answer.suspects.is_empty(), suspects.is_empty());
+        for suspect in &suspects {
             if let SuspectSubject::Group(_, members) = &suspect.subject {
                 let members: Vec<usize> = members.iter().map(|node| node.index()).collect();
                 let each: u64 = members.iter().filter_map(|&object| heap.retained_bytes(object)).sum();
@@ -311,7 +373,7 @@ fn paragraphs_say_what_values_tell() {
     };
     let all = texts(&["--threshold", "1%"]);
     let find =
-        |start: &str| all.iter().find(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{start}: {all:#?}"));
+        |start: &str| all.iter().find(|text| text.contains(start)).unwrap_or_else(|| panic!("{start}: {all:#?}"));
     let bus = find("One zoo.Zoo$Bus ");
     for words in [
         "class zoo.Zoo (static Zoo.bus).",

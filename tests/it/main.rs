@@ -37,6 +37,7 @@ mod hprof_shapes;
 mod index;
 mod json_keys;
 mod leaks;
+mod leaks_live;
 mod lists;
 mod manual;
 mod memory;

@@ -152,12 +152,13 @@ fn suspects_share_the_search_for_their_paths() {
     let path = &ran.json()["suspects"][19]["path"];
     assert_eq!(path["roots"].as_array().map(Vec::len), Some(19_999));
     assert_eq!(path["length"], 1);
-    // Paths as long as the heap, not held for every suspect.
+    // Paths as long as the heap, not held for every suspect. Of one type the objects of the path would be one cause.
     let below = dump(|text| {
-        line!(text, "t 1 A\nr 1 4 0 1");
-        (1..2000).for_each(|id| line!(text, "o {id:x} 1 8 {:x}", id + 1));
+        line!(text, "r 1 4 0 1");
+        (1..=2000).for_each(|id| line!(text, "t {id:x} A{id:x}"));
+        (1..2000).for_each(|id| line!(text, "o {id:x} {id:x} 8 {:x}", id + 1));
         let ids: Vec<String> = (2001..4000).map(|id| format!("{id:x}")).collect();
-        line!(text, "o 7d0 1 8 {}", ids.join(" "));
+        line!(text, "o 7d0 7d0 8 {}", ids.join(" "));
         ids.iter().for_each(|id| line!(text, "t {id} T{id}\no {id} {id} 9999"));
     });
     let ran = within(300, "leaks --threshold 1 -f json", "wc -c", &below).expect_code(0);

@@ -494,7 +494,10 @@ fn paragraphs_say_what_objects_say_on_a_terminal_alone() {
     assert!(drawn.contains(thread), "{drawn}");
     let piped = run(&["leaks", &file, "-q", "-n", "0", "--threshold", "100", "-t", "/^java.lang.Thread$/"]);
     let piped = piped.expect_code(0).stdout;
-    assert!(piped.starts_with("Suspect 1\nOne java.lang.Thread (0x") && !piped.contains(thread), "{piped}");
+    assert!(
+        piped.starts_with("Suspect 1\n") && piped.contains(" One java.lang.Thread (0x") && !piped.contains(thread),
+        "{piped}"
+    );
 }
 
 #[test]

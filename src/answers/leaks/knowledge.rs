@@ -5,6 +5,7 @@ use super::suspects::Suspects;
 use super::view::SuspectView;
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::frames::FrameRow;
+use crate::answers::libraries::dotted;
 use crate::answers::paths::joined;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
@@ -64,7 +65,6 @@ pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &S
         thread(graph, values, largest),
         loader(graph, largest),
         view.path.row().and_then(|path| thread_local(graph, values, path.node_ids())),
-        queue(view),
     ];
     all.into_iter().flatten().map(|sentence| format!(" {sentence}")).collect()
 }
@@ -74,7 +74,7 @@ fn is_a(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
 }
 
 fn is_type(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
-    graph.types().chain(type_id).any(|above| graph.types().name(above).replace('/', ".") == class)
+    graph.types().chain(type_id).any(|above| dotted(graph.types().name(above)) == class)
 }
 
 /// A weak map whose values refer to their own keys.
@@ -157,14 +157,6 @@ fn thread_local(graph: &HeapGraph, values: ValueReader<'_>, path: impl Iterator<
     let name =
         values.said_by(*thread).map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain()));
     Some(format!("It is a thread-local value of thread {name}: that ends with the thread, or when it is removed."))
-}
-
-/// A queue that grew.
-fn queue(view: &SuspectView<'_>) -> Option<String> {
-    let grew = view.growth.is_some_and(|growth| growth.retained_bytes_delta > 0);
-    let names = [view.row.type_name, &view.accumulation_point.object.type_name];
-    let is_queue = names.iter().any(|name| name.contains("Queue") || name.contains("Deque"));
-    (grew && is_queue).then(|| "It is a queue that grows: more is put in than is taken out.".into())
 }
 
 #[cfg(test)]

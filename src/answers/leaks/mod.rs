@@ -2,21 +2,31 @@
 
 mod growth;
 mod knowledge;
+mod naming;
+mod options;
 mod paragraph;
+mod program;
+mod script_words;
+mod shapes;
 mod survivors;
 mod suspects;
 mod view;
+mod way;
+mod words;
 
 use std::cell::RefCell;
 
 use serde::{Serialize, Serializer};
 
 pub use growth::SuspectGrowth;
+pub use naming::ElementRow;
+pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
 pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
+pub use words::{HolderKind, HolderRow};
 
-use growth::Growth;
+use naming::{Causes, Named, causes};
 use suspects::SuspectPaths;
 use view::held_types;
 
@@ -27,54 +37,11 @@ use super::reference_names::ReferenceNames;
 use super::rows::is_false;
 use super::side::check_runtimes;
 use super::values::ValueReader;
-use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use super::{AnswerError, CommandLine, Limits};
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
-use crate::analysis::threshold::{Percent, Threshold};
-use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::dump::OpenDump;
 use crate::sort;
-
-/// Options of a search for leaks.
-#[derive(Debug, Clone)]
-pub struct LeaksOptions {
-    /// Least retained size of a suspect; a share is of what strong roots reach in the section. Default: 10 %.
-    pub threshold: Threshold,
-    /// Types of libraries, besides those of the runtime: they give way to the types that own them.
-    pub libraries: Vec<TypePattern>,
-    /// The section; suspects of these types alone, groups and objects.
-    pub scope: ScopeOptions,
-    /// Number of suspects at most. Default: all.
-    pub rows: Option<usize>,
-    /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
-    pub exact_sizes: bool,
-}
-
-impl Default for LeaksOptions {
-    fn default() -> Self {
-        LeaksOptions {
-            threshold: Threshold::Share(Percent::TENTH),
-            libraries: Vec::new(),
-            scope: ScopeOptions::default(),
-            rows: None,
-            exact_sizes: false,
-        }
-    }
-}
-
-impl LeaksOptions {
-    /// The command line that asks the same.
-    pub fn command_line(&self) -> CommandLine {
-        let mut line = CommandLine::new("leaks");
-        if self.threshold != LeaksOptions::default().threshold {
-            line.option("--threshold", Some(&self.threshold.to_string()));
-        }
-        line.each("--library", self.libraries.iter().map(TypePattern::text));
-        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
-        self.scope.add_to(&mut line);
-        line
-    }
-}
 
 /// Leak suspects.
 #[derive(Serialize)]
@@ -82,8 +49,11 @@ impl LeaksOptions {
 pub struct Leaks<'d> {
     /// Bytes that strong roots reach, of the section asked for.
     pub reachable_bytes: u64,
-    /// Bytes that a suspect retains at least.
+    /// Bytes that a suspect retains at least; with an older dump: by which it grew.
     pub threshold_bytes: u64,
+    /// An older dump was given.
+    #[serde(skip)]
+    pub is_of_growth: bool,
     /// The suspects that are shown, most retained bytes first.
     pub suspects: Suspects<'d>,
     /// Nodes that were taken out of their page and are held all the same, most retained bytes first; as many rows.
@@ -107,6 +77,8 @@ pub struct Omitted {
     pub beyond_limit: usize,
     /// Of other types than were asked for.
     pub of_other_types: usize,
+    /// That did not grow, where an older dump was given.
+    pub unchanged: usize,
 }
 
 /// Leak suspects of a dump, those that grew most since an older dump first. As [`leaks`], for both dumps.
@@ -121,12 +93,10 @@ pub fn leaks_since<'d>(
     old.graph().ok_or(AnswerError::NotObjects)?;
     dump.graph().ok_or(AnswerError::NotObjects)?;
     check_runtimes(old, dump)?;
-    let growth = Growth::find(old, dump, &options.scope)?;
-    search(dump, options, Some(&growth))
+    search(dump, options, Some(old))
 }
 
-/// Looks for leak suspects. O(objects), the dominator tree, and O(objects + references) for the path to each of a few
-/// suspects, or for the paths to all of many.
+/// Looks for leak suspects. O(objects + references) beside the dominator tree: the best way to every object, and rows of them.
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
@@ -134,45 +104,45 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
     search(dump, options, None)
 }
 
-fn search<'d>(
-    dump: &'d OpenDump,
-    options: &LeaksOptions,
-    growth: Option<&Growth<'_>>,
-) -> Result<Leaks<'d>, AnswerError> {
+fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDump>) -> Result<Leaks<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let found = causes(old, dump, options)?;
     let children = dominators.children();
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
-    let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
-    let libraries = library_types(graph, &dump.info().format, &options.libraries);
-    dump.phase(Phase::FindingSuspects);
+    let least_bytes = options.threshold.at_least(reachable_bytes).max(1);
+    let libraries = library_types(graph, &dump.info().format, &options.libraries, &options.mine);
     let suspect_search = SuspectSearch {
         graph,
         dominators,
         retained,
         children: &children,
-        threshold_bytes,
+        threshold_bytes: least_bytes,
         libraries: &libraries,
         section: scope.section(),
     };
-    let mut suspects = suspect_search.run();
-    let found = suspects.len();
-    suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted.contains(graph.type_of(suspect.largest()))));
-    let growth = growth.map(|growth| {
-        let mut rows: Vec<(SuspectGrowth, LeakSuspect)> =
-            std::mem::take(&mut suspects).into_iter().map(|suspect| (growth.of(graph, &suspect), suspect)).collect();
-        // Those that grew alike stay in the order of what they retain.
-        sort::by_key(&mut rows, |(growth, _)| std::cmp::Reverse(growth.retained_bytes_delta));
-        let (growth, sorted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        suspects = sorted;
-        growth
-    });
-    let of_types = suspects.len();
+    let threshold_bytes = if old.is_some() { found.threshold } else { least_bytes };
+    let large = suspect_search.run();
+    let (mut rows, unchanged) = match old {
+        Some(_) => grown(found, large, &suspect_search, options.with_unchanged),
+        None => (joined_to(found, large, &suspect_search), 0),
+    };
+    let is_wanted = |(suspect, named): &(LeakSuspect, Option<Named>)| {
+        let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
+        let is_of_type = scope.types().is_none_or(|wanted| {
+            wanted.contains(graph.type_of(suspect.largest()))
+                || named.as_ref().is_some_and(|named| wanted.contains(named.element_type))
+        });
+        is_here && is_of_type
+    };
+    let found = rows.len();
+    rows.retain(is_wanted);
+    let of_types = rows.len();
     let limits = Limits { rows: options.rows, reverse: false };
-    let beyond_limit = limits.cut(&mut suspects);
+    let beyond_limit = limits.cut(&mut rows);
+    let (suspects, named): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
     limits.cut(&mut detached);
@@ -180,14 +150,16 @@ fn search<'d>(
         detached,
         reachable_bytes,
         threshold_bytes,
+        is_of_growth: old.is_some(),
         roots_inferred: graph.roots_inferred(),
         problems: problems_of(dump.diagnostics()),
-        omitted: Omitted { beyond_limit, of_other_types: found - of_types },
+        omitted: Omitted { beyond_limit, of_other_types: found - of_types, unchanged },
         suspects: Suspects {
             graph,
             dump: dump.path(),
             paths: SuspectPaths::find(dump, graph, &suspects),
             suspects,
+            named,
             libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
@@ -197,9 +169,64 @@ fn search<'d>(
             names: ReferenceNames::of(dump),
             values: ValueReader::of(dump),
             holders: RefCell::default(),
-            growth,
         },
     })
+}
+
+type Rows = Vec<(LeakSuspect, Option<Named>)>;
+
+/// Suspects that grew, and how many large ones did not; these too where they are asked for.
+fn grown(
+    found: Causes<'_>,
+    large: Vec<LeakSuspect>,
+    search: &SuspectSearch<'_>,
+    with_unchanged: bool,
+) -> (Rows, usize) {
+    let mut is_told = vec![false; large.len()];
+    for (told, suspect) in is_told.iter_mut().zip(&large) {
+        *told = found.named.iter().any(|named| found.is_about(named, suspect.largest()));
+    }
+    let suspect =
+        |named: &Named| search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
+    let mut rows: Rows = found.named.iter().filter_map(|named| Some((suspect(named)?, Some(named.clone())))).collect();
+    let others: Vec<LeakSuspect> =
+        large.into_iter().zip(is_told).filter(|(_, told)| !told).map(|(suspect, _)| suspect).collect();
+    let unchanged = others.len();
+    if with_unchanged {
+        let named = found.name_suspects(&others);
+        let mut others: Rows = others.into_iter().zip(named).collect();
+        let grew_by =
+            |named: &Option<Named>| named.as_ref().and_then(|named| named.growth).map(|one| one.retained_bytes_delta);
+        sort::by_key(&mut others, |(_, named)| std::cmp::Reverse(grew_by(named)));
+        rows.extend(others);
+        return (rows, 0);
+    }
+    (rows, unchanged)
+}
+
+/// Large suspects with their causes; several of one cause are one.
+fn joined_to(found: Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>) -> Rows {
+    let mut told: Vec<Vec<LeakSuspect>> = found.named.iter().map(|_| Vec::new()).collect();
+    let mut others = Vec::new();
+    for suspect in large {
+        match found.named.iter().position(|named| found.is_about(named, suspect.largest())) {
+            Some(at) => told[at].push(suspect),
+            None => others.push(suspect),
+        }
+    }
+    let named = found.name_suspects(&others);
+    let mut rows: Rows = others.into_iter().zip(named).collect();
+    for (named, mut suspects) in found.named.iter().zip(told) {
+        let together = || search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
+        let suspect = match suspects.len() {
+            0 => continue,
+            1 => suspects.pop(),
+            _ => together(),
+        };
+        rows.extend(suspect.map(|suspect| (suspect, Some(named.clone()))));
+    }
+    sort::by_key(&mut rows, |(suspect, _)| (std::cmp::Reverse(suspect.retained_bytes), suspect.accumulation.node));
+    rows
 }
 
 impl Suspects<'_> {
@@ -225,6 +252,7 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
+        let named = suspects.named[at].as_ref();
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
         let mut view = SuspectView {
@@ -237,12 +265,19 @@ impl<'s> SuspectView<'s> {
             path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
             holds: held_types(graph, suspect),
             inside: paragraph::inside(suspects, suspect),
-            growth: suspects.growth.as_ref().map(|growth| growth[at]),
+            growth: named.and_then(|named| named.growth),
+            sentence: named.map(|named| named.sentence.clone()),
+            element: named.map(|named| named.element.clone()),
+            holder: named.map(|named| named.holder.clone()),
+            pattern: named.and_then(|named| named.shape).map(|shape| shape.name),
+            advice: named.and_then(|named| named.shape).map(|shape| shape.advice),
+            evidence: String::new(),
             text: String::new(),
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.text = paragraph::of(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.text = paragraph::of(suspects, &view);
         view
     }
 }

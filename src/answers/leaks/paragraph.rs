@@ -13,8 +13,8 @@ const TYPES_NAMED: usize = 3;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
-/// Returns the paragraph: subject, sizes, holders, the place where memory piles up, contents. Names are as in the dump.
-pub(super) fn of(
+/// Returns the evidence in sentences: subject, sizes, holders, the place where memory piles up. Names are as in the dump.
+pub(super) fn evidence(
     suspects: &Suspects<'_>,
     suspect: &LeakSuspect,
     view: &SuspectView<'_>,
@@ -28,12 +28,15 @@ pub(super) fn of(
     if is_explained {
         text += &knowledge::sentences(suspects, suspect, view);
     }
-    text += &format!(
-        " Inside: {}. Look further with: {}",
-        inside(suspects, suspect),
-        view.look_further.for_shell(suspects.dump)
-    );
     text
+}
+
+/// Returns the paragraph: the cause, the evidence, contents, what to do.
+pub(super) fn of(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
+    let mut text = view.sentence.as_ref().map_or(String::new(), |sentence| format!("{sentence} "));
+    text += &format!("{} Inside: {}.", view.evidence, view.inside);
+    text += &view.advice.map_or(String::new(), |advice| format!(" What to do: {advice}."));
+    text + &format!(" Look further with: {}", suspects.command(view))
 }
 
 fn named(object: &ObjectRow) -> String {

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::growth::SuspectGrowth;
-use super::view::SuspectRow;
+use super::naming::Named;
+use super::view::{SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
@@ -38,8 +38,8 @@ pub struct Suspects<'d> {
     pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
-    /// By suspect, where an older dump was given.
-    pub(super) growth: Option<Vec<SuspectGrowth>>,
+    /// By suspect: its cause.
+    pub(super) named: Vec<Option<Named>>,
 }
 
 /// Shortest paths to suspects.
@@ -101,6 +101,11 @@ impl<'d> Suspects<'d> {
             true => crate::units::count_of(bytes, "bytes"),
             false => crate::units::format_bytes(bytes),
         }
+    }
+
+    /// The command that looks further, as it is typed.
+    pub fn command(&self, view: &SuspectView<'_>) -> String {
+        view.look_further.for_shell(self.dump)
     }
 
     /// The object that immediately dominates another, if one does.

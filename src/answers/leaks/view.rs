@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use super::growth::SuspectGrowth;
+use super::naming::ElementRow;
+use super::words::HolderRow;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
@@ -97,6 +99,24 @@ pub struct SuspectView<'s> {
     /// By how much it grew, where an older dump was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth: Option<SuspectGrowth>,
+    /// The cause in one sentence: what is kept, where, by whom, and how it grew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
+    /// What is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub element: Option<ElementRow>,
+    /// Who holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<HolderRow>,
+    /// The name of a shape that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<&'static str>,
+    /// What to do about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<&'static str>,
+    /// The object or group, its size, what keeps it alive and where memory piles up, in sentences.
+    #[serde(skip)]
+    pub evidence: String,
     /// All of this in a paragraph.
     pub text: String,
     /// The command that shows what is inside.

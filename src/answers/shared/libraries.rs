@@ -1,100 +1,201 @@
-//! Types of libraries: one list for each runtime. They hold memory for a program; what leaks is the program's own.
+//! Whose a type is: the runtime's, a library's, or the program's own. Libraries hold memory for a program; what leaks is the
+//! program's own.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::leaks::Owner;
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, TypeSet};
 use crate::input::Runtime;
 
-/// Types that belong to a runtime and its libraries, as patterns: never to the program that leaks.
-pub fn libraries_of(runtime: Runtime) -> &'static [&'static str] {
+static ROOTS: &str = include_str!("libraries.txt");
+
+/// Names of roots with whose they are.
+type Roots = FxHashMap<&'static str, Owner>;
+
+/// Roots of packages of a runtime and of its libraries.
+fn roots_of(runtime: Runtime) -> &'static Roots {
+    static ALL: OnceLock<FxHashMap<&'static str, Roots>> = OnceLock::new();
+    static NONE: OnceLock<Roots> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let mut all: FxHashMap<&'static str, Roots> = FxHashMap::default();
+        let mut section = ("", Owner::Runtime);
+        for line in ROOTS.lines().filter(|line| !line.starts_with('#')) {
+            if let Some((runtime, owner)) = line.strip_prefix('[').and_then(|line| line.split_once(' ')) {
+                section = (runtime, if owner == "runtime]" { Owner::Runtime } else { Owner::Library });
+                continue;
+            }
+            let roots = all.entry(section.0).or_default();
+            roots.extend(line.split_whitespace().map(|root| (root, section.1)));
+        }
+        all
+    });
+    all.get(section_of(runtime)).unwrap_or_else(|| NONE.get_or_init(Roots::default))
+}
+
+fn section_of(runtime: Runtime) -> &'static str {
     match runtime {
-        Runtime::DotNet => &["System.*", "Microsoft.*", "Interop*", "Internal.*", "MS.*", "Mono.*"],
-        Runtime::Java => &[
-            "java.*",
-            "javax.*",
-            "jdk.*",
-            "sun.*",
-            "com.sun.*",
-            "com.ibm.*",
-            "org.apache.*",
-            "boolean[*",
-            "byte[*",
-            "char[*",
-            "short[*",
-            "int[*",
-            "long[*",
-            "float[*",
-            "double[*",
-            "primitive array",
-            "[*",
-        ],
-        Runtime::JavaScript => &[
-            "(*",
-            "{*",
-            "Array",
-            "ArrayBuffer",
-            "Function",
-            "Generator",
-            "Map",
-            "Object",
-            "Promise",
-            "RegExp",
-            "Set",
-            "Uint8Array",
-            "WeakMap",
-            "global",
-            "process",
-            "system / *",
-            "Node / *",
-            "Window*",
-        ],
-        Runtime::Native => &[],
+        Runtime::Java => "java",
+        Runtime::DotNet => "dotnet",
+        Runtime::JavaScript => "javascript",
+        _ => "",
     }
 }
 
-/// Names of a library's types: of the runtime of a format, or matched by other patterns.
+/// A type's name with dots between packages: `java/lang/String` as `java.lang.String`. Names of V8's own stay: `system / Map`.
+pub(crate) fn dotted(name: &str) -> Cow<'_, str> {
+    match name.contains('/') && !name.contains(" / ") {
+        true => Cow::Owned(name.replace('/', ".")),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// Names of types that are not the program's own: of the runtime of a format and its libraries, or matched by patterns.
+#[derive(Clone)]
 pub(crate) struct LibraryNames {
-    patterns: Vec<TypePattern>,
+    runtime: Option<Runtime>,
+    libraries: Vec<TypePattern>,
+    mine: Vec<TypePattern>,
+    /// Nothing would be left as the program's own: libraries are.
+    libraries_are_own: bool,
 }
 
 impl LibraryNames {
-    pub(crate) fn of(format: &str, others: &[TypePattern]) -> Self {
-        let of_runtime = Runtime::of_format(format).map_or(&[][..], libraries_of);
-        let of_runtime = of_runtime.iter().filter_map(|text| TypePattern::parse(text).ok());
-        LibraryNames { patterns: of_runtime.chain(others.iter().cloned()).collect() }
+    /// By the lists alone, and patterns of other libraries.
+    pub(crate) fn of(format: &str, libraries: &[TypePattern]) -> Self {
+        let runtime = Runtime::of_format(format);
+        LibraryNames { runtime, libraries: libraries.to_vec(), mine: Vec::new(), libraries_are_own: false }
     }
 
-    /// Slashes (`java/lang/String`) are read as dots. O(patterns).
+    /// The same, with patterns of what is the program's own all the same.
+    pub(crate) fn with_own(self, mine: &[TypePattern]) -> Self {
+        LibraryNames { mine: mine.to_vec(), ..self }
+    }
+
+    /// Takes libraries as the program's own where none of the types of a graph would be. O(types).
+    pub(crate) fn fit(mut self, graph: &HeapGraph) -> Self {
+        let is_own = |name: &str| self.owner_of(name) == Owner::Own;
+        self.libraries_are_own = !graph.types().ids().any(|type_id| is_own(graph.type_name(type_id)));
+        self
+    }
+
+    /// Whose the type of a name is. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
+    pub(crate) fn owner_of(&self, name: &str) -> Owner {
+        let name = dotted(name);
+        self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
+            Owner::Library if self.libraries_are_own => Owner::Own,
+            owner => owner,
+        })
+    }
+
+    /// Whose the patterns say it is.
+    pub(crate) fn by_pattern(&self, name: &str) -> Option<Owner> {
+        let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        match () {
+            () if is_one(&self.mine) => Some(Owner::Own),
+            () if is_one(&self.libraries) => Some(Owner::Library),
+            () => None,
+        }
+    }
+
+    fn owner_by_root(&self, name: &str) -> Owner {
+        let Some(runtime) = self.runtime else { return Owner::Own };
+        let name = name.strip_prefix("class ").unwrap_or(name);
+        // An array is its element's; of V8's own kinds none has a name that a program could give.
+        let base = match name.find(['[', '<', '`', '+']) {
+            Some(0) => return Owner::Runtime,
+            Some(end) => &name[..end],
+            None => name,
+        };
+        let is_of_engine = runtime == Runtime::JavaScript
+            && (name.starts_with(['(', '{'])
+                || ["system / ", "Node / ", "Window"].iter().any(|start| name.starts_with(start)));
+        if is_of_engine || base == "primitive array" {
+            return Owner::Runtime;
+        }
+        let roots = roots_of(runtime);
+        // The longest root decides.
+        let ends = base.char_indices().filter(|&(_, letter)| letter == '.').map(|(at, _)| at).chain([base.len()]);
+        let mut known = ends.filter_map(|end| roots.get(&base[..end]));
+        known.next_back().copied().unwrap_or(Owner::Own)
+    }
+
+    /// Is it not the program's own?
     pub(crate) fn contains(&self, name: &str) -> bool {
-        let name = name.replace('/', ".");
-        self.patterns.iter().any(|pattern| pattern.matches(&name))
+        self.owner_of(name) != Owner::Own
     }
 }
 
-/// The types of libraries: of the runtime of this format, or one that `others` match. Slashes in names
-/// (`java/lang/String`) are read as dots. O(types x patterns).
-pub(in crate::answers) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> TypeSet {
-    let libraries = LibraryNames::of(format, others);
-    TypeSet::of(graph, |type_id| libraries.contains(graph.type_name(type_id)))
+/// The types that are not the program's own, as [`LibraryNames`] knows them. O(types x patterns).
+pub(in crate::answers) fn library_types(
+    graph: &HeapGraph,
+    format: &str,
+    libraries: &[TypePattern],
+    mine: &[TypePattern],
+) -> TypeSet {
+    let names = LibraryNames::of(format, libraries).with_own(mine).fit(graph);
+    TypeSet::of(graph, |type_id| names.contains(graph.type_name(type_id)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::libraries_of;
+    use super::{LibraryNames, Owner, ROOTS};
     use crate::analysis::selection::TypePattern;
     use crate::input::{READERS, Runtime};
 
     #[test]
-    fn every_reader_has_a_runtime_and_every_pattern_can_be_read() {
+    fn every_reader_has_a_runtime() {
         for reader in READERS {
             assert!(Runtime::ALL.contains(&reader.runtime()), "{}", reader.name());
             assert_eq!(Runtime::of_format(reader.name()), Some(reader.runtime()));
         }
         for runtime in Runtime::ALL {
             assert!(READERS.iter().any(|reader| reader.runtime() == runtime), "{runtime:?} has no reader");
-            for text in libraries_of(runtime) {
-                assert!(TypePattern::parse(text).is_ok(), "{runtime:?}: {text}");
-            }
         }
         assert_eq!(Runtime::of_format("no such format"), None);
+    }
+
+    #[test]
+    fn no_root_stands_twice_for_one_runtime() {
+        let mut known = std::collections::HashSet::new();
+        let mut runtime = "";
+        for line in ROOTS.lines().filter(|line| !line.starts_with('#')) {
+            match line.strip_prefix('[') {
+                Some(line) => runtime = line.split_once(' ').map_or("", |(runtime, _)| runtime),
+                None => line.split_whitespace().for_each(|root| assert!(known.insert((runtime, root)), "{root}")),
+            }
+        }
+        assert!(known.len() > 300);
+    }
+
+    #[test]
+    fn names_are_the_runtimes_a_librarys_or_the_programs_own() {
+        let pattern = |text: &str| vec![TypePattern::parse(text).unwrap()];
+        let java = LibraryNames::of("hprof", &pattern("shop.util.*")).with_own(&pattern("org.apache.shop.*"));
+        for (name, owner) in [
+            ("java.util.HashMap$Node[]", Owner::Runtime),
+            ("java/lang/String", Owner::Runtime),
+            ("byte[]", Owner::Runtime),
+            ("[Ljava/lang/String;", Owner::Runtime),
+            ("org.h2.engine.Session", Owner::Library),
+            ("org.h2x.Session", Owner::Own),
+            ("shop.Cart[]", Owner::Own),
+            ("L$Price", Owner::Own),
+            ("shop.util.Pool", Owner::Library),
+            ("org.apache.shop.Cart", Owner::Own),
+            ("org.apache.catalina.Session", Owner::Library),
+        ] {
+            assert_eq!(java.owner_of(name), owner, "{name}");
+        }
+        let dotnet = LibraryNames::of("gcdump", &[]);
+        assert_eq!(dotnet.owner_of("System.Collections.Generic.List`1[[Shop.Cart, Shop]]"), Owner::Runtime);
+        assert_eq!(dotnet.owner_of("Systematic.Cart"), Owner::Own);
+        assert_eq!(dotnet.owner_of("Serilog.Log"), Owner::Library);
+        let script = LibraryNames::of("v8-snapshot", &[]);
+        assert_eq!(script.owner_of("system / Context"), Owner::Runtime);
+        assert_eq!(script.owner_of("Cart"), Owner::Own);
     }
 }

@@ -43,7 +43,7 @@ impl<'d> ReferenceNames<'d> {
         places.into_iter().map(|place| self.of_place(holder, place)).collect()
     }
 
-    fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
+    pub(in crate::answers) fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);
             references.position(|reference| reference.node == to && reference.is_weak == is_weak)

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
     /// A V8 snapshot: what was allocated after it, and is in the one of --until and in FILE
-    #[arg(long, value_name = "A", requires = "until", conflicts_with_all = ["threshold", "library"])]
+    #[arg(long, value_name = "A", requires = "until", conflicts_with_all = ["threshold", "library", "mine", "all"])]
     since: Option<PathBuf>,
     /// A V8 snapshot of the same process, between those of --since and FILE
     #[arg(long, value_name = "B", requires = "since")]
@@ -40,6 +40,12 @@ pub(crate) struct Args {
     /// Types of libraries, besides those of the runtime
     #[arg(long, value_name = "PATTERN")]
     library: Vec<String>,
+    /// Types that are yours, though they are named like a library's
+    #[arg(long, value_name = "PATTERN")]
+    mine: Vec<String>,
+    /// With OLD: large ones that did not grow too
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -66,11 +72,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         return ask_together(session, &args.files, &args.common.input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };
             new.note_unmatched("--library", &options.libraries);
+            new.note_unmatched("--mine", &options.mine);
             args.print(new, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
         });
     }
     ask(session, args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
         asked.note_unmatched("--library", &options.libraries);
+        asked.note_unmatched("--mine", &options.mine);
         args.print(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
 }
@@ -86,6 +94,8 @@ impl Args {
         Ok(LeaksOptions {
             threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library, false)?,
+            mine: parse_patterns("--mine", &self.mine, false)?,
+            with_unchanged: self.all,
             scope: ScopeOptions { types: self.types.choice()?, ..self.section.options() },
             rows: self.limit.limit_here(&self.common.output),
             exact_sizes: self.common.output.bytes,

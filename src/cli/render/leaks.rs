@@ -24,7 +24,8 @@ impl Present for Leaks<'_> {
         match (self.suspects.is_empty(), self.omitted.of_other_types) {
             (true, 0) => {
                 let least = self.suspects.size(self.threshold_bytes);
-                page.paragraph(format!("No suspects: nothing retains {least} or more."));
+                let what = if self.is_of_growth { "nothing grew by" } else { "nothing retains" };
+                page.paragraph(format!("No suspects: {what} {least} or more."));
             }
             (true, others) => page.paragraph(format!("No suspects of these types; {others} of others.")),
             _ => {}
@@ -41,6 +42,10 @@ impl Present for Leaks<'_> {
         if self.omitted.beyond_limit > 0 {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
         }
+        if self.omitted.unchanged > 0 {
+            let count = count_of(self.omitted.unchanged as u64, "large objects");
+            page.line(format!("{count} did not grow; --all shows them"));
+        }
         let cut = cut_sentence(&self.problems);
         if let Some(cut) = &cut {
             page.paragraph(format!("{cut}."));
@@ -54,7 +59,15 @@ impl Present for Leaks<'_> {
 
     fn markdown(&self, page: &mut TextPage<'_>) {
         for (number, suspect) in self.suspects.iter().enumerate() {
-            page.line(format!("### Suspect {}\n\n{}\n", number + 1, escape_markdown(&suspect.text)));
+            page.line(format!("### Suspect {}\n", number + 1));
+            for text in suspect.sentence.iter().chain([&suspect.evidence]) {
+                page.line(format!("{}\n", escape_markdown(text)));
+            }
+            page.line(format!("- Inside: {}", escape_markdown(&suspect.inside)));
+            if let Some(advice) = suspect.advice {
+                page.line(format!("- What to do: {}", escape_markdown(advice)));
+            }
+            page.line(format!("- Look further with: {}\n", escape_markdown(&self.suspects.command(&suspect))));
         }
         for row in &self.detached {
             page.line(format!("{}\n", escape_markdown(&row.text())));

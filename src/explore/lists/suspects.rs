@@ -13,7 +13,7 @@ use crate::units::{count_of, format_bytes, format_count, signed};
 const LISTED: usize = 100;
 
 pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
-    let options = LeaksOptions { rows: Some(LISTED), ..LeaksOptions::default() };
+    let options = LeaksOptions { rows: Some(LISTED), with_unchanged: true, ..LeaksOptions::default() };
     let answer = match dumps.old {
         Some(old) => leaks_since(old, dumps.new, &options)?,
         None => leaks(dumps.new, &options)?,

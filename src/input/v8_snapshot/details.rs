@@ -10,6 +10,7 @@ use twox_hash::XxHash3_128;
 
 use super::again::Read;
 use super::distances::{SYSTEM, distances_of_nodes};
+use super::kinds::V8Kinds;
 use super::layout::{EdgeKind, NodeKind};
 use super::ropes::{MOST_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
@@ -17,8 +18,8 @@ use super::strings::Keep;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
-    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings,
-    Text, Value, WantedContents,
+    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceKinds, ReferenceName, Reread,
+    Saying, Strings, Text, Value, WantedContents,
 };
 
 /// Reads a snapshot again.
@@ -206,6 +207,10 @@ impl ObjectDetails for V8Details {
 
     fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
         self.of_node(graph, node, Read::function)
+    }
+
+    fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
+        Ok(Some(Box::new(V8Kinds::new(self.read(graph)?))))
     }
 
     fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {

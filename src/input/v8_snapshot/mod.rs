@@ -20,6 +20,7 @@ mod classes;
 mod codes;
 mod details;
 mod distances;
+mod kinds;
 mod layout;
 mod names;
 mod numbers;

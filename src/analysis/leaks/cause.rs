@@ -1,0 +1,223 @@
+//! From rows that grew to causes: figures from the dominator tree, and what is one cause told once.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::best_paths::BestPaths;
+use super::nature::{Owner, TypeNature};
+use super::rows::RowTree;
+use super::search::{Grown, Search};
+use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
+use crate::analysis::retained::Retained;
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::sort;
+
+/// Causes that are looked at: far more than are named.
+const MOST: usize = 24;
+/// One cause's objects refer to so many of another's elements: an index beside a list.
+const SHARED: f64 = 0.5;
+/// Stands for rows of no set.
+const NO_SET: u32 = u32::MAX;
+
+/// Something that is kept.
+#[derive(Debug, Clone)]
+pub struct Cause {
+    /// Where, what, how many.
+    pub grown: Grown,
+    /// Bytes that would be freed with all below the rows.
+    pub retained_bytes: u64,
+    /// Bytes outside the heap that go with them.
+    pub off_heap_bytes: u64,
+    /// One of the elements: that in the middle.
+    pub example: NodeId,
+    /// What is kept and dominated by nothing else that is kept; first what retains most.
+    pub topmost: Vec<DomNode>,
+}
+
+/// A graph with its best ways, rows and dominator tree.
+#[derive(Clone, Copy)]
+pub struct Causes<'a> {
+    /// The heap.
+    pub graph: &'a HeapGraph,
+    /// The tree of best ways.
+    pub paths: &'a BestPaths,
+    /// The same, merged.
+    pub rows: &'a RowTree,
+    /// Its dominator tree.
+    pub dominators: &'a Dominators,
+    /// Retained sizes.
+    pub retained: &'a Retained,
+    /// The dominator tree from the top down.
+    pub children: &'a Children<'a>,
+}
+
+impl Causes<'_> {
+    /// By set of rows: the members that no other member of the set dominates. O(objects).
+    fn topmost(&self, sets: &[Vec<u32>]) -> Vec<Vec<DomNode>> {
+        let mut set_of = vec![NO_SET; self.rows.rows().len()];
+        for (set, rows) in sets.iter().enumerate() {
+            self.rows.mark_below(rows).iter().for_each(|&row| set_of[row as usize] = set as u32);
+        }
+        let set_of = |number: DomNode| -> Option<usize> {
+            let row = self.rows.row_of(self.dominators.node_at(number))?;
+            Some(set_of[row as usize]).filter(|&set| set != NO_SET).map(|set| set as usize)
+        };
+        let mut topmost = vec![Vec::new(); sets.len()];
+        let mut open = vec![0u32; sets.len()];
+        self.children.walk(DomNode::ROOT, |step| match step {
+            Step::Enter(number) => {
+                let Some(set) = set_of(number) else { return };
+                if open[set] == 0 {
+                    topmost[set].push(number);
+                }
+                open[set] += 1;
+            }
+            Step::Leave(number) => {
+                if let Some(set) = set_of(number) {
+                    open[set] -= 1;
+                }
+            }
+        });
+        topmost
+    }
+
+    fn bytes(&self, members: &[DomNode]) -> u64 {
+        members.iter().fold(0, |sum, &number| sum.saturating_add(self.retained.bytes_at(number)))
+    }
+
+    /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
+    pub fn retained_by(&self, sets: &[Vec<u32>]) -> Vec<u64> {
+        self.topmost(sets).iter().map(|members| self.bytes(members)).collect()
+    }
+
+    /// Gives what grew its figures. O(objects).
+    pub fn complete(&self, mut grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
+        sort::by_key(&mut grown, |grown| std::cmp::Reverse(grown.growth));
+        grown.truncate(MOST);
+        let sets: Vec<Vec<u32>> = grown.iter().map(|grown| grown.rows.clone()).collect();
+        let topmost = self.topmost(&sets);
+        let examples = self.examples(&grown);
+        let mut causes = Vec::with_capacity(grown.len());
+        for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {
+            // What another cause has taken is told there.
+            let Some(example) = example.filter(|_| !topmost.is_empty()) else { continue };
+            let largest = (0..topmost.len()).max_by_key(|&at| {
+                (self.retained.bytes_at(topmost[at]), std::cmp::Reverse(self.dominators.node_at(topmost[at])))
+            });
+            largest.into_iter().for_each(|largest| topmost.swap(0, largest));
+            let off_heap_bytes = match off_heap.is_empty() {
+                true => 0,
+                false => {
+                    let below: FxHashSet<u32> = self.rows.mark_below(&grown.rows).into_iter().collect();
+                    let is_below = |node: NodeId| self.rows.row_of(node).is_some_and(|row| below.contains(&row));
+                    off_heap.iter().filter(|(node, _)| is_below(**node)).map(|(_, bytes)| bytes).sum()
+                }
+            };
+            let retained_bytes = self.bytes(&topmost);
+            causes.push(Cause { grown, retained_bytes, off_heap_bytes, example, topmost });
+        }
+        causes
+    }
+
+    /// Of each element's row the object in the middle. O(objects).
+    fn examples(&self, grown: &[Grown]) -> Vec<Option<NodeId>> {
+        let mut left: Vec<(u32, Option<NodeId>)> =
+            grown.iter().map(|grown| (self.rows.row(grown.element).objects / 2, None)).collect();
+        let mut wanted: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        grown.iter().enumerate().for_each(|(at, grown)| wanted.entry(grown.element).or_default().push(at));
+        for node in self.graph.nodes() {
+            let Some(places) = self.rows.row_of(node).and_then(|row| wanted.get(&row)) else { continue };
+            for &at in places {
+                match &mut left[at] {
+                    (0, found @ None) => *found = Some(node),
+                    (0, _) => {}
+                    (count, _) => *count -= 1,
+                }
+            }
+        }
+        left.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// Members of a row, ascending. O(objects).
+    pub fn members(&self, row: u32) -> Vec<NodeId> {
+        self.graph.nodes().filter(|&node| self.rows.row_of(node) == Some(row)).collect()
+    }
+
+    /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
+    /// program's own stays, else the larger. O(objects) for each, and the references of what they keep.
+    pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
+        let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
+        let symbol = |cause: &Cause| self.rows.row(cause.grown.element).symbol;
+        let mut is_gone = vec![false; causes.len()];
+        for at in 0..causes.len() {
+            is_gone[at] = (0..at).any(|earlier| !is_gone[earlier] && symbol(&causes[earlier]) == symbol(&causes[at]));
+        }
+        let mut cause_of_element = vec![NO_SET; self.rows.rows().len()];
+        for (at, cause) in causes.iter().enumerate().filter(|&(at, _)| !is_gone[at]) {
+            cause_of_element[cause.grown.element as usize] = at as u32;
+        }
+        for at in 0..causes.len() {
+            if is_gone[at] || causes.len() < 2 {
+                continue;
+            }
+            let mut is_inside = vec![false; self.rows.rows().len()];
+            self.rows.mark_below(&causes[at].grown.rows).iter().for_each(|&row| is_inside[row as usize] = true);
+            let mut met = vec![0u64; causes.len()];
+            let mut is_met = NodeSet::new(self.graph.node_count());
+            for node in self.graph.nodes() {
+                if !self.rows.row_of(node).is_some_and(|row| is_inside[row as usize]) {
+                    continue;
+                }
+                for &to in self.graph.strong_references(node) {
+                    let Some(row) = self.rows.row_of(to) else { continue };
+                    let other = cause_of_element[row as usize];
+                    if other != NO_SET && other != at as u32 && is_met.insert(to) {
+                        met[other as usize] += 1;
+                    }
+                }
+            }
+            for other in 0..causes.len() {
+                let elements = f64::from(self.rows.row(causes[other].grown.element).objects);
+                if is_gone[other] || other == at || is_gone[at] || (met[other] as f64) < SHARED * elements {
+                    continue;
+                }
+                let (larger, smaller) = (at.min(other), at.max(other));
+                is_gone[if owner(&causes[larger]) > owner(&causes[smaller]) { larger } else { smaller }] = true;
+            }
+        }
+        let mut gone = is_gone.into_iter();
+        causes.retain(|_| !gone.next().unwrap_or(false));
+    }
+
+    /// The object nearest to some that dominates all that are of the first one's type; `None` where only the roots do, or it
+    /// takes too many steps.
+    pub fn common_dominator(&self, members: &[DomNode]) -> Option<DomNode> {
+        const STEPS_FOR_EACH: usize = 64;
+        let mut left = members.len().saturating_mul(STEPS_FOR_EACH) + 1024;
+        let type_of = |number: DomNode| self.graph.type_of(self.dominators.node_at(number));
+        let first = type_of(*members.first()?);
+        let mut members = members.iter().copied().filter(|&member| type_of(member) == first);
+        let mut common = self.dominators.immediate_of(members.next()?);
+        for member in members {
+            let mut at = self.dominators.immediate_of(member);
+            while at != common {
+                left = left.checked_sub(1)?;
+                // Every number is greater than that of its immediate dominator.
+                if at > common {
+                    at = self.dominators.immediate_of(at);
+                } else {
+                    common = self.dominators.immediate_of(common);
+                }
+                if common == DomNode::ROOT {
+                    return None;
+                }
+            }
+        }
+        (common != DomNode::ROOT).then_some(common)
+    }
+
+    /// By search of an older dump: growth of what a cause retains.
+    pub fn retained_before(&self, search: &Search<'_>, causes: &[Cause]) -> Vec<u64> {
+        let partners = |cause: &Cause| cause.grown.rows.iter().filter_map(|&row| search.partner(row)).collect();
+        self.retained_by(&causes.iter().map(partners).collect::<Vec<_>>())
+    }
+}

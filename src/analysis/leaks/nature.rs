@@ -1,0 +1,39 @@
+//! Whose types are, and what their objects are for.
+
+/// Whose type it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// The program's own.
+    Own,
+    /// A library's.
+    Library,
+    /// The runtime's.
+    Runtime,
+}
+
+/// What objects of a type are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeNature {
+    /// The number of its name: that of types of one name is one, in both dumps.
+    pub symbol: u32,
+    /// Whose it is.
+    pub owner: Owner,
+    /// It only carries others: arrays, nodes, entries, wrappers.
+    pub is_glue: bool,
+    /// It is an element where nothing better is: an object without a class of its own.
+    pub is_plain: bool,
+    /// The runtime's own data about the program: never looked into.
+    pub is_inner: bool,
+    /// Chains run through it: glue that is no collection.
+    pub is_link: bool,
+    /// Objects that refer to others of their type are one row.
+    pub folds: bool,
+    /// It is what a program counts, whatever of the program's own it carries: a session, a thread.
+    pub is_notable: bool,
+    /// Its name says that it carries an element of a list.
+    pub is_list_node: bool,
+    /// Some of its objects have names of their own: classes, threads, modules.
+    pub has_named_objects: bool,
+    /// Its objects are class objects.
+    pub is_class: bool,
+}

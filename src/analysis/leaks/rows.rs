@@ -1,0 +1,210 @@
+//! The tree of best ways merged by type and reference.
+
+use rustc_hash::FxHashMap;
+
+use super::best_paths::BestPaths;
+use super::nature::{Owner, TypeNature};
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// The label of an element, an entry, a key: it names none in particular.
+pub const ELEMENT: u32 = 0;
+/// Rows above an object in which one of its type is looked for.
+const FOLD_LEVELS: usize = 6;
+/// The row of what no way leads to.
+const NO_ROW: u32 = u32::MAX;
+
+/// Like objects that are reached alike.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The row above; the top's is the top.
+    pub parent: u32,
+    /// The number of the type's name, or of the object's own.
+    pub symbol: u32,
+    /// The label of the reference from the row above.
+    pub label: u32,
+    /// The type of the first.
+    pub type_id: TypeId,
+    /// Objects.
+    pub objects: u32,
+    /// Their bytes.
+    pub own_bytes: u64,
+    /// Bytes of the row and of all below.
+    pub total_bytes: u64,
+    /// Some of them refer to others of them.
+    pub is_folded: bool,
+}
+
+/// Rows by number; 0 is the top, and each comes behind its parent.
+#[derive(Debug)]
+pub struct RowTree {
+    rows: Vec<Row>,
+    row_of: Vec<u32>,
+    /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
+    starts: Vec<u32>,
+    list: Vec<u32>,
+    /// By symbol of a type: objects and bytes of all that is reached.
+    types: FxHashMap<u32, (u64, u64)>,
+}
+
+/// Names of objects, and bytes that they hold outside the heap.
+#[derive(Debug, Default)]
+pub struct ObjectFacts {
+    /// Numbers of the names of single objects.
+    pub symbols: FxHashMap<NodeId, u32>,
+    /// Bytes outside the heap.
+    pub off_heap: FxHashMap<NodeId, u64>,
+}
+
+impl RowTree {
+    /// Merges the tree. O(objects): a look-up for each, and for some those of the rows above. Of `paths` the parents are left.
+    pub fn merge(graph: &HeapGraph, paths: &mut BestPaths, natures: &[TypeNature], facts: &ObjectFacts) -> Self {
+        let top = Row {
+            parent: 0,
+            symbol: 0,
+            label: 0,
+            type_id: TypeId::new(0),
+            objects: 0,
+            own_bytes: 0,
+            total_bytes: 0,
+            is_folded: false,
+        };
+        let mut rows = vec![top];
+        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let mut row_of = vec![NO_ROW; graph.node_count()];
+        let mut last = ((0, 0, 0), 0);
+        let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
+        for node in paths.ordered(graph) {
+            let type_id = graph.type_of(node);
+            let nature = &natures[type_id.index()];
+            let (label, is_cut) = paths.label(node);
+            let above = paths.parent(node).map_or(0, |parent| row_of[parent.index()]);
+            let parent = if is_cut { 0 } else { above };
+            let own_symbol = if nature.has_named_objects { facts.symbols.get(&node).copied() } else { None };
+            let folded = if parent == 0 { None } else { fold(&rows, natures, parent, type_id, label) };
+            let row = folded.unwrap_or_else(|| {
+                let key = (parent, own_symbol.unwrap_or(nature.symbol), label);
+                if last.0 != key || last.1 == 0 {
+                    let new = rows.len() as u32;
+                    let row = *known.entry(key).or_insert(new);
+                    if row == new {
+                        rows.push(Row { parent, symbol: key.1, label, type_id, ..top });
+                    }
+                    last = (key, row);
+                }
+                last.1
+            });
+            rows[row as usize].is_folded |= folded == Some(parent);
+            row_of[node.index()] = row;
+            let mut bytes = graph.shallow_bytes(node);
+            if !facts.off_heap.is_empty() {
+                bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
+            }
+            let into = &mut rows[row as usize];
+            into.objects += 1;
+            into.own_bytes = into.own_bytes.saturating_add(bytes);
+            let of_type = &mut types[type_id.index()];
+            *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
+        }
+        paths.keep_parents();
+        for at in (1..rows.len()).rev() {
+            let parent = rows[at].parent as usize;
+            rows[at].total_bytes = rows[at].total_bytes.saturating_add(rows[at].own_bytes);
+            rows[parent].total_bytes = rows[parent].total_bytes.saturating_add(rows[at].total_bytes);
+        }
+        let mut by_name: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        for (nature, (objects, bytes)) in natures.iter().zip(types) {
+            let all = by_name.entry(nature.symbol).or_default();
+            *all = (all.0 + objects, all.1.saturating_add(bytes));
+        }
+        let (starts, list) = children(&rows);
+        RowTree { rows, row_of, starts, list, types: by_name }
+    }
+
+    /// The rows, each behind its parent.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// A row.
+    pub fn row(&self, row: u32) -> &Row {
+        &self.rows[row as usize]
+    }
+
+    /// The rows below a row.
+    pub fn below(&self, row: u32) -> &[u32] {
+        &self.list[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    }
+
+    /// The row of an object; `None` of one that is not reached.
+    pub fn row_of(&self, node: NodeId) -> Option<u32> {
+        Some(self.row_of[node.index()]).filter(|&row| row != NO_ROW)
+    }
+
+    /// Objects and bytes of the types of a name.
+    pub(super) fn of_type(&self, symbol: u32) -> (u64, u64) {
+        self.types.get(&symbol).copied().unwrap_or_default()
+    }
+
+    /// Bytes of the types of each name.
+    pub(super) fn type_bytes(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
+    }
+
+    /// These rows and all below them. O(rows).
+    pub fn mark_below(&self, tops: &[u32]) -> Vec<u32> {
+        let mut all: Vec<u32> = tops.to_vec();
+        all.sort_unstable();
+        all.dedup();
+        let mut is_marked = vec![false; self.rows.len()];
+        all.iter().for_each(|&row| is_marked[row as usize] = true);
+        let mut at = 0;
+        while at < all.len() {
+            for &below in self.below(all[at]) {
+                if !std::mem::replace(&mut is_marked[below as usize], true) {
+                    all.push(below);
+                }
+            }
+            at += 1;
+        }
+        all
+    }
+}
+
+/// The row above that an object belongs to: lists, trees and graphs of one type are one row.
+fn fold(rows: &[Row], natures: &[TypeNature], parent: u32, type_id: TypeId, label: u32) -> Option<u32> {
+    let nature = &natures[type_id.index()];
+    if nature.folds && label != ELEMENT && rows[parent as usize].type_id == type_id {
+        return Some(parent);
+    }
+    let is_own = nature.owner == Owner::Own && !nature.is_glue && !nature.is_class;
+    let mut at = parent;
+    // Nothing but links between here and there.
+    let mut is_chain = true;
+    for _ in 0..FOLD_LEVELS {
+        is_chain &= natures[rows[at as usize].type_id.index()].is_link;
+        at = rows[at as usize].parent;
+        if at == 0 || !(is_own || is_chain) {
+            return None;
+        }
+        let row = &rows[at as usize];
+        if row.type_id == type_id && (is_own || (row.label == label && label != ELEMENT)) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Rows by their parent.
+fn children(rows: &[Row]) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; rows.len() + 1];
+    rows.iter().skip(1).for_each(|row| starts[row.parent as usize + 1] += 1);
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let (mut next, mut list) = (starts.clone(), vec![0; rows.len() - 1]);
+    for (at, row) in rows.iter().enumerate().skip(1) {
+        list[next[row.parent as usize] as usize] = at as u32;
+        next[row.parent as usize] += 1;
+    }
+    (starts, list)
+}

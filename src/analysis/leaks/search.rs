@@ -1,0 +1,258 @@
+//! The walk after what grew, from the top of the rows to where it spreads over like objects.
+
+use rustc_hash::FxHashMap;
+
+use super::nature::{Owner, TypeNature};
+use super::rows::{Row, RowTree};
+use crate::analysis::diff::delta;
+use crate::analysis::threshold::Threshold;
+
+/// Nothing that grew by less is a cause, unless that is asked for.
+const LEAST_BYTES: u64 = 64 << 10;
+/// More objects explain a row's growth where they make up so much of it.
+const COUNT_EXPLAINS: f64 = 0.5;
+/// An element has so much of the growth below the rows that grew;
+const ELEMENT_SHARE: f64 = 0.25;
+/// or there is one in every second of what grew, with so much of the growth.
+const ONE_EACH: f64 = 0.5;
+const SMALL_SHARE: f64 = 0.04;
+/// Without an older dump: so many times the objects of the row above are a collection.
+const MANY: u64 = 10;
+/// Levels below the rows that grew in which the element is looked for.
+const LEVELS: usize = 20;
+/// A list's nodes give way to what they carry where there is one for so many of them.
+const ONE_FOR_EACH_NODE: f64 = 0.9;
+/// A path has moved where less than this share of the new objects is new in the whole heap.
+const NEW_IN_HEAP: f64 = 0.5;
+
+/// Where it grew, and what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grown {
+    /// Rows of like objects that grew in number, side by side; below each row they are one.
+    pub rows: Vec<u32>,
+    /// The row of what is kept.
+    pub element: u32,
+    /// Objects of the element's name below the rows.
+    pub objects: u64,
+    /// The same in the older dump.
+    pub objects_old: u64,
+    /// Bytes by which the rows grew, all below them included.
+    pub growth: u64,
+}
+
+/// The rows of a dump beside those of an older one.
+pub struct Search<'s> {
+    new: &'s RowTree,
+    old: Option<&'s RowTree>,
+    natures: &'s [TypeNature],
+    /// By row of the newer dump: that of the older one with the same path of keys.
+    partners: Vec<Option<u32>>,
+    threshold: u64,
+}
+
+impl<'s> Search<'s> {
+    /// Joins the rows of both dumps. The least growth of a cause is a share of all that grew, by type; without an older
+    /// dump of all. O(rows).
+    pub fn new(new: &'s RowTree, old: Option<&'s RowTree>, natures: &'s [TypeNature], least: Threshold) -> Self {
+        let partners = old.map_or_else(|| vec![None; new.rows().len()], |old| join(new, old));
+        let whole = match old {
+            Some(old) => {
+                let grown = new.type_bytes().map(|(symbol, bytes)| bytes.saturating_sub(old.of_type(symbol).1));
+                grown.fold(0, u64::saturating_add)
+            }
+            None => new.row(0).total_bytes,
+        };
+        let threshold = match least {
+            Threshold::Share(_) if old.is_some() => least.at_least(whole).max(LEAST_BYTES),
+            _ => least.at_least(whole).max(1),
+        };
+        Search { new, old, natures, partners, threshold }
+    }
+
+    /// The least growth of a cause.
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// The row of the older dump that a row is joined with.
+    pub fn partner(&self, row: u32) -> Option<u32> {
+        self.partners[row as usize]
+    }
+
+    fn row(&self, row: u32) -> &Row {
+        self.new.row(row)
+    }
+
+    fn nature(&self, row: u32) -> &TypeNature {
+        &self.natures[self.row(row).type_id.index()]
+    }
+
+    fn before(&self, row: u32) -> Option<&Row> {
+        Some(self.old?.row(self.partner(row)?))
+    }
+
+    /// Bytes by which a row grew with all below it.
+    pub fn growth(&self, row: u32) -> i64 {
+        let before = self.before(row).map_or(0, |before| before.total_bytes);
+        delta(before, self.row(row).total_bytes)
+    }
+
+    fn new_objects(&self, row: u32) -> u64 {
+        let before = self.before(row).map_or(0, |before| before.objects);
+        u64::from(self.row(row).objects.saturating_sub(before))
+    }
+
+    fn grew_by(&self, row: u32, least: u64) -> bool {
+        u64::try_from(self.growth(row)).is_ok_and(|growth| growth >= least)
+    }
+
+    /// Do more objects explain the growth?
+    fn is_explained_by_count(&self, row: u32) -> bool {
+        let objects = u64::from(self.row(row).objects);
+        if self.old.is_none() {
+            return objects >= MANY * u64::from(self.row(self.row(row).parent).objects.max(1));
+        }
+        let new = self.new_objects(row) as f64 / objects.max(1) as f64;
+        new > 0.0 && new * self.row(row).total_bytes as f64 >= COUNT_EXPLAINS * self.growth(row) as f64
+    }
+
+    /// What grew, in the order of the walk.
+    pub fn run(&self) -> Vec<Grown> {
+        let (mut found, mut open) = (Vec::new(), vec![0]);
+        while let Some(row) = open.pop() {
+            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !self.nature(**below).is_inner;
+            let large: Vec<u32> = self.new.below(row).iter().filter(large).copied().collect();
+            let (more, fewer): (Vec<u32>, Vec<u32>) = large.iter().partition(|&&row| self.is_explained_by_count(row));
+            open.extend(fewer);
+            if !more.is_empty() {
+                found.extend(self.grown(more));
+            } else if large.is_empty() && row != 0 && self.grew_by(row, self.threshold) {
+                found.extend(self.spread(row).and_then(|rows| self.grown(rows)));
+            }
+        }
+        found
+    }
+
+    /// Rows below one that grew though none of them did by enough: all that grew in number, or the row itself.
+    fn spread(&self, row: u32) -> Option<Vec<u32>> {
+        let grew = |below: &&u32| self.grew_by(**below, 1) && self.is_explained_by_count(**below);
+        let below: Vec<u32> = self.new.below(row).iter().filter(grew).copied().collect();
+        let together: i64 = below.iter().map(|&row| self.growth(row)).sum();
+        if together as u64 >= self.threshold / 2 && !below.is_empty() {
+            return Some(below);
+        }
+        let before = self.before(row).map_or(0, |before| before.own_bytes);
+        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![self.one_each(row)])
+    }
+
+    /// The highest of the rows above that have as many objects: what each of several has is explained with them.
+    fn one_each(&self, mut row: u32) -> u32 {
+        let objects = self.row(row).objects;
+        while objects > 1 && self.row(row).parent != 0 && self.row(self.row(row).parent).objects == objects {
+            row = self.row(row).parent;
+        }
+        row
+    }
+
+    /// What these rows keep, whatever they grew by.
+    pub fn kept_in(&self, rows: Vec<u32>) -> Grown {
+        let element = self.element(&rows);
+        let symbol = self.row(element).symbol;
+        let count = |tree: &RowTree, tops: &[u32]| -> u64 {
+            let below = tree.mark_below(tops);
+            below
+                .iter()
+                .map(|&at| tree.row(at))
+                .filter(|row| row.symbol == symbol)
+                .map(|row| u64::from(row.objects))
+                .sum()
+        };
+        let partners: Vec<u32> = rows.iter().filter_map(|&row| self.partner(row)).collect();
+        let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
+        Grown {
+            element,
+            objects: count(self.new, &rows),
+            objects_old: self.old.map_or(0, |old| count(old, &partners)),
+            growth: u64::try_from(growth).unwrap_or(0),
+            rows,
+        }
+    }
+
+    /// The same, unless the whole heap has no more of it than before: then it is only reached another way.
+    fn grown(&self, rows: Vec<u32>) -> Option<Grown> {
+        let grown = self.kept_in(rows);
+        let symbol = self.row(grown.element).symbol;
+        let in_heap = |tree: &RowTree| tree.of_type(symbol).0;
+        let Some(old) = self.old else { return Some(grown) };
+        let more = grown.objects.saturating_sub(grown.objects_old) as f64;
+        let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
+        // Named objects are no type: nothing is known of them.
+        let is_type = self.natures[self.row(grown.element).type_id.index()].symbol == symbol;
+        (more == 0.0 || !is_type || more_in_heap >= NEW_IN_HEAP * more).then_some(grown)
+    }
+
+    /// The first level below the rows with a type of the program's own that has its share of the growth; where there is none
+    /// a library's, then the runtime's.
+    fn element(&self, rows: &[u32]) -> u32 {
+        let total: i64 = rows.iter().map(|&row| self.growth(row)).sum();
+        let most_new = rows.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
+        let is_large = |row: u32| {
+            let growth = self.growth(row) as f64;
+            growth >= ELEMENT_SHARE * total as f64
+                || growth >= SMALL_SHARE * total as f64 && self.new_objects(row) as f64 >= ONE_EACH * most_new as f64
+        };
+        // By rank: the level and the row.
+        let mut best: FxHashMap<(Owner, bool), (usize, u32)> = FxHashMap::default();
+        let mut level: Vec<u32> = rows.to_vec();
+        for depth in 0..LEVELS {
+            for &row in &level {
+                let nature = self.nature(row);
+                if nature.is_notable {
+                    return row;
+                }
+                if nature.is_glue && !nature.is_plain || nature.is_inner || !is_large(row) {
+                    continue;
+                }
+                let best = best.entry((nature.owner, nature.is_class)).or_insert((depth, row));
+                if best.0 == depth && self.growth(row) > self.growth(best.1) {
+                    *best = (depth, row);
+                }
+            }
+            level = level.iter().flat_map(|&row| self.new.below(row)).copied().filter(|&row| is_large(row)).collect();
+            if level.is_empty() {
+                break;
+            }
+        }
+        let largest = rows.iter().copied().max_by_key(|&row| self.growth(row)).unwrap_or(0);
+        let element = best.iter().min_by_key(|(rank, _)| **rank).map_or(largest, |(_, &(_, row))| row);
+        self.carried(element).unwrap_or(element)
+    }
+
+    /// What the nodes of a list of the program's own carry.
+    fn carried(&self, element: u32) -> Option<u32> {
+        if !self.nature(element).is_list_node || !self.row(element).is_folded {
+            return None;
+        }
+        let nodes = f64::from(self.row(element).objects);
+        let carries = |below: &u32| {
+            let nature = self.nature(*below);
+            !nature.is_glue
+                && nature.owner == Owner::Own
+                && f64::from(self.row(*below).objects) >= ONE_FOR_EACH_NODE * nodes
+        };
+        self.new.below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth(row))
+    }
+}
+
+/// By row of the newer dump: that of the older one with the same path of keys.
+fn join(new: &RowTree, old: &RowTree) -> Vec<Option<u32>> {
+    let key = |row: &Row| (row.symbol, row.label);
+    let known: FxHashMap<(u32, (u32, u32)), u32> =
+        old.rows().iter().zip(0u32..).skip(1).map(|(row, at)| ((row.parent, key(row)), at)).collect();
+    let mut partners = vec![None; new.rows().len()];
+    partners[0] = Some(0);
+    for (at, row) in new.rows().iter().enumerate().skip(1) {
+        partners[at] = partners[row.parent as usize].and_then(|parent| known.get(&(parent, key(row))).copied());
+    }
+    partners
+}

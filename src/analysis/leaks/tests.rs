@@ -1,0 +1,173 @@
+//! Best ways against the definition, rows against the sums that they must have, and the walk on heaps made for it.
+
+use super::*;
+use crate::analysis::retained::Retained;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::graph::{
+    GraphBuilder, HeapGraph, IdStyle, NodeId, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section,
+};
+use proptest::prelude::*;
+
+/// (type, bytes, references by place)
+type Object = (u32, u64, Vec<usize>);
+
+/// The first object is the only root.
+fn graph(objects: &[Object], types: usize) -> HeapGraph {
+    let mut builder = GraphBuilder::new(IdStyle::Hex);
+    let slots: Vec<u32> = (0..types)
+        .map(|number| {
+            let slot = builder.new_type();
+            builder.name_type(slot, &format!("T{number}"));
+            slot.0
+        })
+        .collect();
+    let section = builder.begin_section(Section::default());
+    let mut columns = ObjectColumns::default();
+    for (at, (type_index, bytes, targets)) in objects.iter().enumerate() {
+        columns.push_object(at as u64 + 1, *type_index, *bytes, 1);
+        targets.iter().for_each(|&target| columns.push_reference(target as u64 + 1));
+    }
+    columns.seal();
+    builder.append(section, &columns, 0..columns.len(), &slots, 0, true).unwrap();
+    builder.add_root(section, 1, RootKind::Local, RootFlags::default(), None, 1);
+    builder.resolve(ResolveOptions::default()).0
+}
+
+/// Costs by the numbers of both objects, the label that of an element.
+struct ByNumber(u32);
+
+impl Ways for ByNumber {
+    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+        let cost = |to: &NodeId| ((from.index() as u32 * 7 + to.index() as u32 * 3) % self.0) as u8;
+        steps.extend(to.iter().map(|to| Step { cost: cost(to), label: 1 + to.index() as u32 % 2 }));
+    }
+}
+
+fn nature(symbol: u32, owner: Owner) -> TypeNature {
+    TypeNature {
+        symbol,
+        owner,
+        is_glue: false,
+        is_plain: false,
+        is_inner: false,
+        is_link: false,
+        folds: true,
+        is_notable: false,
+        is_list_node: false,
+        has_named_objects: false,
+        is_class: false,
+    }
+}
+
+fn rows(graph: &HeapGraph, natures: &[TypeNature], cost: u32) -> (BestPaths, RowTree) {
+    let starts = [Start { node: NodeId::new(0), cost: 0, label: 70 }];
+    let mut paths = BestPaths::find(graph, &starts, &mut ByNumber(cost));
+    let rows = RowTree::merge(graph, &mut paths, natures, &ObjectFacts::default());
+    (paths, rows)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn the_best_way_costs_what_the_definition_says(
+        objects in (1usize..40).prop_flat_map(|count| proptest::collection::vec(
+            (0u32..3, 0u64..99, proptest::collection::vec(0..count, 0..5)), count
+        )),
+        cost in 1u32..40
+    ) {
+        let graph = graph(&objects, 3);
+        let (paths, rows) = rows(&graph, &[nature(100, Owner::Own), nature(101, Owner::Library), nature(102, Owner::Runtime)], cost);
+        // Distances until nothing gets nearer any more.
+        let step = |from: usize, to: usize| (from as u32 * 7 + to as u32 * 3) % cost;
+        let mut distances = vec![None; objects.len()];
+        distances[0] = Some(0u32);
+        for _ in 0..objects.len() {
+            for (from, (_, _, targets)) in objects.iter().enumerate() {
+                for &to in targets {
+                    if let Some(way) = distances[from].map(|distance| distance + step(from, to))
+                        && distances[to].is_none_or(|known| way < known)
+                    {
+                        distances[to] = Some(way);
+                    }
+                }
+            }
+        }
+        for node in graph.nodes() {
+            prop_assert_eq!(rows.row_of(node).is_some(), distances[node.index()].is_some());
+            if let Some(distance) = distances[node.index()].filter(|&distance| distance < 200) {
+                let way = paths.way_to(node);
+                let length: u32 = way.windows(2).map(|pair| step(pair[0].index(), pair[1].index())).sum();
+                prop_assert_eq!(length, distance);
+                prop_assert_eq!(way[0], NodeId::new(0));
+            }
+        }
+        // Each object is in one row, each row below one that came before, and sums are those of all below.
+        let reached: Vec<usize> = (0..objects.len()).filter(|&at| distances[at].is_some()).collect();
+        prop_assert_eq!(rows.rows().iter().map(|row| row.objects as usize).sum::<usize>(), reached.len());
+        prop_assert_eq!(rows.row(0).total_bytes, reached.iter().map(|&at| objects[at].1).sum::<u64>());
+        for (at, row) in rows.rows().iter().enumerate().skip(1) {
+            prop_assert!((row.parent as usize) < at);
+            let below: u64 = rows.below(at as u32).iter().map(|&below| rows.row(below).total_bytes).sum();
+            prop_assert_eq!(row.total_bytes, row.own_bytes + below);
+        }
+    }
+}
+
+/// A root, a list of `count` links that each hold an item, and a cache of a constant size.
+fn list(count: usize) -> Vec<Object> {
+    let mut objects: Vec<Object> = vec![(0, 10, vec![1, 2])];
+    objects.push((1, 10, vec![3]));
+    objects.push((4, 900_000, Vec::new()));
+    for at in 0..count {
+        let (link, item) = (3 + 2 * at, 4 + 2 * at);
+        let mut targets = vec![item];
+        if at + 1 < count {
+            targets.push(link + 2);
+        }
+        objects.push((2, 24, targets));
+        objects.push((3, 1000, Vec::new()));
+    }
+    objects
+}
+
+#[test]
+fn what_grew_in_number_is_found_with_its_figures() {
+    let natures = [
+        nature(100, Owner::Own),
+        nature(101, Owner::Own),
+        TypeNature { is_glue: true, is_link: true, ..nature(102, Owner::Runtime) },
+        nature(103, Owner::Own),
+        nature(104, Owner::Own),
+    ];
+    let (old, new) = (graph(&list(100), 5), graph(&list(500), 5));
+    let ((_, old_rows), (paths, new_rows)) = (rows(&old, &natures, 1), rows(&new, &natures, 1));
+    let search = |old| Search::new(&new_rows, old, &natures, Threshold::Share(Percent::TENTH));
+    let grown = search(Some(&old_rows)).run();
+    assert_eq!(grown.len(), 1, "{grown:?}");
+    let found = &grown[0];
+    assert_eq!((found.objects, found.objects_old, found.growth), (500, 100, 400 * 1024));
+    assert_eq!(new_rows.row(found.element).symbol, 103);
+    // Nothing grew, or all became less.
+    assert_eq!(search(Some(&new_rows)).run(), []);
+    assert_eq!(Search::new(&old_rows, Some(&new_rows), &natures, Threshold::Share(Percent::TENTH)).run(), []);
+    let (dominators, retained) = Retained::with_dominators(&new);
+    let children = dominators.children();
+    let causes = Causes {
+        graph: &new,
+        paths: &paths,
+        rows: &new_rows,
+        dominators: &dominators,
+        retained: &retained,
+        children: &children,
+    };
+    let mut complete = causes.complete(grown, &rustc_hash::FxHashMap::default());
+    causes.without_repeats(&mut complete, &natures);
+    let cause = &complete[0];
+    assert_eq!((complete.len(), cause.retained_bytes), (1, 500 * 1024));
+    assert_eq!(new.type_name(new.type_of(cause.example)), "T3");
+    // The links hold one another: the first holds all.
+    assert_eq!(cause.topmost.len(), 1);
+    let holder = causes.common_dominator(&cause.topmost).map(|number| dominators.node_at(number));
+    assert_eq!(holder, Some(NodeId::new(1)));
+}

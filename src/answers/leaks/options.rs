@@ -1,0 +1,53 @@
+//! Options of a search for leaks.
+
+use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::{CommandLine, ScopeOptions};
+
+/// Options of a search for leaks.
+#[derive(Debug, Clone)]
+pub struct LeaksOptions {
+    /// Least retained size of a suspect; a share is of what strong roots reach in the section. Default: 10 %.
+    pub threshold: Threshold,
+    /// Types of libraries, besides those of the runtime: they give way to the types that own them.
+    pub libraries: Vec<TypePattern>,
+    /// Types that are the program's own, though the lists of libraries have them.
+    pub mine: Vec<TypePattern>,
+    /// With an older dump: those that did not grow too.
+    pub with_unchanged: bool,
+    /// The section; suspects of these types alone, groups and objects.
+    pub scope: ScopeOptions,
+    /// Number of suspects at most. Default: all.
+    pub rows: Option<usize>,
+    /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
+    pub exact_sizes: bool,
+}
+
+impl Default for LeaksOptions {
+    fn default() -> Self {
+        LeaksOptions {
+            threshold: Threshold::Share(Percent::TENTH),
+            libraries: Vec::new(),
+            mine: Vec::new(),
+            with_unchanged: false,
+            scope: ScopeOptions::default(),
+            rows: None,
+            exact_sizes: false,
+        }
+    }
+}
+
+impl LeaksOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("leaks");
+        if self.threshold != LeaksOptions::default().threshold {
+            line.option("--threshold", Some(&self.threshold.to_string()));
+        }
+        line.each("--library", self.libraries.iter().map(TypePattern::text));
+        line.each("--mine", self.mine.iter().map(TypePattern::text)).switch("--all", self.with_unchanged);
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
+        self.scope.add_to(&mut line);
+        line
+    }
+}

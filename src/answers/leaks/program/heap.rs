@@ -1,0 +1,111 @@
+//! What is known of a heap before the search.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::modules::{Modules, owner_of_script};
+use super::natures::Structural;
+use super::symbols::Symbols;
+use crate::analysis::leaks::{Owner, Step, TypeNature};
+use crate::answers::libraries::{LibraryNames, dotted};
+use crate::answers::reference_names::ReferenceNames;
+use crate::answers::values::ValueReader;
+use crate::graph::{FrameId, HeapGraph, NodeId, TypeId};
+use crate::input::{ObjectDetails, ReferenceKinds, Runtime};
+
+/// What is known of a heap before the search.
+pub(in crate::answers::leaks) struct Heap<'d> {
+    pub(in crate::answers::leaks) graph: &'d HeapGraph,
+    pub(in crate::answers::leaks) runtime: Option<Runtime>,
+    pub(in crate::answers::leaks) details: Option<&'d dyn ObjectDetails>,
+    pub(in crate::answers::leaks) values: Option<ValueReader<'d>>,
+    pub(in crate::answers::leaks) names: Option<ReferenceNames<'d>>,
+    pub(in crate::answers::leaks) libraries: LibraryNames,
+    pub(in crate::answers::leaks) structural: &'static Structural,
+    pub(in crate::answers::leaks) natures: Vec<TypeNature>,
+    /// Threads by their objects, with their names.
+    pub(in crate::answers::leaks) threads: FxHashMap<NodeId, String>,
+    /// Modules of JavaScript with their files.
+    pub(in crate::answers::leaks) modules: Modules,
+    /// Kinds of references, in formats that have them.
+    pub(in crate::answers::leaks) kinds: Option<Box<dyn ReferenceKinds + 'd>>,
+    /// Loaders that should be gone.
+    pub(in crate::answers::leaks) dead: FxHashSet<NodeId>,
+    pub(in crate::answers::leaks) off_heap: FxHashMap<NodeId, u64>,
+}
+
+impl Heap<'_> {
+    pub(in crate::answers::leaks) fn owner(&self, node: NodeId) -> Owner {
+        if let Some(script) = self.kinds.as_ref().and_then(|kinds| kinds.script(node)) {
+            return owner_of_script(&script);
+        }
+        match self.graph.types().of_class_object(node) {
+            Some(class) => self.libraries.owner_of(self.graph.type_name(class)),
+            None => self.nature(node).owner,
+        }
+    }
+
+    pub(in crate::answers::leaks) fn nature(&self, node: NodeId) -> &TypeNature {
+        &self.natures[self.graph.type_of(node).index()]
+    }
+
+    /// The name of an object's type, with dots between packages.
+    pub(in crate::answers::leaks) fn type_name(&self, node: NodeId) -> String {
+        dotted(self.graph.type_name(self.graph.type_of(node))).into_owned()
+    }
+
+    /// Whose a variable on a stack is, and its method.
+    pub(in crate::answers::leaks) fn owner_of_local(&self, frame: Option<FrameId>) -> (Owner, String) {
+        let Some(frame) = frame.and_then(|frame| self.graph.frames().get(frame.index())) else {
+            return (Owner::Runtime, "<local>".into());
+        };
+        let class = frame.class.map_or("", |class| self.graph.type_name(class));
+        (self.libraries.owner_of(class), format!("{class}.{}", self.graph.name(frame.method)))
+    }
+
+    /// Numbers of the names of classes and threads.
+    pub(super) fn object_symbols(&self, symbols: &mut Symbols) -> FxHashMap<NodeId, u32> {
+        let types = self.graph.types();
+        let classes = types.class_objects().iter();
+        let classes = classes.map(|&(node, class)| (node, symbols.number(&format!("class {}", types.name(class)))));
+        let mut numbers: FxHashMap<NodeId, u32> = classes.collect();
+        let threads = self.threads.iter();
+        numbers.extend(threads.map(|(&node, name)| (node, symbols.number(&format!("thread {}", masked(name))))));
+        let modules = self.modules.iter();
+        numbers.extend(modules.map(|(&node, file)| (node, symbols.number(&format!("module {file}")))));
+        numbers
+    }
+}
+
+/// The name of a thread without the numbers in it.
+pub(in crate::answers::leaks) fn masked(name: &str) -> String {
+    let mut masked = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter.is_ascii_digit() {
+            true if masked.ends_with('#') => {}
+            true => masked.push('#'),
+            false => masked.push(letter),
+        }
+    }
+    masked
+}
+
+/// Appends a step for each reference, labelled by its place among those of the object to its type. O(references).
+pub(super) fn label_by_place(graph: &HeapGraph, to: &[NodeId], steps: &mut Vec<Step>) {
+    const FEW: usize = 12;
+    if to.len() <= FEW {
+        let mut types = [0u32; FEW];
+        for (at, &to) in to.iter().enumerate() {
+            let type_id = graph.type_of(to).index() as u32;
+            let place = types[..at].iter().filter(|&&known| known == type_id).count();
+            types[at] = type_id;
+            steps.push(Step { cost: 1, label: Symbols::place(place) });
+        }
+        return;
+    }
+    let mut places: FxHashMap<TypeId, usize> = FxHashMap::default();
+    for &to in to {
+        let place = places.entry(graph.type_of(to)).or_default();
+        steps.push(Step { cost: 1, label: Symbols::place(*place) });
+        *place += 1;
+    }
+}

@@ -1,0 +1,184 @@
+//! Heaps of V8: which references explain, and modules, which are where a programmer starts.
+
+use rustc_hash::FxHashMap;
+
+use super::heap::Heap;
+use super::modules::owner_of_script;
+use super::symbols::Symbols;
+use crate::analysis::leaks::{ELEMENT, Owner, Start, Step, Ways};
+use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind, TypeSet};
+use crate::input::{ReferenceKind, ReferenceKinds};
+
+// Costs: how little a reference or a start explains.
+const MODULE_OF_OWN: u8 = 0;
+const MODULE_OF_LIBRARY: u8 = 3;
+const MODULE_OF_RUNTIME: u8 = 8;
+const GLOBAL: u8 = 6;
+const CATEGORY: u8 = 30;
+const PLAIN: u8 = 1;
+/// Of the engine's own: maps, prototypes, code.
+const META: u8 = 30;
+const HIDDEN: u8 = 4;
+const SYMBOL: u8 = 3;
+const INTO_GLOBAL: u8 = 30;
+/// What a function closes over is not explained by who can call it.
+const CONTEXT_OF_RUNTIME: u8 = 12;
+const CONTEXT_OF_LIBRARY: u8 = 3;
+/// A plain object with more properties than this is a dictionary: its keys are no names of fields.
+const DICTIONARY: usize = 50;
+/// Names of V8's own references that say nothing about a program.
+const META_NAMES: [&str; 20] = [
+    "map",
+    "shared",
+    "code",
+    "feedback_cell",
+    "scope_info",
+    "native_context",
+    "initial_map",
+    "feedback_vector",
+    "instance_template",
+    "function_data",
+    "script_or_debug_info",
+    "raw_outer_scope_info_or_feedback_metadata",
+    "name_or_scope_info",
+    "descriptors",
+    "transition",
+    "back_pointer",
+    "dependent_code",
+    "__proto__",
+    "constructor",
+    "prototype",
+];
+
+/// The kind of a reference, in a walk.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    cost: u8,
+    label: u32,
+    is_property: bool,
+    is_context: bool,
+}
+
+/// Costs and labels in a heap of V8.
+pub(super) struct ScriptWays<'h> {
+    graph: &'h HeapGraph,
+    kinds: &'h dyn ReferenceKinds,
+    symbols: FxHashMap<(ReferenceKind, u32), Kind>,
+    names: &'h mut Symbols,
+    functions: TypeSet,
+    /// Objects whose properties may be keys.
+    plain: TypeSet,
+    globals: TypeSet,
+    /// By type: its objects refer to one another as a list does.
+    folds: Vec<bool>,
+    references: Vec<(ReferenceKind, u32)>,
+}
+
+impl<'h> ScriptWays<'h> {
+    pub(super) fn new(heap: &'h Heap<'_>, kinds: &'h dyn ReferenceKinds, names: &'h mut Symbols) -> Self {
+        let graph = heap.graph;
+        let is_global =
+            |name: &str| name == "system / NativeContext" || name == "global" || name.starts_with("global / ");
+        ScriptWays {
+            graph,
+            kinds,
+            symbols: FxHashMap::default(),
+            names,
+            functions: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
+            plain: TypeSet::of(graph, |type_id| heap.natures[type_id.index()].is_plain),
+            globals: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
+            folds: heap.natures.iter().map(|nature| nature.folds).collect(),
+            references: Vec::new(),
+        }
+    }
+
+    fn kind_of(&mut self, kind: ReferenceKind, name: u32) -> Kind {
+        match kind {
+            ReferenceKind::Element => {
+                return Kind { cost: PLAIN, label: ELEMENT, is_property: false, is_context: false };
+            }
+            ReferenceKind::Hidden => {
+                return Kind { cost: HIDDEN, label: Symbols::place(0), is_property: false, is_context: false };
+            }
+            _ => {}
+        }
+        let (kinds, names) = (self.kinds, &mut *self.names);
+        *self.symbols.entry((kind, name)).or_insert_with(|| {
+            let text = kinds.name(name);
+            let (is_property, is_internal) = (kind == ReferenceKind::Property, kind == ReferenceKind::Internal);
+            let is_meta = META_NAMES.contains(&text.as_ref())
+                && (is_internal || is_property && ["__proto__", "constructor", "prototype"].contains(&text.as_ref()));
+            let label = match () {
+                () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT,
+                () if is_internal && text.contains(" in WeakMap (table @") => names.number("value of WeakMap"),
+                () => names.number(&text),
+            };
+            let cost = match kind {
+                _ if is_meta => META,
+                ReferenceKind::Shortcut => META,
+                _ if is_property && text.starts_with("<symbol") => PLAIN + SYMBOL,
+                _ => PLAIN,
+            };
+            Kind { cost, label, is_property, is_context: is_internal && text == "context" }
+        })
+    }
+}
+
+impl Ways for ScriptWays<'_> {
+    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+        let mut references = std::mem::take(&mut self.references);
+        references.clear();
+        self.kinds.append_kinds(self.graph, from, &mut references);
+        let type_id = self.graph.type_of(from);
+        let is_dictionary = self.plain.contains(type_id)
+            && references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > DICTIONARY;
+        let of_script = match self.functions.contains(type_id) {
+            // The engine's own functions (a promise's resolve) have no script and hide nothing.
+            true => self.kinds.script(from).map_or(0, |script| match owner_of_script(&script) {
+                Owner::Own => 0,
+                _ if script.is_empty() => 0,
+                Owner::Library => CONTEXT_OF_LIBRARY,
+                Owner::Runtime => CONTEXT_OF_RUNTIME,
+            }),
+            false => 0,
+        };
+        for (&to, &(kind, name)) in to.iter().zip(&references) {
+            let kind = self.kind_of(kind, name);
+            let target = self.graph.type_of(to);
+            let mut cost = kind.cost;
+            if kind.is_property && target == type_id && self.folds[type_id.index()] && cost == PLAIN {
+                cost = 0;
+            }
+            if kind.is_context {
+                cost += of_script;
+            }
+            if self.globals.contains(target) {
+                cost += INTO_GLOBAL;
+            }
+            let label = if kind.is_property && is_dictionary { ELEMENT } else { kind.label };
+            steps.push(Step { cost, label });
+        }
+        self.references = references;
+    }
+}
+
+/// Modules, what is global, and the categories of the engine.
+pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols) -> Vec<Start> {
+    let (module, global, category) = (symbols.number("module"), symbols.number("global"), symbols.number("category"));
+    let roots = heap.graph.strong_roots().map(|root| match root.kind {
+        RootKind::Static => Start { node: root.node, cost: GLOBAL, label: global },
+        _ => Start { node: root.node, cost: CATEGORY, label: category },
+    });
+    let modules = heap.modules.iter().filter(|(node, _)| reachable.contains(**node));
+    let modules = modules.map(|(&node, file)| {
+        let cost = match owner_of_script(file) {
+            Owner::Own => MODULE_OF_OWN,
+            Owner::Library => MODULE_OF_LIBRARY,
+            Owner::Runtime => MODULE_OF_RUNTIME,
+        };
+        Start { node, cost, label: module }
+    });
+    let mut starts: Vec<Start> = roots.chain(modules).collect();
+    starts.sort_by_key(|start| (start.cost, start.node));
+    starts
+}

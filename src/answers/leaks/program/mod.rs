@@ -1,0 +1,18 @@
+//! A dump made ready for the search for causes: whose its types are and what they are for, what references explain, where ways
+//! begin, and the rows of the tree of best ways.
+
+mod heap;
+mod java;
+mod javascript;
+mod modules;
+mod natures;
+mod plain;
+mod ready;
+mod symbols;
+
+pub(super) use heap::{Heap, masked};
+pub(super) use java::DeadLoaders;
+pub(super) use modules::owner_of_script;
+pub(super) use natures::simple_name;
+pub(super) use ready::Program;
+pub(super) use symbols::Symbols;

@@ -1,0 +1,58 @@
+//! Modules of JavaScript: where a programmer starts.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::leaks::Owner;
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
+use crate::input::{ObjectDetails, ReferenceKind, ReferenceKinds};
+
+/// Contexts around a function.
+const MOST_CONTEXTS: usize = 50;
+
+/// Modules with their files: the scope of a file's functions, and CommonJS's own objects.
+pub(super) type Modules = FxHashMap<NodeId, String>;
+
+/// Whose the code of a file is.
+pub(in crate::answers::leaks) fn owner_of_script(script: &str) -> Owner {
+    match () {
+        () if script.is_empty() || script.starts_with("node:") || script.starts_with("internal/") => Owner::Runtime,
+        () if script.starts_with("electron/") || script.starts_with("extensions::") => Owner::Runtime,
+        () if script.contains("node_modules/") || script.contains("node_modules\\") => Owner::Library,
+        () => Owner::Own,
+    }
+}
+
+/// The modules of a heap. O(objects), and the references of functions.
+pub(super) fn modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dyn ReferenceKinds) -> Modules {
+    let mut modules = Modules::default();
+    let mut references = Vec::new();
+    let mut target_of = |from: NodeId, wanted: ReferenceKind, text: &str| -> Option<NodeId> {
+        references.clear();
+        kinds.append_kinds(graph, from, &mut references);
+        let at = references.iter().position(|&(kind, name)| kind == wanted && kinds.name(name) == text)?;
+        graph.strong_references(from).get(at).copied()
+    };
+    let types_named = |name: &str| TypeSet::of(graph, |type_id| graph.type_name(type_id) == name);
+    let (functions, module_objects, contexts) =
+        (types_named("Function"), types_named("Module"), types_named("system / Context"));
+    let mut is_seen = NodeSet::new(graph.node_count());
+    for node in graph.nodes() {
+        let type_id = graph.type_of(node);
+        if functions.contains(type_id) {
+            let mut context = target_of(node, ReferenceKind::Internal, "context");
+            for _ in 0..MOST_CONTEXTS {
+                let Some(at) = context.filter(|&at| is_seen.insert(at)) else { break };
+                let above = target_of(at, ReferenceKind::Internal, "previous");
+                context = above.filter(|&above| contexts.contains(graph.type_of(above)));
+                if context.is_none() && contexts.contains(graph.type_of(at)) {
+                    modules.extend(kinds.script(node).map(|script| (at, script.into_owned())));
+                }
+            }
+        } else if module_objects.contains(type_id) {
+            let file = target_of(node, ReferenceKind::Property, "filename");
+            let file = file.and_then(|file| details.text(graph, file).ok().flatten());
+            modules.extend(file.map(|file| (node, file)));
+        }
+    }
+    modules
+}

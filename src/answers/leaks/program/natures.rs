@@ -1,0 +1,218 @@
+//! What types are for, from their names and lists of what is known.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::symbols::Symbols;
+use crate::analysis::leaks::{Owner, TypeNature};
+use crate::analysis::selection::TypePattern;
+use crate::input::Runtime;
+
+/// Names of one runtime by what they are for.
+#[derive(Debug, Default)]
+pub(in crate::answers::leaks) struct Structural {
+    carriers: Vec<&'static str>,
+    glue: Vec<TypePattern>,
+    collections: Vec<TypePattern>,
+    named: Vec<TypePattern>,
+    inner: Vec<&'static str>,
+    links: Vec<&'static str>,
+    list_nodes: Vec<&'static str>,
+    notable: Vec<&'static str>,
+    registries: Vec<TypePattern>,
+    finalizers: Vec<TypePattern>,
+    pub(super) dead_states: Vec<&'static str>,
+    live_loaders: Vec<TypePattern>,
+}
+
+/// The names of a runtime; none where nothing is known.
+pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'static Structural {
+    static ALL: OnceLock<FxHashMap<&'static str, Structural>> = OnceLock::new();
+    static NONE: OnceLock<Structural> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let mut all: FxHashMap<&'static str, Structural> = FxHashMap::default();
+        for line in include_str!("structural.txt").lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split_whitespace();
+            let (Some(runtime), Some(kind)) = (words.next(), words.next()) else { continue };
+            let names: Vec<&'static str> = words.collect();
+            let patterns = || names.iter().filter_map(|name| TypePattern::parse(&exact(name)).ok()).collect();
+            let of = all.entry(runtime).or_default();
+            match kind {
+                "carrier" => of.carriers = names,
+                "glue" => of.glue = patterns(),
+                "collection" => of.collections = patterns(),
+                "named" => of.named = patterns(),
+                "inner" => of.inner = names,
+                "link" => of.links = names,
+                "list-node" => of.list_nodes = names,
+                "notable" => of.notable = names,
+                "registry" => of.registries = patterns(),
+                "finalizer" => of.finalizers = patterns(),
+                "dead-state" => of.dead_states = names,
+                "live-loader" => of.live_loaders = patterns(),
+                other => debug_assert!(false, "structural.txt: {other}"),
+            }
+        }
+        all
+    });
+    let name = match runtime {
+        Some(Runtime::Java) => "java",
+        Some(Runtime::DotNet) => "dotnet",
+        Some(Runtime::JavaScript) => "javascript",
+        _ => "",
+    };
+    all.get(name).unwrap_or_else(|| NONE.get_or_init(Structural::default))
+}
+
+/// A pattern for the whole name.
+fn exact(name: &str) -> String {
+    if name.contains('*') { name.to_string() } else { format!("={name}") }
+}
+
+fn any(patterns: &[TypePattern], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(name))
+}
+
+impl Structural {
+    /// Reaches everything and explains nothing?
+    pub(super) fn is_registry(&self, name: &str) -> bool {
+        any(&self.registries, name)
+    }
+
+    pub(super) fn is_finalizer(&self, name: &str) -> bool {
+        any(&self.finalizers, name)
+    }
+
+    pub(super) fn is_live_loader(&self, name: &str) -> bool {
+        any(&self.live_loaders, name)
+    }
+
+    /// Is it a collection without a word of its own?
+    pub(in crate::answers::leaks) fn is_collection(&self, name: &str) -> bool {
+        any(&self.collections, name) && !any(&self.named, name)
+    }
+
+    /// The nature of a type by its name, which has dots between packages.
+    pub(super) fn nature(
+        &self,
+        runtime: Option<Runtime>,
+        name: &str,
+        owner: Owner,
+        symbols: &mut Symbols,
+    ) -> TypeNature {
+        let is_array = name.ends_with(']');
+        let is_script = runtime == Some(Runtime::JavaScript);
+        let element = name.trim_end_matches("[]");
+        let is_primitive = is_array && is_primitive(element);
+        let simple = simple_name(name);
+        let is_engine = is_script && name.starts_with("system / ");
+        let is_made = name.contains("Lambda") || simple.starts_with("$Proxy");
+        let carries = owner != Owner::Own && !is_array && (self.carries(simple) || any(&self.glue, simple));
+        let is_plain = (is_script && (name == "Object" || name.starts_with('{')))
+            || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
+        let is_glue = match is_script {
+            true => is_engine || is_plain || any(&self.glue, name),
+            false => is_made || (is_array && !is_primitive) || carries,
+        };
+        TypeNature {
+            symbol: symbols.number(if is_script && is_plain { "Object" } else { without_numbers(name) }),
+            // A plain object is the runtime's, before its texts.
+            owner: if is_script && is_glue { Owner::Runtime } else { owner },
+            is_glue,
+            is_plain,
+            is_inner: is_script && (self.inner.contains(&name) || ENGINE_INNER.contains(&name)),
+            is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
+            folds: !(is_array || is_script && is_glue && !is_engine),
+            is_notable: self.notable.contains(&name),
+            is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
+            has_named_objects: false,
+            is_class: false,
+        }
+    }
+
+    /// Does the simple name of a type of a library say that it carries others?
+    fn carries(&self, simple: &str) -> bool {
+        let name = without_end(simple);
+        let last =
+            name.rsplit(['$', '+']).find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()));
+        let last = last.unwrap_or(name).trim_end_matches(|letter: char| letter.is_ascii_digit());
+        self.carriers.iter().any(|end| last.ends_with(end))
+    }
+}
+
+/// V8's own data about the program.
+const ENGINE_INNER: [&str; 7] = [
+    "(object shape)",
+    "(compiled code)",
+    "(system)",
+    "system / FeedbackCell",
+    "system / Map",
+    "system / ScopeInfo",
+    "system / NativeContext",
+];
+
+/// A type's name without its number of parameters and what stands for them.
+fn without_end(simple: &str) -> &str {
+    simple.find(['`', '<', '/']).map_or(simple, |end| &simple[..end])
+}
+
+fn is_primitive(name: &str) -> bool {
+    let java = ["boolean", "byte", "char", "short", "int", "long", "float", "double"];
+    let dotnet = [
+        "Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double",
+    ];
+    java.contains(&name) || name.strip_prefix("System.").is_some_and(|name| dotnet.contains(&name))
+}
+
+/// A type's name without its packages; what stands in brackets stays.
+pub(in crate::answers::leaks) fn simple_name(name: &str) -> &str {
+    let end = name.find(['[', '<', '`', '(']).unwrap_or(name.len());
+    let start = name[..end].rfind(['.', '/']).map_or(0, |dot| dot + 1);
+    match name[..end].rfind(" / ") {
+        Some(_) => name,
+        None => &name[start..],
+    }
+}
+
+/// The name of a type that the runtime made, without the number that it gave.
+fn without_numbers(name: &str) -> &str {
+    let made = ["Lambda", "$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor"];
+    match made.iter().find_map(|part| Some(name.find(part)? + part.len())) {
+        Some(end) => &name[..end],
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_types_are_for() {
+        let java = structural(Some(Runtime::Java));
+        let mut symbols = Symbols::default();
+        let mut of = |name: &str, owner| java.nature(Some(Runtime::Java), name, owner, &mut symbols);
+        for (name, owner, is_glue) in [
+            ("java.util.HashMap$Node", Owner::Runtime, true),
+            ("java.util.HashMap$Node[]", Owner::Runtime, true),
+            ("byte[]", Owner::Runtime, false),
+            ("com.google.common.cache.LocalCache$StrongEntry", Owner::Library, true),
+            ("shop.Node", Owner::Own, false),
+            ("shop.Cart", Owner::Own, false),
+            ("java.util.concurrent.atomic.AtomicReferenceArray", Owner::Runtime, true),
+            ("shop.Cart$$Lambda/0x1234", Owner::Own, true),
+            ("java.lang.String", Owner::Runtime, false),
+            ("org.apache.commons.pool2.impl.DefaultPooledObject", Owner::Library, true),
+            ("java.util.Collections$SynchronizedMap", Owner::Runtime, true),
+        ] {
+            assert_eq!(of(name, owner).is_glue, is_glue, "{name}");
+        }
+        assert!(java.is_collection("java.util.concurrent.ConcurrentHashMap"));
+        assert!(!java.is_collection("java.util.concurrent.ThreadPoolExecutor"));
+        let lambdas = ["shop.Cart$$Lambda/0x12", "shop.Cart$$Lambda$14+0x34"];
+        assert_eq!(of(lambdas[0], Owner::Own).symbol, of(lambdas[1], Owner::Own).symbol);
+        assert_eq!(simple_name("a.b.C$D[]"), "C$D[]");
+        assert_eq!(simple_name("System.Collections.Generic.List`1[[Shop.Cart]]"), "List`1[[Shop.Cart]]");
+    }
+}

@@ -1,0 +1,226 @@
+//! A heap made ready: the tree of best ways, and its rows.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::heap::Heap;
+use super::java::{self, DeadLoaders};
+use super::javascript::{self, ScriptWays};
+use super::modules::{Modules, modules, owner_of_script};
+use super::natures::structural;
+use super::plain;
+use super::symbols::Symbols;
+use crate::analysis::dominators::{Children, Dominators};
+use crate::analysis::leaks::{BestPaths, Causes, ObjectFacts, Owner, RowTree, Start, Step, TypeNature, Ways};
+use crate::analysis::retained::Retained;
+use crate::answers::AnswerError;
+use crate::answers::libraries::{LibraryNames, dotted};
+use crate::answers::reference_names::ReferenceNames;
+use crate::answers::values::{ShownValue, ValueReader};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NameId, NodeId};
+use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
+
+/// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
+const FEW_BUFFERS: usize = 1000;
+
+/// A heap with its tree of best ways.
+pub(in crate::answers::leaks) struct Program<'d> {
+    pub(in crate::answers::leaks) heap: Heap<'d>,
+    pub(in crate::answers::leaks) paths: BestPaths,
+    pub(in crate::answers::leaks) rows: RowTree,
+    pub(in crate::answers::leaks) dominators: &'d Dominators,
+    pub(in crate::answers::leaks) retained: &'d Retained,
+    pub(in crate::answers::leaks) children: Children<'d>,
+}
+
+impl<'d> Heap<'d> {
+    /// What types are for, threads and buffers; which loaders should be gone is said later. O(types + threads).
+    pub(in crate::answers::leaks) fn new(
+        dump: &'d OpenDump,
+        graph: &'d HeapGraph,
+        libraries: &LibraryNames,
+        symbols: &mut Symbols,
+    ) -> Self {
+        let runtime = Runtime::of_format(&dump.info().format);
+        let structural = structural(runtime);
+        let libraries = libraries.clone().fit(graph);
+        let mut natures: Vec<TypeNature> = graph
+            .types()
+            .ids()
+            .map(|type_id| {
+                let name = dotted(graph.type_name(type_id));
+                structural.nature(runtime, &name, libraries.owner_of(&name), symbols)
+            })
+            .collect();
+        if let Some(&(class, _)) = graph.types().class_objects().first() {
+            let nature = &mut natures[graph.type_of(class).index()];
+            *nature = TypeNature { has_named_objects: true, is_class: true, is_glue: false, ..*nature };
+        }
+        let values = ValueReader::of(dump);
+        let threads = names_of_threads(graph, values);
+        threads.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
+        let kinds = dump.details().and_then(|details| details.reference_kinds(graph).ok().flatten());
+        let modules = match (dump.details(), &kinds) {
+            (Some(details), Some(kinds)) => modules(graph, details, &**kinds),
+            _ => Modules::default(),
+        };
+        modules.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
+        if let Some(kinds) = &kinds {
+            own_by_script(graph, &**kinds, &libraries, &mut natures);
+        }
+        Heap {
+            modules,
+            kinds,
+            graph,
+            runtime,
+            details: dump.details(),
+            values,
+            names: ReferenceNames::of(dump),
+            libraries,
+            structural,
+            natures,
+            threads,
+            dead: FxHashSet::default(),
+            off_heap: off_heap(graph, values, dump.details()),
+        }
+    }
+}
+
+impl<'d> Program<'d> {
+    /// Finds the best ways and merges them. O(objects + references) beside the dominator tree.
+    ///
+    /// # Errors
+    /// If there is not the memory for the dominator tree.
+    pub(in crate::answers::leaks) fn new(
+        dump: &'d OpenDump,
+        mut heap: Heap<'d>,
+        loaders: DeadLoaders,
+        symbols: &mut Symbols,
+    ) -> Result<Self, AnswerError> {
+        let (dominators, retained) = dump.dominators()?;
+        heap.dead = loaders.stopped;
+        let facts = ObjectFacts { symbols: heap.object_symbols(symbols), off_heap: std::mem::take(&mut heap.off_heap) };
+        let (starts, mut ways) = heap.ways(dump, symbols);
+        let mut paths = BestPaths::find(heap.graph, &starts, &mut ways);
+        drop(ways);
+        let rows = RowTree::merge(heap.graph, &mut paths, &heap.natures, &facts);
+        heap.off_heap = facts.off_heap;
+        Ok(Program { heap, paths, rows, dominators, retained, children: dominators.children() })
+    }
+
+    pub(in crate::answers::leaks) fn causes(&self) -> Causes<'_> {
+        Causes {
+            graph: self.heap.graph,
+            paths: &self.paths,
+            rows: &self.rows,
+            dominators: self.dominators,
+            retained: self.retained,
+            children: &self.children,
+        }
+    }
+}
+
+impl<'d> Heap<'d> {
+    /// Loaders that should be gone, of a Java heap.
+    pub(in crate::answers::leaks) fn dead_loaders(&self, dump: &OpenDump) -> DeadLoaders {
+        match self.runtime {
+            Some(Runtime::Java) if !self.graph.types().class_objects().is_empty() => {
+                DeadLoaders::find(self, dump.reachable())
+            }
+            _ => DeadLoaders::default(),
+        }
+    }
+
+    fn ways<'h>(&'h self, dump: &OpenDump, symbols: &'h mut Symbols) -> (Vec<Start>, Box<dyn Ways + 'h>) {
+        let has_classes = !self.graph.types().class_objects().is_empty();
+        if let Some(kinds) = &self.kinds {
+            let starts = javascript::starts(self, dump.reachable(), symbols);
+            return (starts, Box::new(ScriptWays::new(self, &**kinds, symbols)));
+        }
+        match self.runtime {
+            Some(Runtime::Java) if has_classes => {
+                (java::starts(self, dump.reachable(), symbols), Box::new(java::JavaWays::new(self, symbols)))
+            }
+            _ => (plain::starts(self, symbols), Box::new(plain::PlainWays::new(self))),
+        }
+    }
+}
+
+impl Ways for Box<dyn Ways + '_> {
+    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+        (**self).steps(from, to, steps);
+    }
+}
+
+/// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.
+fn names_of_threads(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
+    let threads: Vec<(NodeId, Option<NameId>)> =
+        graph.threads().iter().filter_map(|thread| Some((thread.node?, thread.name))).collect();
+    let nodes: Vec<NodeId> = threads.iter().map(|&(node, _)| node).collect();
+    let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.said(&nodes));
+    let name = |node, name: Option<NameId>, said: Option<ShownValue>| match (said, name) {
+        (Some(ShownValue::Name(text)), _) => text.text,
+        (_, Some(name)) => graph.name(name).to_string(),
+        _ => graph.display_id(node),
+    };
+    threads.into_iter().zip(said).map(|((node, of_dump), said)| (node, name(node, of_dump, said))).collect()
+}
+
+/// Bytes outside the heap by the buffer that frees them: views have none of their own.
+fn off_heap(
+    graph: &HeapGraph,
+    values: Option<ValueReader<'_>>,
+    details: Option<&dyn ObjectDetails>,
+) -> FxHashMap<NodeId, u64> {
+    let types = graph.types();
+    let (Some(values), Some(details)) = (values, details) else { return FxHashMap::default() };
+    let is_direct = types.by_superclass(|type_id, above: Option<&bool>| {
+        dotted(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
+    });
+    if !is_direct.contains(&true) {
+        return FxHashMap::default();
+    }
+    let buffers: Vec<NodeId> = graph.nodes().filter(|&node| is_direct[graph.type_of(node).index()]).collect();
+    if buffers.len() > FEW_BUFFERS {
+        let columns = details.values_of_fields(graph, &["capacity", "cleaner"]).unwrap_or_default();
+        let [capacities, cleaners] = &columns[..] else { return FxHashMap::default() };
+        let frees: FxHashSet<NodeId> =
+            cleaners.iter().filter(|(_, value)| matches!(value, Value::Object(_))).map(|&(node, _)| node).collect();
+        let own = capacities.iter().filter(|(node, _)| frees.contains(node) && is_direct[graph.type_of(*node).index()]);
+        return own.filter_map(|&(node, ref value)| Some((node, bytes_of(value)?))).collect();
+    }
+    let of_buffer = |node: NodeId| {
+        let fields = values.raw_fields(node);
+        let field = |wanted: &str| {
+            let mut named = fields.iter().filter(|field| field.name.to_string().trim_start_matches('.') == wanted);
+            named.next().map(|field| &field.value)
+        };
+        matches!(field("cleaner"), Some(Value::Object(_))).then(|| Some((node, bytes_of(field("capacity")?)?)))?
+    };
+    buffers.into_iter().filter_map(of_buffer).collect()
+}
+
+fn bytes_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(bytes) => u64::try_from(*bytes).ok(),
+        _ => None,
+    }
+}
+
+/// Types of JavaScript are whose the script of their constructor is: that of the first object.
+fn own_by_script(graph: &HeapGraph, kinds: &dyn ReferenceKinds, libraries: &LibraryNames, natures: &mut [TypeNature]) {
+    let mut is_known = vec![false; natures.len()];
+    for node in graph.nodes() {
+        let type_id = graph.type_of(node);
+        if std::mem::replace(&mut is_known[type_id.index()], true) || natures[type_id.index()].is_glue {
+            continue;
+        }
+        let by_script = kinds.script(node).map_or(Owner::Runtime, |script| owner_of_script(&script));
+        let name = graph.type_name(type_id);
+        natures[type_id.index()].owner = libraries.by_pattern(name).unwrap_or(by_script);
+    }
+    if !natures.iter().any(|nature| nature.owner == Owner::Own) {
+        let libraries = natures.iter_mut().filter(|nature| nature.owner == Owner::Library);
+        libraries.for_each(|nature| nature.owner = Owner::Own);
+    }
+}

@@ -1,0 +1,175 @@
+//! Who holds what is kept, in words of JavaScript: the nearest object of a class with a name and the fields from there, the
+//! variables above it, the module.
+
+use super::program::{Program, owner_of_script};
+use super::way::{Way, WayStep};
+use super::words::{HolderKind, HolderRow, Words};
+use crate::analysis::leaks::Owner;
+use crate::graph::NodeId;
+use crate::input::{ReferenceKind, ReferenceName};
+
+/// Properties of a plain object with more than this are keys.
+const DICTIONARY: usize = 50;
+/// Names on the way that only link.
+const LINKS: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
+
+/// An object on the way with the name of what it refers to.
+struct Part {
+    class: String,
+    field: String,
+    node: NodeId,
+    is_variable: bool,
+}
+
+impl Words {
+    /// The words for a way in a heap of V8.
+    pub(super) fn of_script(program: &Program<'_>, way: &Way) -> Self {
+        let above = &way.steps[..way.above];
+        let mut parts: Vec<Part> = above
+            .iter()
+            .filter_map(|step| {
+                let field = field_of(program, step)?;
+                let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
+                Some(Part { class: class_of(program, step.from), field, node: step.from, is_variable })
+            })
+            .collect();
+        let is_named = |part: &Part| has_name(program, part.node, &part.class);
+        let last = above.last().map_or(way.start, |step| step.from);
+        let last_class = class_of(program, last);
+        if has_name(program, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
+            parts.push(Part { class: last_class.clone(), field: String::new(), node: last, is_variable: false });
+        }
+        let named = parts.iter().rposition(is_named);
+        let (text, via, class) = match named {
+            Some(at) => {
+                let fields = joined(&parts[at..]);
+                let dot = if fields.is_empty() || fields.starts_with('[') { "" } else { "." };
+                (
+                    format!("{}{dot}{fields}", parts[at].class),
+                    joined(&parts[at.saturating_sub(3)..at]),
+                    Some(parts[at].class.clone()),
+                )
+            }
+            None => (joined(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
+        };
+        let fields =
+            parts[named.unwrap_or(0)..].iter().map(|part| part.field.clone()).filter(|field| !field.is_empty());
+        let is_variable = named.is_none() && parts.last().is_some_and(|part| part.is_variable);
+        let holder = HolderRow {
+            text: if text.is_empty() { last_class } else { text },
+            class,
+            fields: fields.collect(),
+            kind: if is_variable { HolderKind::Variable } else { HolderKind::Field },
+        };
+        let keeper = match (via.is_empty(), place_of(program, way)) {
+            (true, place) => place,
+            (false, place) if place.is_empty() => via,
+            (false, place) => format!("{via} of {place}"),
+        };
+        Words { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
+    }
+}
+
+/// The module that the way begins in; of the runtime's own the file of the program that made what is kept.
+fn place_of(program: &Program<'_>, way: &Way) -> String {
+    let heap = &program.heap;
+    let Some(file) = heap.modules.get(&way.start) else {
+        let name = heap.type_name(way.start);
+        return if name.starts_with("global") { "global".into() } else { String::new() };
+    };
+    let module = format!("module {}", file_name(file));
+    if owner_of_script(file) != Owner::Runtime {
+        return module;
+    }
+    let below = way.steps[way.above.saturating_sub(1)..].iter().map(|step| step.to);
+    let made = below.into_iter().find_map(|node| {
+        let script = heap.kinds.as_ref()?.script(node)?;
+        if owner_of_script(&script) != Owner::Own {
+            return None;
+        }
+        let function = heap.details?.function(heap.graph, node).ok().flatten();
+        let function = function.filter(|name| name.ends_with("()") && name.len() > 2);
+        let function = function.map_or(String::new(), |name| format!("{} in ", name.trim_end_matches("()")));
+        Some(format!("{function}{}", file_name(&script)))
+    });
+    match made {
+        Some(made) => format!("{module} (made in {made})"),
+        None => module,
+    }
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+fn joined(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts.iter().filter(|part| !part.field.is_empty()) {
+        if !text.is_empty() && !part.field.starts_with('[') {
+            text.push('.');
+        }
+        text += &part.field;
+    }
+    text
+}
+
+/// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.
+fn field_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
+    let is_one = || program.rows.row_of(step.to).is_some_and(|row| program.rows.row(row).objects == 1);
+    match step.name.as_ref()? {
+        ReferenceName::Element(index) if program.heap.type_name(step.to) == "TimersList" => {
+            Some(format!("[{index} ms]"))
+        }
+        ReferenceName::Property(name) if is_dictionary(program, step.from) => {
+            (program.heap.type_name(step.to) == "TimersList").then(|| format!("[{name} ms]"))
+        }
+        ReferenceName::Property(name) | ReferenceName::Variable(name) => {
+            let name = name.strip_prefix("<symbol ").and_then(|name| name.strip_suffix('>')).unwrap_or(name);
+            (!LINKS.contains(&name)).then(|| name.to_string())
+        }
+        ReferenceName::OfMap(name) if is_one() => {
+            name.strip_prefix("Map").filter(|key| key.starts_with('[')).map(String::from)
+        }
+        _ => None,
+    }
+}
+
+/// A plain object with so many properties that they are keys.
+fn is_dictionary(program: &Program<'_>, node: NodeId) -> bool {
+    let heap = &program.heap;
+    let Some(kinds) = heap.kinds.as_ref().filter(|_| heap.nature(node).is_plain) else { return false };
+    let mut references = Vec::new();
+    kinds.append_kinds(heap.graph, node, &mut references);
+    references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > DICTIONARY
+}
+
+/// Has the object a class with a name that says something?
+fn has_name(program: &Program<'_>, node: NodeId, class: &str) -> bool {
+    let type_name = program.heap.type_name(node);
+    let is_own_name = class == type_name;
+    !(is_own_name && (program.heap.nature(node).is_glue || class == "Module"))
+        && !class.starts_with("system / ")
+        && !class.starts_with(['(', '{'])
+}
+
+/// The name of the constructor of the prototype, where it says more than V8's own name of the object.
+fn class_of(program: &Program<'_>, node: NodeId) -> String {
+    let heap = &program.heap;
+    let name = heap.type_name(node);
+    if heap.nature(node).is_glue {
+        return name;
+    }
+    let find = |from: NodeId, wanted: &str| {
+        let kinds = heap.kinds.as_ref()?;
+        let mut references = Vec::new();
+        kinds.append_kinds(heap.graph, from, &mut references);
+        let is_wanted =
+            |&(kind, name): &(ReferenceKind, u32)| kind == ReferenceKind::Property && kinds.name(name) == wanted;
+        heap.graph.strong_references(from).get(references.iter().position(is_wanted)?).copied()
+    };
+    let constructor = find(node, "__proto__").and_then(|prototype| find(prototype, "constructor"));
+    let function = constructor.and_then(|constructor| heap.details?.function(heap.graph, constructor).ok().flatten());
+    let own = function.as_deref().and_then(|function| function.strip_suffix("()"));
+    own.filter(|own| !own.is_empty() && *own != "Object").map_or(name, String::from)
+}

@@ -1,0 +1,100 @@
+//! Shapes of leaks that have a name: what they are called, and what to do.
+
+use std::sync::OnceLock;
+
+use crate::analysis::selection::TypePattern;
+
+/// A shape that is known.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    /// Stable, for programs.
+    pub(super) name: &'static str,
+    elements: Vec<TypePattern>,
+    types: Vec<TypePattern>,
+    references: Vec<&'static str>,
+    /// Behind the sentence.
+    pub(super) says: &'static str,
+    /// What to do.
+    pub(super) advice: &'static str,
+    source: &'static str,
+}
+
+fn shapes() -> &'static [Shape] {
+    static SHAPES: OnceLock<Vec<Shape>> = OnceLock::new();
+    SHAPES.get_or_init(|| {
+        let mut shapes: Vec<Shape> = Vec::new();
+        for line in include_str!("shapes.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let Some((key, rest)) = line.strip_prefix("  ").map(|line| line.split_once(' ').unwrap_or((line, "")))
+            else {
+                shapes.push(Shape { name: line, ..Shape::default() });
+                continue;
+            };
+            let Some(shape) = shapes.last_mut() else { continue };
+            let patterns = || -> Vec<TypePattern> {
+                let names = rest.split_whitespace().map(|name| match name.contains('*') {
+                    true => name.to_string(),
+                    false => format!("={name}"),
+                });
+                names.filter_map(|name| TypePattern::parse(&name).ok()).collect()
+            };
+            match key {
+                "element" => shape.elements = patterns(),
+                "type" => shape.types = patterns(),
+                "reference" => shape.references = rest.split_whitespace().collect(),
+                "says" => shape.says = rest,
+                "do" => shape.advice = rest,
+                "source" => shape.source = rest,
+                other => debug_assert!(false, "shapes.txt: {other}"),
+            }
+        }
+        shapes
+    })
+}
+
+impl Shape {
+    /// That of loaders of classes that were stopped.
+    pub(super) fn of_loaders() -> Option<&'static Shape> {
+        shapes().iter().find(|shape| shape.name == "class-loaders")
+    }
+}
+
+/// The first shape that fits: the type of what is kept, types and names of references on the way to it.
+pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -> Option<&'static Shape> {
+    shapes().iter().find(|shape| {
+        let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
+        (shape.elements.is_empty() || is_one(&shape.elements, element))
+            && (shape.types.is_empty() || types.iter().any(|name| is_one(&shape.types, name)))
+            && (shape.references.is_empty() || references.iter().any(|name| shape.references.contains(&name.as_str())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_says_something_and_where_that_stands() {
+        let mut names = std::collections::HashSet::new();
+        for shape in shapes() {
+            assert!(names.insert(shape.name), "{} twice", shape.name);
+            assert!(!shape.says.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
+            assert!(shape.source.starts_with("https://"), "{}", shape.name);
+            let asks = shape.elements.len() + shape.types.len() + shape.references.len();
+            assert!(asks > 0, "{} fits everything", shape.name);
+        }
+        assert!(names.len() > 20);
+    }
+
+    #[test]
+    fn the_first_shape_that_fits_is_taken() {
+        let types = ["L$Mailer".to_string(), "java.util.concurrent.ThreadPoolExecutor".to_string()];
+        let way = |reference: &str| vec!["pool".to_string(), reference.to_string()];
+        let name = |element, types: &[String], way: Vec<String>| shape_of(element, types, &way).map(|shape| shape.name);
+        assert_eq!(name("L$Mail", &types, way("workQueue")), Some("pool-queue"));
+        assert_eq!(name("L$Mail", &types, way("workers")), None);
+        assert_eq!(
+            name("org.apache.catalina.session.StandardSession", &types, way("workQueue")),
+            Some("tomcat-sessions")
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! Who holds what is kept, in words.
+
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+use super::program::{Program, masked, simple_name};
+use super::way::{Way, WayStep, root_of, root_text};
+use crate::analysis::leaks::Owner;
+use crate::answers::libraries::dotted;
+use crate::graph::{NodeId, RootKind};
+use crate::input::ReferenceName;
+
+/// Objects whose ways are asked for the threads that they begin at.
+const ASKED_FOR_THREADS: usize = 500;
+/// Steps that are gone up for that, for all.
+const STEPS_FOR_THREADS: usize = 1 << 20;
+
+/// Who holds what is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HolderRow {
+    /// In words: `static PriceService.CACHE`.
+    pub text: String,
+    /// The class that has the first of the fields, or whose method has the variable.
+    pub class: Option<String>,
+    /// The fields from there to what holds it all.
+    pub fields: Vec<String>,
+    /// The way it is held.
+    pub kind: HolderKind,
+}
+
+/// The way in which something is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum HolderKind {
+    /// A static variable.
+    Static,
+    /// A local variable of a method that runs.
+    Local,
+    /// A value that a thread keeps for itself.
+    ThreadLocal,
+    /// A field of an object.
+    Field,
+    /// A variable of a module or a closure.
+    Variable,
+    /// A root that is none of these.
+    Root,
+}
+
+/// The holder, and what keeps that.
+#[derive(Debug, Clone)]
+pub(super) struct Words {
+    pub(super) holder: HolderRow,
+    /// In words; empty where the holder says it.
+    pub(super) keeper: String,
+    /// The object with the holder's field.
+    pub(super) node: NodeId,
+}
+
+impl Words {
+    /// The words for a way in a Java heap, or one without names.
+    pub(super) fn of(program: &Program<'_>, way: &Way, rows: &[u32]) -> Self {
+        let heap = &program.heap;
+        let above = &way.steps[..way.above];
+        let is_collection = |node: NodeId| heap.structural.is_collection(&heap.type_name(node));
+        let is_glue = |node: NodeId| heap.nature(node).is_glue;
+        if let Some(entry) = thread_local_entry(program, way)
+            && !above.iter().any(|step| step.is_own() && !heap.threads.contains_key(&step.from))
+        {
+            return Words::of_thread_local(program, entry, rows);
+        }
+        let root = root_of(program, way.start);
+        let (root_owner, root_words) = root.map_or((Owner::Runtime, String::new()), |root| root_text(program, root));
+        let Some(own) = deepest(above, WayStep::is_own)
+            .or_else(|| (root_owner == Owner::Own).then_some(usize::MAX))
+            .or_else(|| {
+                deepest(above, |step| step.owner == Owner::Library && step.field().is_some() && !is_glue(step.from))
+            })
+            .or(if above.is_empty() { None } else { Some(0) })
+        else {
+            let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
+            let holder = HolderRow { text, class: None, fields: Vec::new(), kind: HolderKind::Root };
+            return Words { holder, keeper: String::new(), node: way.start };
+        };
+        let (mut holder, rest, mut last) = match above.get(own) {
+            Some(step) => (row_of_step(program, step), &above[own + 1..], step.to),
+            None => {
+                let holder =
+                    HolderRow { text: root_words.clone(), class: None, fields: Vec::new(), kind: HolderKind::Static };
+                (holder, above, way.start)
+            }
+        };
+        // Fields of libraries on the way from there: one is joined by a dot; of more only the last, nearest to what is kept.
+        let is_named = |step: &&WayStep| step.field().is_some() && !is_glue(step.from) && !is_collection(step.from);
+        let named: Vec<&WayStep> = rest.iter().filter(is_named).collect();
+        if let [.., nearest] = &named[..]
+            && named.len() > 1
+        {
+            holder.text += &format!(" ({}) … {}", simple_name(&heap.type_name(last)), nearest.text(program));
+            holder.fields.extend(nearest.field());
+            last = nearest.to;
+        } else {
+            for step in rest {
+                if !is_named(&step) || is_glue(step.to) {
+                    break;
+                }
+                let field = step.field().unwrap_or_default();
+                holder.text += &format!(".{field}");
+                holder.fields.push(field);
+                last = step.to;
+            }
+        }
+        let last_type = heap.type_name(last);
+        let is_kept = program.rows.row_of(last).is_some_and(|row| rows.contains(&row));
+        if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
+            holder.text += &format!(" ({})", simple_name(&last_type));
+        }
+        let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
+        let variable = thread_local_entry(program, way).and_then(|entry| variable_of_thread_local(program, entry));
+        let origin = match (variable, above.first()) {
+            (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(program, rows)),
+            (None, _) if is_static_root => root_words,
+            (None, Some(first)) if own != 0 => first.text(program),
+            _ => String::new(),
+        };
+        let keeper = if holder.text.contains(&origin) { String::new() } else { origin };
+        Words { holder, keeper, node: above.get(own).map_or(way.start, |step| step.from) }
+    }
+
+    /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
+    fn of_thread_local(program: &Program<'_>, entry: NodeId, rows: &[u32]) -> Self {
+        let variable = variable_of_thread_local(program, entry);
+        let text = variable
+            .as_ref()
+            .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
+        let holder = HolderRow {
+            text: format!("the ThreadLocal {text}"),
+            class: variable.as_ref().map(|(class, _)| class.clone()),
+            fields: variable.into_iter().map(|(_, name)| name).collect(),
+            kind: HolderKind::ThreadLocal,
+        };
+        Words { holder, keeper: threads_of(program, rows), node: entry }
+    }
+}
+
+fn deepest(steps: &[WayStep], is_wanted: impl Fn(&WayStep) -> bool) -> Option<usize> {
+    steps.iter().rposition(is_wanted)
+}
+
+fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
+    let heap = &program.heap;
+    let class = heap.graph.types().of_class_object(step.from);
+    let kind = match &step.name {
+        Some(ReferenceName::Local(_)) => HolderKind::Local,
+        Some(ReferenceName::Variable(_)) => HolderKind::Variable,
+        _ if class.is_some() => HolderKind::Static,
+        _ => HolderKind::Field,
+    };
+    let class = match &step.name {
+        Some(ReferenceName::Local(frame)) => {
+            heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
+        }
+        _ => Some(
+            class.map_or_else(|| heap.type_name(step.from), |class| dotted(heap.graph.type_name(class)).into_owned()),
+        ),
+    };
+    let text = match (heap.threads.get(&step.from), kind) {
+        (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(program)),
+        _ => step.text(program),
+    };
+    HolderRow { text, class, fields: step.field().into_iter().collect(), kind }
+}
+
+/// The entry of a thread's own values on the way.
+fn thread_local_entry(program: &Program<'_>, way: &Way) -> Option<NodeId> {
+    let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
+    way.steps[..way.above].iter().map(|step| step.to).chain([way.start]).find(|&node| is_entry(node))
+}
+
+/// The class and the static variable that have the ThreadLocal of an entry, which refers to it weakly.
+pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> Option<(String, String)> {
+    let graph = program.heap.graph;
+    let key = graph.references(entry).find(|to| to.is_weak)?.node;
+    let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
+    let &(class, type_id) = graph.types().class_objects().iter().find(has_it)?;
+    match program.heap.names?.find_between(class, key)? {
+        ReferenceName::StaticField(name) => Some((simple_name(&dotted(graph.type_name(type_id))).to_string(), name)),
+        _ => None,
+    }
+}
+
+/// The threads at which the ways to some rows begin: `thread main`, `4 threads pool-1-thread-N`.
+pub(super) fn threads_of(program: &Program<'_>, rows: &[u32]) -> String {
+    let (graph, heap) = (program.heap.graph, &program.heap);
+    let is_member = |node: &NodeId| program.rows.row_of(*node).is_some_and(|row| rows.contains(&row));
+    let all: usize = rows.iter().map(|&row| program.rows.row(row).objects as usize).sum();
+    let mut threads: FxHashSet<NodeId> = FxHashSet::default();
+    let mut left = STEPS_FOR_THREADS;
+    for node in graph.nodes().filter(is_member).step_by((all / ASKED_FOR_THREADS).max(1)) {
+        let mut at = Some(node);
+        while let Some(node) = at.filter(|_| left > 0) {
+            if heap.threads.contains_key(&node) {
+                threads.insert(node);
+                break;
+            }
+            left -= 1;
+            at = program.paths.parent(node);
+        }
+    }
+    let mut names: Vec<&str> = threads.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
+    names.sort_unstable();
+    names_of_threads(&names)
+}
+
+/// Threads in words: names that differ in their numbers alone are one.
+pub(super) fn names_of_threads(names: &[&str]) -> String {
+    if let [name] = names {
+        return format!("thread {name}");
+    }
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for name in names {
+        let masked = masked(name);
+        match groups.iter_mut().find(|(known, _)| *known == masked) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((masked, vec![name])),
+        }
+    }
+    groups.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    let texts: Vec<String> = groups
+        .iter()
+        .take(2)
+        .map(|(_, names)| match &names[..] {
+            [name] => format!("thread {name}"),
+            names => format!("{} threads {}", names.len(), common_name(names)),
+        })
+        .collect();
+    if texts.is_empty() { "a thread".into() } else { texts.join(" and ") }
+}
+
+/// Names with N in place of the numbers in which they differ; they are alike but for numbers.
+pub(super) fn common_name(names: &[&str]) -> String {
+    let parts = |name: &str| -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        for letter in name.chars() {
+            let is_digit = letter.is_ascii_digit();
+            match parts.last_mut() {
+                Some(last) if last.ends_with(|end: char| end.is_ascii_digit() == is_digit) => last.push(letter),
+                _ => parts.push(letter.to_string()),
+            }
+        }
+        parts
+    };
+    let all: Vec<Vec<String>> = names.iter().map(|name| parts(name)).collect();
+    let Some(first) = all.first() else { return String::new() };
+    let common = first.iter().enumerate().map(|(at, part)| {
+        let is_common = all.iter().all(|parts| parts.get(at) == Some(part));
+        if is_common { part.as_str() } else { "N" }
+    });
+    common.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_differ_in_a_number_are_one_name() {
+        let names = ["http-nio-8080-exec-1", "http-nio-8080-exec-2", "http-nio-8080-exec-11"];
+        assert_eq!(names_of_threads(&names), "3 threads http-nio-8080-exec-N");
+        assert_eq!(names_of_threads(&["main"]), "thread main");
+        assert_eq!(names_of_threads(&["a-1", "a-2", "main"]), "2 threads a-N and thread main");
+        assert_eq!(names_of_threads(&[]), "a thread");
+    }
+}
