@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::cells::{Buffer, Color, Rect, Style};
 use super::frame::ViewFrame;
-use super::state::{BrowserState, ClickTarget, Prompt, WIDE};
+use super::state::{BrowserState, ClickTarget, ClickTargets, Prompt, WIDE};
 use super::view::BrowserView;
 use crate::dump::Phase;
 use crate::report::{progress_line, progress_prefix};
@@ -73,12 +73,7 @@ fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen)
     pen.put(buffer, line(4), hint, pen.dim());
 }
 
-fn tabs(
-    state: &BrowserState,
-    area: Rect,
-    buffer: &mut Buffer,
-    pen: Pen,
-) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
+fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
     let is_narrow = full > area.width.into();
@@ -110,12 +105,7 @@ fn tabs(
     click_targets
 }
 
-fn crumbs(
-    state: &BrowserState,
-    area: Rect,
-    buffer: &mut Buffer,
-    pen: Pen,
-) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
+fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
