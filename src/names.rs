@@ -25,7 +25,7 @@ pub fn columns_of(text: &str) -> usize {
 }
 
 /// As much of the start of a text as there is room for.
-fn start_of(text: &str, room: usize) -> &str {
+pub fn start_of(text: &str, room: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, c)| {
         width += c.width().unwrap_or(1);
@@ -137,7 +137,8 @@ pub fn broken(mut word: &str, room: usize) -> Vec<String> {
     while columns_of(word) > room {
         // A letter of two columns has no room in one.
         let end = start_of(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
-        let at = word[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\', ';']).map_or(end, |at| at + 1);
+        let behind = |marks: &[char]| word[..end].rfind(marks).map(|at| at + 1);
+        let at = behind(&['.', ',', '<', '[', '/', ':', '$', '\\', ';']).or_else(|| behind(&['_', '-'])).unwrap_or(end);
         let (piece, rest) = word.split_at(at);
         pieces.push(piece.to_string());
         word = rest;
@@ -238,7 +239,8 @@ fn kind_of(before: &str, name: &str, after: &str) -> PartKind {
         let simple = starts.rev().nth(1).unwrap_or(0);
         return PartKind::Member { simple };
     }
-    let is_class = |at: &usize| name[*at..].starts_with(char::is_uppercase);
+    // A field has no package.
+    let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
     starts.rfind(is_class).map_or(PartKind::Fixed, |simple| PartKind::Type { simple })
 }
 
@@ -282,6 +284,7 @@ mod tests {
             ("static L$PriceService.CACHE  com.google.LocalCache", "static L$PriceService.CACHE  LocalCache"),
             ("local of Demo.Program.Main (Program.cs:7)", "local of Program.Main (Program.cs:7)"),
             (".sessions  java.util.HashMap \"short\"", ".sessions  HashMap \"short\""),
+            (".TRANSFORM_NAMES  a.b.C$D", ".TRANSFORM_NAMES  C$D"),
             ("drop (sync.cc:42) of a_very_long_name_indeed", "drop (sync.cc:42) of a_very_long_name_indeed"),
             ("java.lang.only.lowercase.names", "java.lang.only.lowercase.names"),
         ] {

@@ -197,6 +197,13 @@ impl<'d> Browser<'d> {
         (names.of_first(node, out), names.of_referrers(node, self.graph.referrers(node).take(first)))
     }
 
+    /// Names of the references by which an object holds some of those that it dominates, `…` where it refers to one only by
+    /// way of others; none where the dump names none. Reads the dump. O(references of the holder).
+    pub fn names_of_dominated(&self, holder: NodeId, objects: &[NodeId]) -> Vec<Option<String>> {
+        let names = ReferenceNames::of(self.dump);
+        names.map_or_else(|| vec![None; objects.len()], |names| names.of_dominated(holder, objects))
+    }
+
     /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
     pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
         let Some((dominators, number)) = self.tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?))) else {
@@ -248,6 +255,7 @@ pub struct Biggest<'d> {
     children: Children<'d>,
     tops: Vec<DomNode>,
     values: Option<ValueReader<'d>>,
+    names: Option<ReferenceNames<'d>>,
 }
 
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
@@ -260,8 +268,8 @@ pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators);
-    let (children, values) = (dominators.children(), ValueReader::of(dump));
-    Ok(Biggest { graph, dominators, retained, children, tops, values })
+    let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
+    Ok(Biggest { graph, dominators, retained, children, tops, values, names })
 }
 
 impl Biggest<'_> {
@@ -329,6 +337,24 @@ impl Biggest<'_> {
         let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
         let said = values.said(&nodes).into_iter().zip(nodes);
         said.map(|(said, node)| said.filter(|_| !is_class(node)).map(|said| said.words())).collect()
+    }
+
+    /// Names of the references by which objects are held by those that dominate them: `…` where these refer to them only by
+    /// way of others; `None` at the top, and where the dump names none. Reads the dump. O(references of the holders).
+    pub fn names_of_holders(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+        let mut found = vec![None; objects.len()];
+        let Some(names) = &self.names else { return found };
+        let mut by_holder: HashMap<DomNode, Vec<usize>> = HashMap::new();
+        for (at, &object) in objects.iter().enumerate() {
+            by_holder.entry(self.dominators.immediate_of(object)).or_default().push(at);
+        }
+        by_holder.remove(&DomNode::ROOT);
+        for (holder, held) in by_holder {
+            let nodes: Vec<NodeId> = held.iter().map(|&at| self.node(objects[at])).collect();
+            let own = names.of_dominated(self.node(holder), &nodes);
+            held.into_iter().zip(own).for_each(|(at, name)| found[at] = name);
+        }
+        found
     }
 
     /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).

@@ -10,7 +10,7 @@ use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
-use super::reference_names::ReferenceNames;
+use super::reference_names::{ReferenceNames, reference_places};
 use super::rows::{FEW_ROWS, is_false};
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::{ShownValue, ValueReader};
@@ -289,28 +289,10 @@ impl DominatorPart<'_, '_> {
         let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
         });
-        let mut references: Vec<(NodeId, u32)> = match above {
-            Some(_) => level.rows.iter().map(|number| (node(*number), DominatorPlace::APART)).collect(),
-            None => Vec::new(),
-        };
-        references.sort_unstable_by_key(|(node, _)| *node);
-        let (all, mut left) = (above.map(|above| self.graph.references(node(above))), references.len());
-        for (nth, reference) in all.into_iter().flatten().zip(0..DominatorPlace::APART).map(|(own, nth)| (nth, own)) {
-            if left == 0 {
-                break;
-            }
-            if let Ok(at) = references.binary_search_by_key(&reference.node, |(node, _)| *node)
-                && references[at].1 == DominatorPlace::APART
-                && !reference.is_weak
-            {
-                references[at].1 = nth;
-                left -= 1;
-            }
-        }
-        let rows = level.rows.into_iter().map(|number| {
-            let found = references.binary_search_by_key(&node(number), |(node, _)| *node);
-            DominatorPlace { number, reference: found.map_or(DominatorPlace::APART, |at| references[at].1) }
-        });
+        let nodes: Vec<NodeId> = level.rows.iter().map(|number| node(*number)).collect();
+        let places = above.map(|above| reference_places(self.graph, node(above), &nodes));
+        let places = places.into_iter().flatten().chain(std::iter::repeat(None));
+        let rows = level.rows.into_iter().zip(places).map(|(number, reference)| DominatorPlace { number, reference });
         TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
@@ -378,18 +360,22 @@ impl DominatorNodes<'_> {
         ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 
-    /// Returns true where no reference of the object above leads to a row, but several objects that it dominates do; in
-    /// dumps that name references.
-    pub fn is_held_apart(&self, row: usize) -> bool {
+    /// The name of the reference by which the object above holds a row's object, `…` where it refers to it only by way of
+    /// others; in dumps that name references.
+    pub fn reference_text(&self, row: usize) -> Option<String> {
         let place = self.tree.rows()[row].row;
-        let is_apart = place.reference == DominatorPlace::APART && self.above(place).is_some();
-        is_apart && self.names.is_some()
+        self.names?.of_place(self.above(place)?, place.reference)
     }
 
     /// Returns true if a row has the name of a reference.
     pub fn have_names(&self) -> bool {
-        let has_place = |row: &TreeRow<DominatorPlace>| row.row.reference != DominatorPlace::APART;
-        self.names.is_some() && self.tree.rows().iter().any(has_place)
+        self.names.is_some() && self.tree.rows().iter().any(|row| row.row.reference.is_some())
+    }
+
+    /// The object above; `None` at the top.
+    fn above(&self, place: DominatorPlace) -> Option<NodeId> {
+        let above = self.dominators.immediate_of(place.number);
+        (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
     }
 }
 
@@ -397,28 +383,8 @@ impl DominatorNodes<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct DominatorPlace {
     number: DomNode,
-    /// The first reference to it among those of the object that dominates it.
-    reference: u32,
-}
-
-impl DominatorPlace {
-    /// The object above does not refer to it itself.
-    const APART: u32 = u32::MAX;
-    /// References behind the first ones have no names: those of an array are read from its start.
-    const MOST_NAMED: u32 = 1 << 18;
-}
-
-impl DominatorNodes<'_> {
-    /// The object above; `None` at the top.
-    fn above(&self, place: DominatorPlace) -> Option<NodeId> {
-        let above = self.dominators.immediate_of(place.number);
-        (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
-    }
-
-    fn reference(&self, place: DominatorPlace) -> Option<String> {
-        let is_named = place.reference < DominatorPlace::MOST_NAMED;
-        self.names.filter(|_| is_named)?.nth(self.above(place)?, place.reference as usize)
-    }
+    /// The first reference to it among those of the object that dominates it; `None` where that has none.
+    reference: Option<u32>,
 }
 
 impl<'d> LazyTree for DominatorNodes<'d> {
@@ -437,7 +403,7 @@ impl<'d> LazyTree for DominatorNodes<'d> {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class)),
-            reference: self.reference(place),
+            reference: place.reference.and_then(|_| self.names?.of_place(self.above(place)?, place.reference)),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes,
             share: match self.reachable_bytes {

@@ -80,6 +80,9 @@ pub struct StringsAnswer<'d> {
     pub found: usize,
     /// The rows that are shown.
     pub strings: TextRows<'d>,
+    /// The figure that they are ordered by, where one was asked for.
+    #[serde(skip)]
+    pub order: Option<Figure>,
 }
 
 /// A text of the list.
@@ -172,7 +175,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     let full = options.full.then_some((dump, ends));
     let rows = TextRows { graph, details, grouped, groups, held_by, full, texts: RefCell::default() };
     let (format, filter) = (dump.info().format.to_string(), options.filter.as_ref().map(Filter::text));
-    Ok(StringsAnswer { format, totals, filter, matching, redacted, found, strings: rows })
+    Ok(StringsAnswer { format, totals, filter, matching, redacted, found, strings: rows, order: options.order })
 }
 
 impl StringsAnswer<'_> {

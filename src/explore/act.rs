@@ -404,28 +404,18 @@ impl BrowserState {
                             way.truncate(at + 1);
                         }
                     }
-                    None => self.click_row(line),
+                    Some(ClickTarget::Row(at)) => self.click_row(at),
+                    None => {}
                 }
             }
         }
     }
 
     /// Selects a row, and goes in when it was selected before.
-    pub(super) fn click_row(&mut self, line: u16) {
-        let (page, height) = (self.rows_on_page(), self.size.1);
-        let Some(frame) = self.frame() else { return };
-        let Some(listing) = &frame.listing else { return };
-        let first = 3 + listing.above.len().min(usize::from(height) / 3);
-        let Some(down) = usize::from(line).checked_sub(first) else { return };
-        let row = down / usize::from(listing.height.max(1));
-        let at = frame.top + row;
-        if row >= page || at >= frame.rows.len {
-            return;
-        }
-        if frame.cursor == at {
-            self.enter();
-        } else {
-            self.with_frame(|frame| frame.cursor = at);
+    fn click_row(&mut self, at: usize) {
+        match self.frame().map(|frame| frame.cursor == at) {
+            Some(true) => self.enter(),
+            _ => self.with_frame(|frame| frame.cursor = at),
         }
     }
 

@@ -131,7 +131,7 @@ impl Serialize for RowObject<'_> {
             map.serialize_entry("level", &level)?;
         }
         if !relation(&self.row).is_empty() {
-            map.serialize_entry("relation", relation(&self.row))?;
+            map.serialize_entry("relation", &relation(&self.row))?;
         }
         map.serialize_entry("name", &self.row.name)?;
         if !self.row.more.is_empty() {
@@ -142,14 +142,18 @@ impl Serialize for RowObject<'_> {
 }
 
 /// The text before the name, where that is not its id.
-fn relation(row: &ListRow) -> &str {
-    Some(row.lead.trim()).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default()
+fn relation(row: &ListRow) -> String {
+    // Marks of trees and paths are for the screen.
+    let lead = if row.level.is_some() { "" } else { row.lead.trim() };
+    let lead = Some(lead).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default();
+    [lead, row.reference.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Further lines, each with its blanks put right.
 fn details(row: &ListRow) -> Vec<String> {
-    let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    row.more.iter().filter(|line| !line.is_empty()).map(words).collect()
+    let words =
+        |(label, text): &(&str, String)| format!("{label} {}", text.split_whitespace().collect::<Vec<_>>().join(" "));
+    row.more.iter().map(words).collect()
 }
 
 impl Present for ExportedRows<'_> {
@@ -172,7 +176,7 @@ impl Present for ExportedRows<'_> {
             .add(Column::named("level", Unit::Count), |row| {
                 row.level.map_or(Cell::Missing, |level| Cell::Number(level.into()))
             })
-            .add(Column::word("relation", "Relation"), |row| relation(row).to_string())
+            .add(Column::word("relation", "Relation"), |row| relation(row))
             .add(Column::text("name", "Name"), |row| std::mem::take(&mut row.name))
             .add(Column::text("details", "Details"), |row| details(row).join("; "))
             .table(self.len(), 0, move |at| self.row(at))

@@ -37,6 +37,10 @@ pub(super) struct ViewFrame {
     order: Option<&'static str>,
     pub(super) cursor: usize,
     pub(super) top: usize,
+    /// Cells that the names take at least that were drawn so far.
+    pub(super) name_width: usize,
+    /// Rows that were drawn last; 0 before.
+    pub(super) drawn: usize,
 }
 
 impl ViewFrame {
@@ -54,6 +58,7 @@ impl ViewFrame {
         // What is still on its way is an older question's.
         (self.error, self.is_pending, self.id) = (None, false, 0);
         (self.matches, self.asked_matches) = (Vec::new(), None);
+        (self.name_width, self.drawn) = (0, 0);
     }
 
     /// Asks for something else.

@@ -7,6 +7,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
+use crate::names::row_lines;
 use crate::sort;
 use crate::units::{format_bytes, format_count, sign, signed};
 
@@ -18,17 +19,17 @@ pub(super) struct ListColumn {
     pub(super) is_growth: bool,
     /// The order for `--sort`; none where the command cannot be sorted by it.
     pub(super) order: Option<Figure>,
-    /// Columns of the terminal below which it is left out.
-    pub(super) from_width: u16,
+    /// Where there is no room for all of them beside names, those with the highest number go first; 0 stays.
+    pub(super) hide_order: u8,
 }
 
 impl ListColumn {
-    pub(super) const fn new(figure: Figure, from_width: u16) -> Self {
-        ListColumn { figure, is_growth: false, order: Some(figure), from_width }
+    pub(super) const fn new(figure: Figure, hide_order: u8) -> Self {
+        ListColumn { figure, is_growth: false, order: Some(figure), hide_order }
     }
 
-    pub(super) const fn of_growth(figure: Figure, from_width: u16) -> Self {
-        ListColumn { is_growth: true, ..ListColumn::new(figure, from_width) }
+    pub(super) const fn of_growth(figure: Figure, hide_order: u8) -> Self {
+        ListColumn { is_growth: true, ..ListColumn::new(figure, hide_order) }
     }
 
     /// The same with another title.
@@ -83,8 +84,10 @@ pub(super) struct ListRow {
     /// By column of figures.
     pub(super) figures: Vec<Option<i64>>,
     pub(super) id: String,
-    /// Before the name: `static Zoo.bus`, `← .next`.
+    /// A mark or a count before the name: `←`, `12 ×`.
     pub(super) lead: String,
+    /// The name of the reference that leads to it: `static Zoo.bus`, `.next`.
+    pub(super) reference: String,
     /// As the dump has it.
     pub(super) name: String,
     pub(super) target: RowTarget,
@@ -93,8 +96,8 @@ pub(super) struct ListRow {
     pub(super) look: RowLook,
     /// Levels of a tree above it, or steps of a path.
     pub(super) level: Option<u32>,
-    /// Further lines of the row.
-    pub(super) more: Vec<String>,
+    /// Further lines of the row, by what they are of.
+    pub(super) more: Vec<(&'static str, String)>,
     /// Its place among rows whose figures are alike.
     pub(super) tie: u32,
 }
@@ -123,10 +126,10 @@ impl ListRow {
 #[derive(Debug)]
 pub(super) enum ListPart {
     Made(Vec<ListRow>),
-    /// Objects; a lead for each of the first, and of those behind.
+    /// Objects; names of the references that lead to the first of them.
     Objects {
         nodes: Vec<NodeId>,
-        leads: Vec<String>,
+        references: Vec<Option<String>>,
         lead: &'static str,
         faint: Vec<u32>,
     },
@@ -134,7 +137,7 @@ pub(super) enum ListPart {
 
 impl ListPart {
     pub(super) fn of_objects(nodes: Vec<NodeId>) -> Self {
-        ListPart::Objects { nodes, leads: Vec::new(), lead: "", faint: Vec::new() }
+        ListPart::Objects { nodes, references: Vec::new(), lead: "", faint: Vec::new() }
     }
 
     fn len(&self) -> usize {
@@ -147,7 +150,7 @@ impl ListPart {
 
 /// The columns of lists of objects.
 pub(super) const OF_OBJECTS: [ListColumn; 3] =
-    [ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(DOMINATED, 90)];
+    [ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(DOMINATED, 72)];
 
 /// The figures of an object in these columns.
 pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
@@ -170,8 +173,6 @@ pub(super) struct Listing {
     /// Lines above the list.
     pub(super) above: Vec<String>,
     pub(super) parts: Vec<ListPart>,
-    /// Lines of each row.
-    pub(super) height: u16,
     /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
     pub(super) sorted_by: Option<usize>,
     /// `breakdown` has another tree of the same: that of the stacks that allocated.
@@ -182,14 +183,7 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn new(figures: &[ListColumn], title: &'static str, parts: Vec<ListPart>) -> Self {
-        Listing {
-            figures: figures.to_vec(),
-            title,
-            parts,
-            height: 1,
-            empty_text: "nothing".into(),
-            ..Listing::default()
-        }
+        Listing { figures: figures.to_vec(), title, parts, empty_text: "nothing".into(), ..Listing::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -199,6 +193,12 @@ impl Listing {
     /// Returns true if it has objects whose rows are made when they are seen.
     pub(super) fn has_objects(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, ListPart::Objects { .. }))
+    }
+
+    /// The lines above the list on a screen of this width and height: a third of it at most.
+    pub(super) fn lines_above(&self, (width, height): (u16, u16)) -> Vec<String> {
+        let lines = self.above.iter().flat_map(|text| row_lines("", text, width.into()));
+        lines.take(usize::from(height) / 3).collect()
     }
 
     /// The place of a row: its part, and the row there.
@@ -240,16 +240,17 @@ impl Listing {
     /// A row. O(log objects).
     pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
         let (part, at) = self.place(row)?;
-        let (nodes, leads, lead, faint) = match part {
+        let (nodes, references, lead, faint) = match part {
             ListPart::Made(rows) => return rows.get(at).cloned(),
-            ListPart::Objects { nodes, leads, lead, faint } => (nodes, leads, lead, faint),
+            ListPart::Objects { nodes, references, lead, faint } => (nodes, references, lead, faint),
         };
         let (node, browser) = (*nodes.get(at)?, browser?);
         let object = browser.row(node);
         Some(ListRow {
             figures: figures_of_object(browser.sizes(node)),
             id: object.id.clone(),
-            lead: leads.get(at).cloned().unwrap_or_else(|| lead.to_string()),
+            lead: lead.to_string(),
+            reference: references.get(at).cloned().flatten().unwrap_or_default(),
             look: if faint.binary_search(&(at as u32)).is_ok() { RowLook::Faint } else { RowLook::Plain },
             ..ListRow::new(object.type_text(), RowTarget::Object(node))
         })
@@ -369,26 +370,29 @@ pub(super) fn places_of(
     (0u32..).zip(rows).filter(|(_, row)| is_found(row)).map(|(at, _)| at).collect()
 }
 
-/// The rows that a pattern matches, by number, ascending; `with_leads`: by what stands before their names, too.
+/// The rows that a pattern matches, by number, ascending; `with_references`: by the
+/// references that lead to them, too.
 fn matching(
     listing: &Listing,
     browser: Option<&Browser<'static>>,
     pattern: &TypePattern,
-    with_leads: bool,
+    with_references: bool,
 ) -> Vec<u32> {
     let mut places = Vec::new();
     let mut start = 0u32;
     for part in &listing.parts {
         match part {
             ListPart::Made(rows) => {
-                let has_lead = |row: &ListRow| with_leads && pattern.matches(&row.lead);
-                let is_found = |row: &ListRow| row.look != RowLook::Title && (row.is_found(pattern) || has_lead(row));
+                let leads_there = |row: &ListRow| with_references && pattern.matches(&row.reference);
+                let is_found =
+                    |row: &ListRow| row.look != RowLook::Title && (row.is_found(pattern) || leads_there(row));
                 places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
             }
-            ListPart::Objects { nodes, leads, .. } => {
+            ListPart::Objects { nodes, references, .. } => {
                 let mut found = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
-                if with_leads {
-                    found.extend((0u32..).zip(leads).filter(|(_, lead)| pattern.matches(lead)).map(|(at, _)| at));
+                if with_references {
+                    let leads_there = |name: &Option<String>| name.as_ref().is_some_and(|name| pattern.matches(name));
+                    found.extend((0u32..).zip(references).filter(|(_, name)| leads_there(name)).map(|(at, _)| at));
                     found.sort_unstable();
                     found.dedup();
                 }

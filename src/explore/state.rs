@@ -7,7 +7,7 @@ use super::frame::ViewFrame;
 use super::keys::{KeyPress, Mouse};
 use super::list::Listing;
 use super::setup::{BrowsedDumps, ScreenLook};
-use super::tasks::{ListId, Task, TaskResult};
+use super::tasks::{ListId, Task, TaskResult, TextKind};
 use super::view::{BrowserView, Context, Tab};
 use super::watch::ReadProgress;
 use crate::answers::browse::Browser;
@@ -47,6 +47,8 @@ pub(super) enum ClickTarget {
     Tab(Tab),
     /// That many steps from the beginning of the way here.
     Crumb(usize),
+    /// A row, by its place among those that are shown.
+    Row(usize),
 }
 
 /// Everything that is shown.
@@ -79,8 +81,10 @@ pub(super) struct BrowserState {
     pub(super) note: Option<String>,
     /// Warnings on the dumps, under `?`.
     pub(super) warnings: Vec<String>,
-    pub(super) texts: HashMap<NodeId, Option<String>>,
-    pub(super) texts_asked: Vec<NodeId>,
+    /// What objects say of themselves.
+    pub(super) texts: ObjectTexts,
+    /// Names of the references by which objects are held by what is above them in the dominator tree.
+    pub(super) references: ObjectTexts,
     /// The object under the cursor, beside a list on a wide terminal.
     pub(super) pane: Option<Pane>,
     next_id: ListId,
@@ -88,6 +92,37 @@ pub(super) struct BrowserState {
     pub(super) has_old: bool,
     /// Places that can be clicked, as they were drawn last.
     pub(super) click_targets: ClickTargets,
+}
+
+/// Texts of objects, read for those on the screen.
+#[derive(Debug, Default)]
+pub(super) struct ObjectTexts {
+    known: HashMap<NodeId, Option<String>>,
+    asked: Vec<NodeId>,
+}
+
+impl ObjectTexts {
+    /// The text of an object, once it is there.
+    pub(super) fn of(&self, node: NodeId) -> Option<&str> {
+        self.known.get(&node)?.as_deref()
+    }
+
+    /// Those of some objects that are to be asked for: nothing is known of them, and nothing was asked.
+    fn ask(&mut self, seen: &[NodeId]) -> Vec<NodeId> {
+        let is_new = |node: &&NodeId| !self.known.contains_key(node) && !self.asked.contains(node);
+        let new: Vec<NodeId> = seen.iter().filter(is_new).copied().collect();
+        self.asked.extend(&new);
+        new
+    }
+
+    /// Takes texts that were read; those of objects that were not read are asked for again when they are seen again.
+    fn read(&mut self, nodes: &[NodeId], texts: Vec<Option<String>>) {
+        if self.known.len() > TEXTS_KEPT {
+            self.known.clear();
+        }
+        self.asked.retain(|node| !nodes.contains(node));
+        self.known.extend(nodes.iter().copied().zip(texts));
+    }
 }
 
 /// An object beside the list.
@@ -263,14 +298,10 @@ impl BrowserState {
                     frame.is_pending = false;
                 }
             }
-            TaskResult::Texts(said) => {
-                if self.texts.len() > TEXTS_KEPT {
-                    self.texts.clear();
-                }
-                self.texts_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
-                self.texts.extend(said);
-            }
-            TaskResult::TextsDropped(nodes) => self.texts_asked.retain(|node| !nodes.contains(node)),
+            TaskResult::Texts(kind, nodes, texts) => match kind {
+                TextKind::Value => self.texts.read(&nodes, texts),
+                TextKind::ReferenceFrom(_) => self.references.read(&nodes, texts),
+            },
             TaskResult::Exact(name, result) => {
                 self.note = Some(match result {
                     Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),
@@ -321,7 +352,7 @@ impl BrowserState {
             }
         }
         self.ask_pane(asks);
-        self.ask_texts(page, asks);
+        self.ask_texts(asks);
     }
 
     /// The object under the cursor, where there is room for it.
@@ -337,28 +368,33 @@ impl BrowserState {
         }
     }
 
-    /// Asks for the texts of the objects on the screen.
-    pub(super) fn ask_texts(&mut self, page: usize, asks: &mut Vec<Task>) {
-        if !self.browser.is_some_and(|browser| browser.has_values()) {
-            return;
-        }
+    /// Asks for the texts of the objects on the screen, and for the names of the references by which they are held.
+    pub(super) fn ask_texts(&mut self, asks: &mut Vec<Task>) {
+        let Some(has_values) = self.browser.map(|browser| browser.has_values()) else { return };
         let Some(frame) = self.frame() else { return };
         let Some(listing) = &frame.listing else { return };
-        let seen = (frame.top..frame.top + page).filter_map(|at| listing.node(frame.rows.get(at)?));
-        let new: Vec<NodeId> =
-            seen.filter(|node| !self.texts.contains_key(node) && !self.texts_asked.contains(node)).collect();
-        if !new.is_empty() {
-            self.texts_asked.extend(&new);
-            asks.push(Task::Texts(new));
+        let holder = frame.view.holder();
+        let places = frame.top..frame.top + self.lines_of_rows();
+        let seen: Vec<NodeId> = places.filter_map(|at| listing.node(frame.rows.get(at)?)).collect();
+        let values = if has_values { self.texts.ask(&seen) } else { Vec::new() };
+        asks.extend((!values.is_empty()).then_some(Task::Texts(TextKind::Value, values)));
+        if let Some(holder) = holder {
+            let held = self.references.ask(&seen);
+            asks.extend((!held.is_empty()).then_some(Task::Texts(TextKind::ReferenceFrom(holder), held)));
         }
     }
 
-    /// Rows that fit on the screen.
-    pub(super) fn rows_on_page(&self) -> usize {
-        let Some(frame) = self.frame() else { return 1 };
-        let (above, height) = frame.listing.as_ref().map_or((0, 1), |list| (list.above.len(), list.height));
+    /// Lines on the screen for rows.
+    fn lines_of_rows(&self) -> usize {
+        let listing = self.frame().and_then(|frame| frame.listing.as_ref());
+        let above = listing.map_or(0, |listing| listing.lines_above(self.size).len());
         // Tabs, the way, titles, the command, the keys.
-        let left = usize::from(self.size.1).saturating_sub(5 + above.min(usize::from(self.size.1) / 3));
-        (left / usize::from(height.max(1))).max(1)
+        usize::from(self.size.1).saturating_sub(5 + above).max(1)
+    }
+
+    /// Rows that were drawn last, or that there is room for before that.
+    pub(super) fn rows_on_page(&self) -> usize {
+        let lines = self.lines_of_rows();
+        self.frame().map(|frame| frame.drawn).filter(|drawn| *drawn > 0).map_or(lines, |drawn| drawn.min(lines))
     }
 }

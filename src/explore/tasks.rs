@@ -23,6 +23,15 @@ pub(super) type ListId = u64;
 /// Rows that are put in order at once; all others after them.
 const FIRST: usize = 1000;
 
+/// A kind of texts of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// What an object says of itself.
+    Value,
+    /// The name of the reference by which this object holds another.
+    ReferenceFrom(NodeId),
+}
+
 /// A task for a worker.
 #[derive(Debug, Clone)]
 pub(super) enum Task {
@@ -37,7 +46,7 @@ pub(super) enum Task {
     /// An object, to stand beside a list.
     Pane(BrowsedObject),
     /// Texts of objects.
-    Texts(Vec<NodeId>),
+    Texts(TextKind, Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
     Exact(String, ScopeOptions),
     /// The index.
@@ -61,9 +70,8 @@ pub(super) enum TaskResult {
     Found(ListId, Sort, String, Vec<u32>),
     /// It was not answered: a newer question came.
     Dropped(ListId),
-    Texts(Vec<(NodeId, Option<String>)>),
-    /// Nobody sees these any more.
-    TextsDropped(Vec<NodeId>),
+    /// Texts of objects; none where nobody sees these any more.
+    Texts(TextKind, Vec<NodeId>, Vec<Option<String>>),
     Exact(String, Result<u64, String>),
     /// The file of an export is there already.
     Exists(String),
@@ -77,7 +85,7 @@ impl Task {
         match self {
             Task::List(_, view, _) if view.is_slow() => "slow",
             Task::List(..) => "lists",
-            Task::Arrange(..) | Task::Find(..) | Task::Texts(_) => "quick",
+            Task::Arrange(..) | Task::Find(..) | Task::Texts(..) => "quick",
             Task::Pane(_) => "pane",
             _ => "jobs",
         }
@@ -88,7 +96,8 @@ impl Task {
     fn question(&self) -> Option<(Discriminant<Task>, ListId)> {
         let list = match self {
             Task::Arrange(id, ..) => *id,
-            Task::List(..) | Task::Find(..) | Task::Pane(_) | Task::Texts(_) => 0,
+            Task::Texts(TextKind::ReferenceFrom(_), _) => 1,
+            Task::List(..) | Task::Find(..) | Task::Pane(_) | Task::Texts(..) => 0,
             _ => return None,
         };
         Some((discriminant(self), list))
@@ -169,7 +178,9 @@ impl Worker {
             match ask {
                 Task::List(id, ..) if !is_newest => (self.answer)(TaskResult::Dropped(*id)),
                 // What went by is asked again when it is seen again.
-                Task::Texts(nodes) if !is_newest => (self.answer)(TaskResult::TextsDropped(take(nodes))),
+                Task::Texts(kind, nodes) if !is_newest => {
+                    (self.answer)(TaskResult::Texts(*kind, take(nodes), Vec::new()))
+                }
                 _ => {}
             }
             is_newest
@@ -193,9 +204,12 @@ impl Worker {
                 let places = places_of(&listing, browser.as_ref(), &rows, &pattern);
                 TaskResult::Found(id, sort, pattern.text().to_string(), places)
             }
-            Task::Texts(nodes) => {
-                let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
-                TaskResult::Texts(nodes.into_iter().zip(said).collect())
+            Task::Texts(kind, nodes) => {
+                let texts = Browser::of(new).map_or(vec![None; nodes.len()], |browser| match kind {
+                    TextKind::Value => browser.said(&nodes),
+                    TextKind::ReferenceFrom(holder) => browser.names_of_dominated(holder, &nodes),
+                });
+                TaskResult::Texts(kind, nodes, texts)
             }
             Task::Exact(name, scope) => {
                 let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());

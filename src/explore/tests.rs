@@ -160,7 +160,7 @@ fn every_view_looks_as_it_did() {
         golden(name, pair.keys(script));
     }
     let mut zoo = Driver::new(&ZOO, (120, 30), COLORS);
-    for (name, script) in [("java", ""), ("java_object", "Enter o"), ("java_bytes", "3 m")] {
+    for (name, script) in [("java", ""), ("java_below", "Enter"), ("java_object", "o"), ("java_bytes", "3 m")] {
         golden(name, zoo.keys(script));
     }
     let mut trace = Driver::new(&TRACE, (80, 24), COLORS);
@@ -169,10 +169,46 @@ fn every_view_looks_as_it_did() {
     }
 }
 
+/// Names of references and simple names of types are whole at every width, and nothing stands between their letters.
+#[test]
+fn names_are_whole_at_every_width() {
+    let squeezed = |text: &str| text.chars().filter(|ch| !ch.is_whitespace()).collect::<String>();
+    let mut seen = 0;
+    for (dump, size) in [(ZOO, (80, 24)), (ZOO, (60, 24)), (ZOO, (40, 10)), (NET, (80, 24)), (NET, (60, 24))] {
+        let mut driver = Driver::new(&dump, size, COLORS);
+        for script in ["", "Enter", "Enter", "o", "j j p", "2", "j Enter", "2 p", "1"] {
+            let screen = driver.keys(script).screen();
+            let frame = driver.state.frame().unwrap();
+            let text = squeezed(&screen);
+            for at in frame.top..(frame.top + frame.drawn).min(frame.rows.len) {
+                let row = frame.row(at, driver.state.browser.as_ref()).unwrap();
+                let reference = driver
+                    .state
+                    .frame()
+                    .and_then(|frame| frame.view.holder().and(frame.listing.as_ref()?.node(frame.rows.get(at)?)));
+                let reference = reference.and_then(|node| driver.state.references.of(node)).unwrap_or_default();
+                seen += usize::from(!reference.is_empty() && reference != "…");
+                for name in [row.reference.as_str(), reference, row.name.as_str()] {
+                    let least = crate::names::fit_name(name, 0);
+                    let mut words = least.split(|ch: char| !(ch.is_alphanumeric() || "_$".contains(ch)));
+                    let missing = words.find(|word| !text.contains(word));
+                    assert_eq!(missing, None, "{dump:?} {size:?} {script}: {name}\n{screen}");
+                }
+            }
+            let body: Vec<&str> = screen.lines().skip(2).take(usize::from(size.1) - 4).collect();
+            let cuts = body.iter().flat_map(|line| line.match_indices('…').map(|(at, _)| (*line, at)));
+            let is_cut = |(line, at): (&str, usize)| line[..at].ends_with(|ch: char| ch.is_alphanumeric() || ch == '_');
+            let cut = cuts.filter(|(line, _)| !line.contains('"')).find(|cut| is_cut(*cut));
+            assert_eq!(cut, None, "{dump:?} {size:?} {script}\n{screen}");
+        }
+    }
+    assert!(seen > 10, "{seen} references");
+}
+
 #[test]
 fn screens_of_every_size_and_kind() {
     for (name, size, look) in [
-        ("narrow", (40, 8), COLORS),
+        ("narrow", (40, 10), COLORS),
         ("wide", (200, 50), COLORS),
         ("too_small", (39, 8), COLORS),
         ("ascii", (80, 24), ScreenLook { color: false, ascii: true }),
@@ -211,10 +247,12 @@ fn names_steer_no_terminal_and_columns_stay_straight() {
     for width in 40..=110 {
         let mut wide = Driver::new(&[path.to_str().unwrap()], (width, 12), COLORS);
         let screen = wide.screen();
-        let rows: Vec<&str> = screen.lines().skip(3).take(2).collect();
+        // A long name takes more lines.
+        let row = |number: usize, part: &str| screen.lines().skip(number).find(|line| line.contains(part)).unwrap();
+        let rows = [row(3, "10"), row(4, "Plain")];
         let cells = |row: &str, end: &str| UnicodeWidthStr::width(&row[..row.find(end).unwrap()]);
         assert!(UnicodeWidthStr::width(rows[0]) <= width.into(), "{screen}");
-        assert_eq!(cells(rows[0], "10 "), cells(rows[1], "20 "), "{screen}");
+        assert_eq!(cells(rows[0], "10"), cells(rows[1], "20"), "{screen}");
     }
 }
 

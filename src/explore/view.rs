@@ -170,6 +170,14 @@ impl BrowserView {
         }
     }
 
+    /// The object that holds the objects of the rows.
+    pub(super) fn holder(&self) -> Option<NodeId> {
+        match self {
+            BrowserView::Dominators { of: Some(place), by_type: false } => Some(place.node),
+            _ => None,
+        }
+    }
+
     /// Returns true if it rests on the dominator tree. Types are shown without what they retain until that is there.
     pub(super) fn needs_tree(&self) -> bool {
         !matches!(

@@ -68,8 +68,8 @@ pub(super) struct Data {
     pub(super) words: Vec<String>,
     pub(super) reachable_bytes: u64,
     pub(super) names: Vec<String>,
-    /// By name: the class, where it is not what stands behind the last dot.
-    pub(super) classes: BTreeMap<usize, String>,
+    /// By name: letters of the namespace, and the class, where that is not what stands behind the last dot.
+    pub(super) classes: BTreeMap<usize, (usize, String)>,
     pub(super) kinds: String,
     pub(super) types: FigureTable<u32>,
     pub(super) groups: Vec<GroupColumns>,
@@ -161,6 +161,8 @@ pub(super) struct MapColumns {
     pub(super) marks: BTreeMap<usize, usize>,
     /// By row that is one object: its id.
     pub(super) ids: BTreeMap<usize, String>,
+    /// By row that is one object: the name of the reference by which it is held.
+    pub(super) references: BTreeMap<usize, String>,
 }
 
 #[derive(Serialize, Default)]
@@ -174,6 +176,8 @@ pub(super) struct BiggestColumns {
     pub(super) objects: Vec<u64>,
     /// By row that stands for a run of objects, one below the other: how many they are. Its shallow bytes are theirs.
     pub(super) runs: BTreeMap<usize, u64>,
+    /// By row: the name of the reference by which its object is held.
+    pub(super) references: BTreeMap<usize, String>,
     /// By row: what its object says of itself, where the dump knows.
     pub(super) said: BTreeMap<usize, String>,
     #[serde(skip)]

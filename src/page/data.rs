@@ -3,7 +3,7 @@
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent};
 use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut};
-use super::names::{NameMeaning, NameTable, parts, shown};
+use super::names::{NameMeaning, NameTable, parts, plain_namespace, shown};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
@@ -42,7 +42,8 @@ impl PageAnswers<'_> {
         data.kinds = names.names().iter().map(meaning).collect();
         for (at, name) in names.names().iter().enumerate() {
             let (namespace, class) = parts(name);
-            data.classes.extend((namespace.len() + class.len() != name.len()).then_some((at, class)));
+            let is_plain = namespace.len() == plain_namespace(name) && name[namespace.len()..] == class;
+            data.classes.extend((!is_plain).then(|| (at, (namespace.encode_utf16().count(), class))));
         }
         data.names = names.into_names();
         data

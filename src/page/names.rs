@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::escape::escape_controls;
+use crate::names::fit_name;
 
 /// Characters of a name that are kept.
 const LONGEST: usize = 400;
@@ -47,13 +48,26 @@ impl NameTable {
     }
 }
 
+/// Where the simple name of a type ends.
+const BEHIND_CLASS: [char; 4] = ['[', '<', '`', '('];
+
 /// A type's name in parts: the namespace, which is dimmed, and the class. Assemblies are left out, namespaces inside of
 /// generic arguments too.
 pub(super) fn parts(name: &str) -> (String, String) {
-    let name = without_inner_namespaces(&without_assemblies(name));
-    let end = name.find(['[', '<', '`', '(']).unwrap_or(name.len());
-    let start = name[..end].rfind('.').map_or(0, |at| at + 1);
-    (name[..start].to_string(), name[start..].to_string())
+    let name = without_assemblies(name);
+    let end = name.find(BEHIND_CLASS).unwrap_or(name.len());
+    // Behind a blank stands what an object says of itself.
+    let (kind, rest) = name[..end].find(' ').map_or((name.as_str(), ""), |at| name.split_at(at));
+    let class = fit_name(kind, 0);
+    let simple = class.split(BEHIND_CLASS).next().unwrap_or_default();
+    let namespace = kind[..end.min(kind.len())].strip_suffix(simple).unwrap_or_default();
+    (namespace.to_string(), format!("{class}{rest}"))
+}
+
+/// The bytes of the namespace where that is all before the last dot.
+pub(super) fn plain_namespace(name: &str) -> usize {
+    let end = name.find(BEHIND_CLASS).unwrap_or(name.len());
+    name[..end].rfind('.').map_or(0, |at| at + 1)
 }
 
 /// `, mscorlib, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a5c561934e089` goes.
@@ -73,27 +87,6 @@ fn without_assemblies(name: &str) -> String {
         rest = &after[end..];
     }
     kept + rest
-}
-
-/// `List<System.Collections.Generic.Dictionary<...>>`: what stands before a dot inside of brackets goes.
-fn without_inner_namespaces(name: &str) -> String {
-    let Some(start) = name.find(['<', '[']) else { return name.to_string() };
-    let mut kept = name[..start].to_string();
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let mut word = String::new();
-    let mut rest = name[start..].chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            c if is_word(c) => word.push(c),
-            '.' if !word.is_empty() && rest.peek().is_some_and(|&next| is_word(next)) => word.clear(),
-            c => {
-                kept.push_str(&word);
-                word.clear();
-                kept.push(c);
-            }
-        }
-    }
-    kept + &word
 }
 
 /// The meaning of a type's bytes, by which the map colours boxes.
@@ -147,6 +140,8 @@ mod tests {
         let full = "a.List`1[[b.C, core, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a]]";
         assert_eq!(split(full), ("a.".into(), "List`1[[C]]".into()));
         assert_eq!(split("a.D<x, y>"), ("a.".into(), "D<x, y>".into()));
+        assert_eq!(split("class zoo.Zoo"), (String::new(), "class zoo.Zoo".into()));
+        assert_eq!(split("java.lang.String \"a.B\""), ("java.lang.".into(), "String \"a.B\"".into()));
     }
 
     #[test]

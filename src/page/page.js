@@ -44,24 +44,23 @@
     const end = name.search(/[\[<`(]/);
     return name.lastIndexOf('.', end < 0 ? name.length : end - 1) + 1;
   }
-  /** The class of a type: without namespaces and assemblies of its arguments. */
-  const classOf = (number) => data.classes[number] ?? nameOf(number).slice(classStart(nameOf(number)));
-  const brief = (number) => classOf(number).replace(/`\d+/g, '');
+  /** Letters of the namespace, and the class: without namespaces and assemblies of its arguments. */
+  const partsOf = (number) => data.classes[number] ?? [classStart(nameOf(number)), nameOf(number).slice(classStart(nameOf(number)))];
+  const brief = (number) => partsOf(number)[1].replace(/`\d+/g, '');
   const SURELY_SHOWN = 100;
   const LONG_NAMESPACE = 80;
-  /** A very long namespace loses its middle: what a name is of is the class. */
+  /** A very long namespace loses its first segments: what a name is of is the class. */
   function briefNamespace(namespace) {
-    const all = [...namespace];
-    if (all.length <= LONG_NAMESPACE) return namespace;
-    const half = LONG_NAMESPACE / 2;
-    return all.slice(0, half).join('') + '…' + all.slice(-half).join('');
+    if (namespace.length <= LONG_NAMESPACE) return namespace;
+    const start = namespace.indexOf('.', namespace.length - LONG_NAMESPACE) + 1;
+    return start < namespace.length ? '…' + namespace.slice(start) : '…';
   }
   /** A type's name: the namespace dimmed, the full name in its title. */
   function typeName(number, inFull) {
     const name = nameOf(number);
-    const start = classStart(name);
+    const [start, className] = partsOf(number);
     const namespace = inFull ? name.slice(0, start) : briefNamespace(name.slice(0, start));
-    const shown = inFull ? name.slice(start) : classOf(number);
+    const shown = inFull ? name.slice(start) : className;
     const made = element('span', 'type');
     if (name.length > SURELY_SHOWN || namespace + shown !== name) made.title = name;
     if (start) made.append(element('span', 'namespace', namespace), element('wbr'));
@@ -429,6 +428,9 @@
       made.style.top = level * ROW + 'px';
       made.style.width = Math.max(1, width) + 'px';
     }
+    const ruler = document.createElement('canvas').getContext('2d');
+    ruler.font = '12.5px ' + getComputedStyle(document.body).fontFamily;
+    const widthOf = (text) => ruler.measureText(text).width;
     function boxElement({ node, level, left, width, above }) {
       const made = element('button', 'box ' + kind(node));
       made.type = 'button';
@@ -449,11 +451,13 @@
       if (mark && width > 24) made.append(element('b', 'mark mark-' + Math.min(mark, 3), mark));
       if (width > 26) {
         const deep = note(tree.deep, node);
-        let text = (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
-        const room = width - text.length * 7.2;
-        if (room > 86) text += '  ' + size(tree.bytes[node]);
-        if (room > 150) text += '  ' + share(tree.bytes[node], whole());
-        made.append(text);
+        const reference = note(tree.references, node);
+        const name = (node && isOther(node) ? 'other' : short(node)) + (deep ? ' ×' + count(deep) + ' deep' : '');
+        const named = reference ? reference + '  ' + name : name;
+        const sized = named + '  ' + size(tree.bytes[node]);
+        // Names are whole or not there; the line below the map has them all.
+        const texts = [sized + '  ' + share(tree.bytes[node], whole()), sized, named, name];
+        made.append(texts.find((text) => widthOf(text) + (mark ? 31 : 12) <= width) ?? '');
       }
       return made;
     }
@@ -523,6 +527,7 @@
       if (deep) words.push(count(deep) + ' levels of the same name folded into one');
       const hidden = note(tree.hidden, node);
       if (hidden) words.push(count(hidden) + ' rows under ' + size(tree.minimum_bytes) + ' added up here');
+      if (note(tree.references, node)) info.append(element('span', 'reference', tree.references[node]), '  ');
       info.append(node === 0 || isOther(node) ? element('b', '', label(node)) : typeName(tree.name[node]), element('span', 'quiet', ' ' + words.join('; ')));
       if (node && !isOther(node) && data.objects) {
         info.append(
@@ -713,6 +718,10 @@
     const elements = new Map();
     const open = new Set();
     const level = (made) => Number(made.getAttribute('aria-level'));
+    /** Levels of indent: the one row below another stays at its indent, behind an arrow. */
+    const indents = [];
+    const isChained = (row) => of.parent[row] >= 0 && children[of.parent[row]].length === 1;
+    of.parent.forEach((parent, row) => indents.push(parent < 0 ? 0 : indents[parent] + (isChained(row) && isChained(parent) ? 0 : 1)));
 
     function rowElement(row, depth) {
       const made = element('tr');
@@ -729,14 +738,18 @@
       cell('', of.shallow[row] == null ? '' : size(of.shallow[row]));
       cell('', count(of.objects[row]));
       const line = element('div');
-      line.style.paddingLeft = Math.min(depth, 40) * 1.1 + 'rem';
+      line.style.paddingLeft = 'min(' + indents[row] * 1.1 + 'rem, 25%)';
       const toggler = button('toggle', '', () => toggle(row));
       line.append(toggler);
       const text = element('span', 'object');
+      if (indents[row] > 1) text.append(element('span', 'quiet depth' + (indents[row] > 10 ? ' deep' : ''), '(' + depth + ') '));
+      if (isChained(row)) text.append('→ ');
       if (of.name[row] < 0) {
         text.append(element('i', 'quiet', of.id[row]));
       } else {
-        text.append(element('span', 'id', of.id[row]), '  ', typeName(of.name[row]));
+        text.append(element('span', 'id', of.id[row]), '  ');
+        if (note(of.references, row)) text.append(element('span', 'reference', of.references[row]), '  ');
+        text.append(typeName(of.name[row]));
         if (note(of.said, row)) text.append(' ', element('span', 'said', of.said[row]));
         if (note(of.runs, row)) text.append(element('span', 'quiet', ' ×' + count(of.runs[row]) + ', one below the other'));
         const why = button('plain-button why', 'why?', () => toggleWhy(row));

@@ -21,8 +21,8 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 pub(super) const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "MONVBLk+vIAHHkRS/OajK6YG5/qa42GtDMF3HJ/3gqM=";
-pub(super) const SCRIPT_HASH: &str = "E0SPY8FI6plkYaU5ESCqUehlox7nuPgGQ06eZMOZ194=";
+pub(super) const STYLE_HASH: &str = "BKZe7rutWpFFwpoK8pfBnh8lruBOk479fFJs/bQQ8TA=";
+pub(super) const SCRIPT_HASH: &str = "IKzd/iHjWBP9T8BmL/wf1WwksgchuEa2IWWgzAavRKI=";
 
 /// Rows of tables that stand there without a script.
 const TYPES_SHOWN: usize = 50;

@@ -8,7 +8,7 @@ use super::html::Html;
 use super::names::{parts, shown};
 use super::sections::Sections;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
-use super::trees::subject_id;
+use super::trees::{class_start, nodes_of, subject_id};
 use crate::answers::figure::REACHABLE;
 use crate::answers::histogram::EXCLUDED;
 use crate::answers::leaks::{SubjectKind, SuspectView};
@@ -74,15 +74,16 @@ enum ShownStep {
     Gap(usize),
 }
 
-/// The first and the last steps of a path; what is between is counted.
+/// The first and the last steps of a path; what is between is counted. It begins at the class where what stands before
+/// that is the same for every class of a program.
 fn steps(path: &PathRow<'_>) -> Vec<ShownStep> {
-    let count = path.length() + 1;
-    let objects = |places| path.nodes_at(places).into_iter().map(ShownStep::Object);
-    if count <= FIRST_STEPS + LAST_STEPS + 1 {
-        return objects(0..count).collect();
+    let (start, count) = (class_start(path), path.length() + 1);
+    let objects = |places| nodes_of(path, places).into_iter().map(ShownStep::Object);
+    if count - start <= FIRST_STEPS + LAST_STEPS + 1 {
+        return objects(start..count).collect();
     }
-    let gap = ShownStep::Gap(count - FIRST_STEPS - LAST_STEPS);
-    objects(0..FIRST_STEPS).chain([gap]).chain(objects(count - LAST_STEPS..count)).collect()
+    let gap = ShownStep::Gap(count - start - FIRST_STEPS - LAST_STEPS);
+    objects(start..start + FIRST_STEPS).chain([gap]).chain(objects(count - LAST_STEPS..count)).collect()
 }
 
 /// A part of the bar.

@@ -1,15 +1,16 @@
 //! The two trees of the page: the map, and the biggest objects with the reasons why they are alive.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::ask::ObjectPage;
 use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Pruned, PrunedContent, RowWeight, prune};
-use crate::answers::NamedRow;
 use crate::answers::breakdown::{BreakdownKind, HeapTree};
 use crate::answers::browse::{Biggest, DomNode, ReasonAlive};
 use crate::answers::leaks::SuspectView;
+use crate::answers::{NamedRow, PathRow};
 use crate::sort;
 use crate::units::count_of;
 
@@ -116,6 +117,9 @@ impl ObjectPage<'_> {
                 columns.deep.insert(at + 1, map.levels(place));
             }
         }
+        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.biggest.find(id)?)));
+        let (rows, objects): (Vec<usize>, Vec<DomNode>) = objects.unzip();
+        columns.references = references_of(&self.biggest, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
             let mut place = map.place_of(subject_id(&suspect));
@@ -165,6 +169,7 @@ impl ObjectPage<'_> {
             }
         }
         let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
+        columns.references = references_of(biggest, by_size.iter().map(|&(_, at, _)| at), &objects);
         for (&(_, at, _), said) in by_size.iter().zip(biggest.said_by(&objects)) {
             columns.said.extend(said.map(|said| (at, beginning(&said))));
         }
@@ -176,6 +181,16 @@ impl ObjectPage<'_> {
         }
         data.objects = Some(columns);
     }
+}
+
+/// By row the name of the reference by which its object is held.
+fn references_of(
+    biggest: &Biggest<'_>,
+    rows: impl IntoIterator<Item = usize>,
+    objects: &[DomNode],
+) -> BTreeMap<usize, String> {
+    let names = rows.into_iter().zip(biggest.names_of_holders(objects));
+    names.filter_map(|(row, name)| Some((row, shown(&name?)))).collect()
 }
 
 /// Characters of what an object says.
@@ -194,19 +209,38 @@ pub(super) fn subject_id<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
     suspect.row.id.as_deref().unwrap_or(&suspect.accumulation_point.object.id)
 }
 
+/// The place at which a path begins: what stands before a class is the same for every class of a program.
+pub(super) fn class_start(path: &PathRow<'_>) -> usize {
+    path.class_start().map_or(0, |(place, _)| place)
+}
+
+/// Some objects of a path; where it begins at a class, that says who loaded it.
+pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow> {
+    let mut rows = path.nodes_at(places.clone());
+    if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
+        && place == places.start
+        && let Some(loader) = path.nodes_at(loader..loader + 1).first().map(|loader| loader.row.type_text())
+    {
+        first.reference = None;
+        first.row.class = first.row.class.take().map(|class| format!("{class} (loaded by {loader})"));
+    }
+    rows
+}
+
 fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
-    let count = path.length() + 1;
-    let left_out = count.saturating_sub(STEPS);
-    let ends = if left_out > 0 { [0..STEPS / 2, count - STEPS / 2..count] } else { [0..count, count..count] };
+    let (start, count) = (class_start(&path), path.length() + 1);
+    let left_out = (count - start).saturating_sub(STEPS);
+    let ends =
+        if left_out > 0 { [start..start + STEPS / 2, count - STEPS / 2..count] } else { [start..count, count..count] };
     let mut steps = Vec::new();
     for places in ends {
         if left_out > 0 && places.end == count {
             steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
         }
         for (NamedRow { row, reference, .. }, &is_on_all) in
-            path.nodes_at(places.clone()).iter().zip(&is_on_all[places])
+            nodes_of(&path, places.clone()).iter().zip(&is_on_all[places])
         {
             let name = i64::from(names.number(&row.type_text()));
             let reference = reference.as_deref().map(shown).unwrap_or_default();

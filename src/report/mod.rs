@@ -25,7 +25,7 @@ pub use columns::Columns;
 pub use fit::wrap_sentence;
 pub use present::{Present, TextPage, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
-pub use tree::{Outline, OutlineRow};
+pub use tree::{Indent, Outline, OutlineRow, indents_of};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

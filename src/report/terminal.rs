@@ -123,8 +123,16 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
         }));
     }
     for row in &texts {
+        // A name begins on the last line of the one before: its lines follow one another.
+        let mut before = 0;
         drawn.add_row(shown.iter().map(|&place| match is_name(&table.columns[place]) {
-            true => name_lines(&row[place], widths[place], widths[place]).join("\n"),
+            true => {
+                let lines = name_lines(&row[place], widths[place], widths[place]);
+                let lines = lines.strip_prefix(&[String::new()]).filter(|lines| !lines.is_empty()).unwrap_or(&lines);
+                let cell = "\n".repeat(before) + &lines.join("\n");
+                before += lines.len() - 1;
+                cell
+            }
             false => row[place].clone(),
         }));
     }

@@ -48,42 +48,43 @@ const SHORTEST_NAME: usize = 16;
 
 /// The place of a row on the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Indent {
-    level: usize,
+pub struct Indent {
+    /// Levels of indent.
+    pub level: usize,
     /// It is the one row below the row before.
-    is_chained: bool,
+    pub is_chained: bool,
+}
+
+/// The indent of each row of a tree, by its levels above it and the rows of its level that were left out after it. O(rows).
+pub fn indents_of(places: &[(u32, u64)]) -> Vec<Indent> {
+    // By row: whether one row is below it and none was left out there. By depth: the last row, with those below it.
+    let mut has_one = vec![false; places.len()];
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    for (at, &(depth, hidden)) in places.iter().enumerate() {
+        open.truncate(depth as usize);
+        if let Some((parent, below)) = open.last_mut() {
+            *below += 1 + hidden;
+            has_one[*parent] = *below == 1;
+        }
+        open.push((at, 0));
+    }
+    let mut above: Vec<(usize, Indent)> = Vec::new();
+    let indents = places.iter().enumerate().map(|(at, &(depth, _))| {
+        above.truncate(depth as usize);
+        let indent = match above.last() {
+            None => Indent { level: 0, is_chained: false },
+            Some(&(parent, Indent { level, is_chained })) => match has_one[parent] {
+                true => Indent { level: level + usize::from(!is_chained), is_chained: true },
+                false => Indent { level: level + 1, is_chained: false },
+            },
+        };
+        above.push((at, indent));
+        indent
+    });
+    indents.collect()
 }
 
 impl Outline<'_> {
-    /// The indent of each row. O(rows).
-    fn indents(&self) -> Vec<Indent> {
-        // By row: whether one row is below it and none was left out there. By depth: the last row, with those below it.
-        let mut has_one = vec![false; self.places.len()];
-        let mut open: Vec<(usize, u64)> = Vec::new();
-        for (at, &(depth, hidden)) in self.places.iter().enumerate() {
-            open.truncate(depth as usize);
-            if let Some((parent, below)) = open.last_mut() {
-                *below += 1 + hidden;
-                has_one[*parent] = *below == 1;
-            }
-            open.push((at, 0));
-        }
-        let mut above: Vec<(usize, Indent)> = Vec::new();
-        let indents = self.places.iter().enumerate().map(|(at, &(depth, _))| {
-            above.truncate(depth as usize);
-            let indent = match above.last() {
-                None => Indent { level: 0, is_chained: false },
-                Some(&(parent, Indent { level, is_chained })) => match has_one[parent] {
-                    true => Indent { level: level + usize::from(!is_chained), is_chained: true },
-                    false => Indent { level: level + 1, is_chained: false },
-                },
-            };
-            above.push((at, indent));
-            indent
-        });
-        indents.collect()
-    }
-
     fn line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
         let figure =
             |(at, width): &(usize, usize)| format!("{:>width$}{:GAP$}", texts.get(*at).map_or("", String::as_str), "");
@@ -95,7 +96,7 @@ impl Outline<'_> {
 type HiddenRows = (u64, Vec<String>, usize);
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    let indents = tree.indents();
+    let indents = indents_of(&tree.places);
     let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED)).map(&tree.row).collect();
     let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_order))| {
         let texts = measured.iter().flat_map(|row| [row.figures.get(at), row.hidden_figures.get(at)]).flatten();

@@ -307,7 +307,15 @@ fn printed(table: &str, view: &Shown) -> Vec<(String, String)> {
     let level = |row: &Vec<String>| place("level").or(place("depth")).and_then(|level| row[level].parse::<u32>().ok());
     let lowest = rows.iter().map(level).max().flatten();
     let is_other = |row: &Vec<String>| place("relation").is_none_or(|relation| row[relation] != "object");
-    let rows = rows.iter().filter(|row| (is_merged || level(row) == lowest) && is_other(row));
+    // From a loader to a class it is one step on the screen.
+    let is_before_class = |at: usize| {
+        place("path").zip(place("reference")).is_some_and(|(path, reference)| {
+            let of_path = rows[at.saturating_sub(1)..].iter().filter(|row| row[path] == rows[at][path]);
+            of_path.into_iter().any(|row| row[reference] == ".classes")
+        })
+    };
+    let rows = rows.iter().enumerate().filter(|(at, _)| !is_before_class(*at)).map(|(_, row)| row);
+    let rows = rows.filter(|row| (is_merged || level(row) == lowest) && is_other(row));
     let text = |row: &Vec<String>, at: Option<usize>| at.map_or(String::new(), |at| row[at].clone());
     // The root of a merged path has a line of its own.
     let own = |name: String| if is_merged { name.split(" <- ").next().unwrap_or_default().to_string() } else { name };

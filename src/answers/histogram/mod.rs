@@ -341,6 +341,7 @@ impl Histogram {
             rows: Keyed::rows(options.group_by, Vec::new()),
             figures,
             group_by: options.group_by,
+            order: options.order,
             rows_hidden: 0,
             over_limits: Vec::new(),
             fuller_dump: None,

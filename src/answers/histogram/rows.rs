@@ -98,6 +98,9 @@ pub struct Histogram {
     /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
+    /// The figure that rows are ordered by, where one was asked for.
+    #[serde(skip)]
+    pub order: Option<Figure>,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub rows_hidden: usize,

@@ -74,16 +74,14 @@ impl<'p> PathRow<'p> {
         })
     }
 
-    /// The first class object on the path that a loader before it has loaded, by its place, and that loader: what stands
-    /// before it is the same for every class of a program. O(steps to it, some at most).
-    pub fn class_start(&self) -> Option<(usize, String)> {
+    /// The places of the first class object on the path that a loader before it has loaded, and of that loader: what stands
+    /// before the class is the same for every class of a program. O(steps to it, some at most).
+    pub fn class_start(&self) -> Option<(usize, usize)> {
         const LONGEST: usize = 16;
         let types = self.graph.types();
         let nodes: Vec<NodeId> = self.path.nodes().take(LONGEST).collect();
         nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.of_class_object(node)?) {
-            Loader::Object(loader) if nodes[..place].contains(&loader) => {
-                Some((place, self.graph.type_name(self.graph.type_of(loader)).to_string()))
-            }
+            Loader::Object(loader) => Some((place, nodes[..place].iter().position(|node| *node == loader)?)),
             _ => None,
         })
     }

@@ -36,6 +36,13 @@ impl<'d> ReferenceNames<'d> {
         Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
     }
 
+    /// Names of the references by which an object holds some of those that it dominates, `…` where it refers to one only by
+    /// way of others. Reads the dump. O(references of the holder).
+    pub fn of_dominated(&self, holder: NodeId, objects: &[NodeId]) -> Vec<Option<String>> {
+        let places = reference_places(self.graph, holder, objects);
+        places.into_iter().map(|place| self.of_place(holder, place)).collect()
+    }
+
     fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);
@@ -86,6 +93,17 @@ impl<'d> ReferenceNames<'d> {
         names.collect()
     }
 
+    /// The name of the reference at a place; of none `…`.
+    pub(in crate::answers) fn of_place(&self, holder: NodeId, place: Option<u32>) -> Option<String> {
+        /// References behind the first ones have no names: those of an array are read from its start.
+        const MOST_NAMED: u32 = 1 << 18;
+        match place {
+            Some(place) if place >= MOST_NAMED => None,
+            Some(place) => self.nth(holder, place as usize),
+            None => Some("…".into()),
+        }
+    }
+
     /// The name of an object's reference, counted in [`HeapGraph::references`].
     pub(in crate::answers) fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
         Some(self.text(from, &self.find_nth(from, nth)?))
@@ -116,4 +134,27 @@ impl<'d> ReferenceNames<'d> {
             _ => name.to_string().trim_start().to_string(),
         }
     }
+}
+
+/// Of each of some objects the place of the first strong reference to it among those of the holder, counted in
+/// [`HeapGraph::references`]. O(references of the holder, and a sort of the objects).
+pub(in crate::answers) fn reference_places(graph: &HeapGraph, holder: NodeId, objects: &[NodeId]) -> Vec<Option<u32>> {
+    let mut found: Vec<(NodeId, Option<u32>)> = objects.iter().map(|&object| (object, None)).collect();
+    found.sort_unstable();
+    found.dedup();
+    let mut left = found.len();
+    for (place, reference) in (0u32..).zip(graph.references(holder)) {
+        if left == 0 {
+            break;
+        }
+        if let Ok(at) = found.binary_search_by_key(&reference.node, |(node, _)| *node)
+            && found[at].1.is_none()
+            && !reference.is_weak
+        {
+            found[at].1 = Some(place);
+            left -= 1;
+        }
+    }
+    let place_of = |object: &NodeId| found[found.partition_point(|(node, _)| node < object)].1;
+    objects.iter().map(place_of).collect()
 }

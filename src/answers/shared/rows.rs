@@ -60,8 +60,17 @@ pub(in crate::answers) fn class_text(class: &str) -> String {
     format!("class {class}")
 }
 
+/// A step of a tree or a path: the name of the reference, and what it leads to.
+pub fn step_text(reference: Option<&str>, object: &str) -> String {
+    match reference {
+        Some("{native_to_javascript}") => format!("its wrapper {{native_to_javascript}}  {object}"),
+        Some(reference) => format!("{reference}  {object}"),
+        None => object.to_string(),
+    }
+}
+
 /// A type with words for what is of a runtime's inside.
-fn type_words(name: &str) -> Cow<'_, str> {
+pub fn type_words(name: &str) -> Cow<'_, str> {
     match name {
         "system / Context" => "closure variables (system / Context)".into(),
         _ if name.contains("<>c__DisplayClass") => format!("closure variables ({name})").into(),

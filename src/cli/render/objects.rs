@@ -7,7 +7,7 @@ use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD}
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
 use crate::answers::values::{FieldRow, ShownValue};
-use crate::answers::{ObjectAnswer, ObjectList, ObjectRow};
+use crate::answers::{ObjectAnswer, ObjectList, ObjectRow, step_text};
 use crate::report::{
     Column, Columns, Format, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count,
 };
@@ -20,7 +20,7 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
-        let in_order = |figure, place| hidden(figure, hide_order(figure, rows.order(), place));
+        let in_order = |figure, place| hidden(figure, hide_order(figure, Some(rows.order()), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
@@ -55,6 +55,8 @@ impl Present for ObjectList<'_> {
     }
 }
 
+/// Names of references to one object on its line.
+const MOST_NAMES: usize = 8;
 /// Rows whose ids decide how wide that column is.
 const ALIGNED: usize = 4096;
 
@@ -155,10 +157,13 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let width = (0..rows.len().min(ALIGNED)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
     let mut at = 0;
     while at < rows.len() {
-        let name = rows.reference(at).map_or(String::new(), |name| format!("{name}  "));
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
         // References to one object, one behind the other, are one line.
         let repeats = rows.repeats(at);
+        let mut names: Vec<&str> = (at..at + repeats.min(MOST_NAMES)).filter_map(|at| rows.reference(at)).collect();
+        names.dedup();
+        names.extend((repeats > MOST_NAMES && !names.is_empty()).then_some("..."));
+        let name = if names.is_empty() { String::new() } else { step_text(Some(&names.join(", ")), "") };
         let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
         page.line(object_line("  ", &rows.saying(at), width, &format!("{weak}{times}{name}"), &style));
         at += repeats;

@@ -3,7 +3,7 @@
 use super::rows::{CLASS, REFERENCE, heading, note_inferred_roots, root_text};
 use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
-use crate::answers::{PathStep, Reachability, RootPathsAnswer};
+use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
@@ -63,10 +63,14 @@ impl Present for RootPathsAnswer<'_> {
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
             let titles = ["shallow", "retained"].map(|title| format!("{title:>10}"));
             page.line(style.row(&format!("    {:<width$}  ", "object"), &titles, "type"));
+            let mut loader_text = String::new();
             for line in lines {
                 let (place, PathStep { object, retained_bytes, reference, .. }) = match line.part {
                     PathPart::Root(_) => continue,
-                    PathPart::Object { number, .. } if number < first => continue,
+                    PathPart::Object { number, step } if number < first => {
+                        loader_text = if number == loader { step.object.type_text() } else { loader_text };
+                        continue;
+                    }
                     PathPart::Object { number, step } => (number, *step),
                     PathPart::LeftOut { objects } => {
                         let objects = count_of(objects as u64, "objects");
@@ -78,9 +82,8 @@ impl Present for RootPathsAnswer<'_> {
                 let [shallow, retained] = [style.size(object.shallow_bytes), retained_text(retained_bytes)];
                 let figures = [format!("{shallow:>10}"), format!("{retained:>10}")];
                 let name = match reference {
-                    _ if place == first && first > 0 => format!("{} (loaded by {loader})", object.type_text()),
-                    Some(reference) => format!("{reference}  {}", object.type_text()),
-                    None => object.type_text(),
+                    _ if place == first && first > 0 => format!("{} (loaded by {loader_text})", object.type_text()),
+                    reference => step_text(reference.as_deref(), &object.type_text()),
                 };
                 page.line(style.row(&start, &figures, &name));
             }

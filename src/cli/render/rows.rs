@@ -19,8 +19,8 @@ pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
 }
 
 /// The place of a figure among those that go on a narrow terminal: rows are never without what they are ordered by.
-pub(crate) fn hide_order(figure: Figure, order: Figure, place: u8) -> u8 {
-    if figure == order { 0 } else { place }
+pub(crate) fn hide_order(figure: Figure, order: Option<Figure>, place: u8) -> u8 {
+    if order == Some(figure) { 0 } else { place }
 }
 
 /// The name of a field, or of another way to refer to an object.

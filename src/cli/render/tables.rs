@@ -1,6 +1,6 @@
 //! Tables: `heapdump stats`, `info`, `strings`, `waste`.
 
-use super::rows::{TRUNCATED, hidden};
+use super::rows::{TRUNCATED, hidden, hide_order};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
     SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
@@ -26,6 +26,7 @@ impl Present for Histogram {
                 ESTIMATED_OBJECTS => 2,
                 _ => 0,
             };
+            let hide_priority = hide_order(figure, self.order, hide_priority);
             columns.add(hidden(figure, hide_priority), move |row: &mut &HistogramRow| row.figure(figure))
         });
         columns
@@ -116,20 +117,19 @@ impl Present for StringsAnswer<'_> {
     fn table(&self, style: &Style) -> Table<'_> {
         let (rows, is_drawn) = (&self.strings, style.terminal && style.format == Format::Table);
         let style = *style;
-        let holders = if is_drawn { Column::text } else { Column::word }("holders", "Held by");
+        let holders = || if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()
             .add(COPIES, |row: &mut TextRow| row.copies)
-            .add(hidden(BYTES, 1), |row| row.bytes)
+            .add(hidden(BYTES, hide_order(BYTES, self.order, 1)), |row| row.bytes)
             .add(WASTED, |row| row.wasted_bytes)
             .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
-            .add_if(rows.have_holders(), holders, move |row| {
-                if is_drawn { row.shortly_held_by(MOST_HOLDERS) } else { row.held_by() }
-            })
+            .add_if(rows.have_holders() && !is_drawn, holders(), |row| row.held_by())
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
                 false if style.is_for_people() => row.in_table(),
                 false => std::mem::take(&mut row.text),
             })
+            .add_if(rows.have_holders() && is_drawn, holders(), |row| row.shortly_held_by(MOST_HOLDERS))
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }

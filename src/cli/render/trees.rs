@@ -11,7 +11,7 @@ use crate::answers::histogram::HistogramRow;
 use crate::answers::referrers::ReferrerRow;
 use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::{LazyTree, TreeRow};
-use crate::answers::{DominatorTree, Figure, MergedRootPaths, Referrers};
+use crate::answers::{DominatorTree, Figure, MergedRootPaths, Referrers, step_text, type_words};
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
     format_count,
@@ -62,8 +62,8 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
         figures: vec![
             ("retained", 0),
             ("share", 2),
-            ("shallow", hide_order(SHALLOW, order, 3)),
-            ("objects", hide_order(DOMINATED, order, 1)),
+            ("shallow", hide_order(SHALLOW, Some(order), 3)),
+            ("objects", hide_order(DOMINATED, Some(order), 1)),
         ],
         title: "object",
         header: style.header,
@@ -71,7 +71,6 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
         options_for_all: "-n 0",
         row: Box::new(move |at| {
             let row = nodes.get(at).row;
-            let reference = row.reference.or_else(|| nodes.is_held_apart(at).then(|| "…".to_string()));
             OutlineRow {
                 figures: vec![
                     style.size(row.retained_bytes),
@@ -80,7 +79,7 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
-                name: reference.map_or(String::new(), |name| name + "  ") + &nodes.type_text(at),
+                name: step_text(nodes.reference_text(at).as_deref(), &nodes.type_text(at)),
                 ..OutlineRow::default()
             }
         }),
@@ -208,8 +207,8 @@ impl Present for Referrers<'_> {
         page.tree(&Outline {
             figures: vec![
                 ("referrers", 0),
-                ("references", hide_order(REFERENCES, self.order, 1)),
-                ("shallow", hide_order(SHALLOW, self.order, 2)),
+                ("references", hide_order(REFERENCES, Some(self.order), 1)),
+                ("shallow", hide_order(SHALLOW, Some(self.order), 2)),
             ],
             title: "referred to by",
             header: style.header,
@@ -217,14 +216,13 @@ impl Present for Referrers<'_> {
             options_for_all: "-n 0",
             row: Box::new(move |at| {
                 let row = self.referrers.get(at).row;
-                let name = row.reference.map_or(String::new(), |name| format!("{name}  "));
                 OutlineRow {
                     figures: vec![
                         format_count(row.referrers),
                         format_count(row.references),
                         style.size(row.shallow_bytes),
                     ],
-                    name: name + row.type_name,
+                    name: step_text(row.reference.as_deref(), &type_words(row.type_name)),
                     ..OutlineRow::default()
                 }
             }),
@@ -269,10 +267,10 @@ impl Present for MergedRootPaths<'_> {
             options_for_all: self.tree.options_for_all(),
             row: Box::new(move |at| {
                 let row = self.tree.get(at).row;
-                let mut name = match (&row.root, &row.reference) {
-                    (Some(root), _) => format!("{}: {}", root.short_text(), row.type_name),
-                    (None, Some(reference)) => format!("{reference}  {}", row.type_name),
-                    (None, None) => row.type_name.to_string(),
+                let type_text = type_words(row.type_name);
+                let mut name = match &row.root {
+                    Some(root) => format!("{}: {type_text}", root.short_text()),
+                    None => step_text(row.reference.as_deref(), &type_text),
                 };
                 name += &row.chain_text();
                 let figures = |count: Option<u64>, bytes: Option<u64>| {

@@ -7,10 +7,9 @@ mod text;
 use std::time::Duration;
 
 use super::cells::{Buffer, Color, Rect, Style};
-use super::frame::ViewFrame;
 use super::state::{BrowserState, ClickTarget, ClickTargets, Prompt, WIDE};
-use super::view::BrowserView;
 use crate::dump::Phase;
+use crate::names::{columns_of, fit_name, shorten_middle, start_of};
 use crate::report::{progress_line, progress_prefix};
 use crate::units::{count_of, format_count};
 use text::{Pen, cut, end_that_fits};
@@ -46,7 +45,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
     let (command_line, key_line) = (area.height - 2, area.height - 1);
     command(state, Rect { y: command_line, height: 1, ..area }, buffer, pen);
     last_line(state, Rect { y: key_line, height: 1, ..area }, buffer, pen);
-    state.click_targets = click_targets;
+    state.click_targets.extend(click_targets);
 }
 
 /// The screen while a dump is read.
@@ -100,8 +99,13 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Clic
         })
         .collect();
     let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
+    let names = pen.escaped(&names);
     let rest = Rect { x: column, width: area.width - column, ..area };
-    pen.put(buffer, rest, &format!("  {names}  {}", state.head), pen.dim());
+    let head = format!("  {names}  {}", pen.escaped(&state.head));
+    let is_whole = columns_of(&head) <= usize::from(rest.width);
+    let head =
+        if is_whole { head } else { format!("  {}", shorten_middle(&names, usize::from(rest.width).max(5) - 2)) };
+    pen.put(buffer, rest, &head, pen.dim());
     click_targets
 }
 
@@ -109,23 +113,14 @@ fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Cl
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
-    let longest = (width / 3).max(12);
-    let short = |(frame, text): (&ViewFrame, &String)| match (&frame.view, text.split_once(' ')) {
-        // Ids stay whole.
-        (BrowserView::Dominators { of: Some(_), .. }, Some((id, name))) => {
-            format!("{id} {}", cut(name, longest.saturating_sub(id.len() + 1).max(4), pen))
-        }
-        (BrowserView::Object(_) | BrowserView::Paths(..), _) => text.clone(),
-        _ => cut(text, longest, pen),
-    };
-    let texts: Vec<String> = state.way().iter().zip(&texts).map(short).collect();
+    let texts: Vec<String> = texts.iter().map(|text| pen.escaped(&fit_name(text, width / 3))).collect();
     // The beginning and as much of the end as there is room for.
-    let cells = |text: &str| text::width(text);
     let mut first_shown = texts.len().saturating_sub(1);
-    let mut used = texts.last().map_or(0, |text| cells(text)) + texts.first().map_or(0, |text| cells(text)) + 6 + 3;
-    while first_shown > 1 && used + cells(&texts[first_shown - 1]) + 3 <= width {
+    let mut used =
+        texts.last().map_or(0, |text| columns_of(text)) + texts.first().map_or(0, |text| columns_of(text)) + 6 + 3;
+    while first_shown > 1 && used + columns_of(&texts[first_shown - 1]) + 3 <= width {
         first_shown -= 1;
-        used += cells(&texts[first_shown]) + 3;
+        used += columns_of(&texts[first_shown]) + 3;
     }
     let style = pen.color(Color::Cyan);
     let mut column = 0u16;
@@ -153,12 +148,11 @@ fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let place = match frame.rows.len {
         0 => String::new(),
-        len => {
-            format!("{}/{}", format_count(frame.cursor as u64 + 1), format_count(len as u64))
-        }
+        len => format!("{}/{}", format_count(frame.cursor as u64 + 1), format_count(len as u64)),
     };
     let left = Rect { width: area.width.saturating_sub(place.len() as u16 + 2), ..area };
-    pen.put(buffer, left, &format!("$ {}", state.command().unwrap_or_default()), pen.color(Color::Green));
+    let command = format!("$ {}", pen.escaped(&state.command().unwrap_or_default()));
+    pen.put(buffer, left, &words_that_fit(&command, left.width.into()), pen.color(Color::Green));
     buffer.put(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
@@ -184,6 +178,17 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     };
     let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
     buffer.put(0, area.y, text, room, style);
+}
+
+/// The beginning and the last word of a command, where there is no room for all words.
+fn words_that_fit(command: &str, room: usize) -> String {
+    let Some((front, last)) = command.rsplit_once(' ').filter(|_| columns_of(command) > room) else {
+        return command.to_string();
+    };
+    let last = shorten_middle(last, 30.min(room / 2));
+    let room = room.saturating_sub(columns_of(&last) + 3);
+    let front = start_of(front, room + 1);
+    format!("{} … {last}", front.rsplit_once(' ').map_or("$", |(words, _)| words))
 }
 
 /// As many of the keys as there is room for; `?` names them all.

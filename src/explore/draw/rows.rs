@@ -1,15 +1,22 @@
 //! A list: figures, a bar, ids, names.
 
-use super::text::{Pen, cut, width, wrapped};
+use super::text::{Pen, wrapped};
+use crate::answers::step_text;
 use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::ViewFrame;
-use crate::explore::list::{ListRow, Listing, RowLook};
-use crate::explore::state::BrowserState;
+use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
+use crate::explore::state::{BrowserState, ClickTarget};
+use crate::names::{FigureWidth, columns_of, figures_shown, least_columns, name_lines, row_lines};
 use crate::report::progress_line;
 
 /// Cells of a figure with the blank before it.
-const FIGURE_CELLS: u16 = 11;
-const SHARE_CELLS: u16 = 7;
+const FIGURE_CELLS: usize = 11;
+const SHARE_CELLS: usize = 7;
+/// The orders in which they go where names want their room.
+const BAR_ORDER: u8 = u8::MAX;
+const SHARE_ORDER: u8 = 80;
+/// Cells of what the further lines of a row are of.
+const LABEL_CELLS: usize = 13;
 
 /// The places of the columns.
 struct ColumnPlaces {
@@ -23,92 +30,170 @@ struct ColumnPlaces {
 }
 
 impl ColumnPlaces {
-    fn new(listing: &Listing, id_width: usize, screen: u16) -> Self {
-        let mut next = 0;
-        let mut columns = ColumnPlaces { figures: Vec::new(), share: None, bar: None, id: 0, name: 0 };
-        for (at, figure) in listing.figures.iter().enumerate() {
-            if screen < figure.from_width {
-                columns.figures.push(None);
-                continue;
-            }
+    /// `id_width`: cells of the ids; `name_width`: those that names take at least.
+    fn new(frame: &ViewFrame, listing: &Listing, id_width: usize, name_width: usize, screen: usize) -> Self {
+        let bar_cells = if screen < 100 { 10 } else { 20 };
+        let mut widths: Vec<FigureWidth> = Vec::new();
+        for (at, column) in listing.figures.iter().enumerate() {
+            let hide_order = if frame.sort.column == Some(at) { 0 } else { column.hide_order };
             // A blank before the title, and a mark of the order.
-            let cells = FIGURE_CELLS.max(figure.figure.title.len() as u16 + 2);
-            columns.figures.push(Some((next, cells)));
-            next += cells;
+            widths.push(FigureWidth { columns: FIGURE_CELLS.max(column.figure.title.len() + 2), hide_order });
             if at == 0 && listing.whole.is_some() {
-                columns.share = Some(next);
-                next += SHARE_CELLS;
-                let cells = match screen {
-                    100.. => 20,
-                    64.. => 10,
-                    _ => 0,
-                };
-                if cells > 0 {
-                    columns.bar = Some((next + 1, cells));
-                    next += cells + 1;
-                }
+                widths.push(FigureWidth { columns: SHARE_CELLS, hide_order: SHARE_ORDER });
+                widths.push(FigureWidth { columns: bar_cells + 1, hide_order: BAR_ORDER });
             }
         }
-        let gap = u16::from(next > 0);
-        columns.id = next + gap;
+        let others = 1 + if id_width > 0 { id_width + 1 } else { 0 };
+        let shown = figures_shown(&widths, others + name_width.min(screen * 3 / 5), screen);
+        let mut next = 0;
+        let mut places = widths.iter().enumerate().map(|(at, width)| {
+            let place = shown.contains(&at).then_some((next, width.columns as u16));
+            next += place.map_or(0, |(_, cells)| cells);
+            place
+        });
+        let mut columns = ColumnPlaces { figures: Vec::new(), share: None, bar: None, id: 0, name: 0 };
+        for at in 0..listing.figures.len() {
+            columns.figures.extend(places.next());
+            if at == 0 && listing.whole.is_some() {
+                columns.share = places.next().flatten().map(|(first, _)| first);
+                columns.bar = places.next().flatten().map(|(first, cells)| (first + 1, cells - 1));
+            }
+        }
+        drop(places);
+        columns.id = next + u16::from(next > 0);
         columns.name = columns.id + if id_width > 0 { id_width as u16 + 1 } else { 0 };
         columns
     }
 }
 
-pub(super) fn draw(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+/// A row's name behind the name of its reference, and what stands before both.
+fn name_of(row: &ListRow, pen: Pen) -> (String, String) {
+    // A title says itself what it is of.
+    let lead = if row.look == RowLook::Title { String::new() } else { pen.escaped(&row.lead) };
+    let lead = if lead.trim().is_empty() { lead } else { lead + " " };
+    let reference = Some(row.reference.as_str()).filter(|name| !name.is_empty());
+    (lead, pen.escaped(&step_text(reference, &row.name)))
+}
+
+/// Between a reference and what it leads to.
+const GAP: &str = "  ";
+
+pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let Some(listing) = &frame.listing else {
         waiting(state, frame, area, buffer, pen);
         return;
     };
-    let above = listing.above.len().min(usize::from(state.size.1) / 3);
-    for (line, text) in listing.above.iter().take(above).enumerate() {
-        let line_area = Rect { y: area.y + line as u16, ..area };
-        pen.put(buffer, line_area, text, if line == 0 { pen.bold() } else { Style::new() });
+    let lines_above = listing.lines_above((area.width, state.size.1));
+    let above = lines_above.len();
+    for (line, text) in lines_above.iter().enumerate() {
+        let place = Rect { y: area.y + line as u16, ..area };
+        pen.put(buffer, place, text, if line == 0 { pen.bold() } else { Style::new() });
     }
-    let titles = area.y + above as u16;
-    let page = state.rows_on_page();
-    let rows: Vec<(usize, Option<ListRow>)> = (frame.top..(frame.top + page).min(frame.rows.len))
-        .map(|at| (at, frame.row(at, state.browser.as_ref()).map(|row| with_text(state, frame, at, row))))
+    let body = Rect { y: area.y + above as u16 + 1, height: area.height.saturating_sub(above as u16 + 1), ..area };
+    let rows: Vec<ListRow> = (frame.top..(frame.top + usize::from(body.height)).min(frame.rows.len))
+        .map(|at| {
+            let row = frame.row(at, state.browser.as_ref()).map(|row| with_text(state, frame, at, row));
+            row.unwrap_or_else(|| ListRow::new("…", RowTarget::Nowhere))
+        })
         .collect();
-    let id_width = rows.iter().filter_map(|(_, row)| Some(width(&row.as_ref()?.id))).max().unwrap_or(0);
-    let id_width = if listing.height > 1 { 0 } else { id_width.min(usize::from(area.width) / 2) };
-    let columns = ColumnPlaces::new(listing, id_width, area.width);
-    draw_titles(frame, listing, &columns, Rect { y: titles, height: 1, ..area }, buffer, pen);
-    let first = titles + 1;
+    let are_cards = rows.iter().any(|row| !row.more.is_empty());
+    let id_width = if are_cards { 0 } else { rows.iter().map(|row| columns_of(&row.id)).max().unwrap_or(0) };
+    // Columns that went stay away while the list is gone through.
+    let name_width = rows.iter().filter(|row| row.look != RowLook::Title).map(|row| {
+        let (lead, name) = name_of(row, pen);
+        columns_of(&lead) + least_columns(&name)
+    });
+    let name_width = name_width.max().unwrap_or(0).max(frame.name_width);
+    let columns = ColumnPlaces::new(frame, listing, id_width, name_width, area.width.into());
+    draw_titles(frame, listing, &columns, Rect { y: body.y - 1, height: 1, ..area }, buffer, pen);
     if rows.is_empty() {
         let text = if frame.find().is_empty() {
             listing.empty_text.clone()
         } else {
             format!("nothing matches {}", frame.find())
         };
-        let place = Rect { x: area.x + 2, y: first, width: area.width.saturating_sub(2), ..area };
+        let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..body };
         pen.put(buffer, place, &text, Style::new());
         return;
     }
-    for (line, (at, row)) in rows.iter().enumerate() {
-        let y = first + line as u16 * listing.height;
-        let place = Rect { y, height: listing.height.min(area.bottom().saturating_sub(y)), ..area };
-        let Some(row) = row else {
-            buffer.put(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
-            continue;
-        };
-        draw_row(state, frame, listing, row, &columns, place, buffer, pen);
-        if *at == frame.cursor {
-            buffer.reverse(Rect { height: 1, ..place });
+    let texts: Vec<RowTexts> = rows.iter().map(|row| RowTexts::new(row, &columns, area.width.into(), pen)).collect();
+    // The row under the cursor is on the screen with all of its lines.
+    let cursor = (frame.cursor - frame.top).min(rows.len() - 1);
+    let mut used = 0;
+    let fits = |texts: &&RowTexts| {
+        used += texts.height();
+        used <= usize::from(body.height)
+    };
+    let first = cursor + 1 - texts[..=cursor].iter().rev().take_while(fits).count().max(1);
+    let mut targets = Vec::new();
+    let (mut y, mut drawn) = (body.y, 0);
+    for (at, (row, texts)) in rows.iter().zip(&texts).enumerate().skip(first) {
+        if y >= body.bottom() {
+            break;
         }
+        let place = Rect { y, height: (texts.height() as u16).min(body.bottom() - y), ..area };
+        draw_row(state, frame, listing, row, texts, &columns, place, buffer, pen);
+        if frame.top + at == frame.cursor {
+            let name = Rect { height: (texts.name.len() as u16).min(place.height), ..place };
+            buffer.reverse(name);
+        }
+        targets.extend(place.rows().map(|line| (line.y, line.x..line.right(), ClickTarget::Row(frame.top + at))));
+        drawn += usize::from(place.height as usize == texts.height());
+        y += texts.height() as u16;
+    }
+    state.click_targets.extend(targets);
+    if let Some(frame) = state.frame_mut() {
+        (frame.top, frame.name_width, frame.drawn) = (frame.top + first, name_width, drawn.max(1));
     }
 }
 
-/// A row of an object with what that says of itself, once that is read.
+/// The texts of a row, in lines.
+struct RowTexts {
+    lead: String,
+    name: Vec<String>,
+    /// The first cell of the name's further lines.
+    indent: usize,
+    more: Vec<String>,
+}
+
+impl RowTexts {
+    fn new(row: &ListRow, columns: &ColumnPlaces, width: usize, pen: Pen) -> Self {
+        let (lead, name) = name_of(row, pen);
+        let first = match row.look {
+            RowLook::Title => 0,
+            // What is no object has all of the line.
+            _ => usize::from(if row.id.is_empty() { columns.id } else { columns.name }) + columns_of(&lead),
+        };
+        let indent = if row.look == RowLook::Title { 2 } else { first.min(width / 2) };
+        let name = name_lines(&name, width.saturating_sub(first), width.saturating_sub(indent));
+        let more = row
+            .more
+            .iter()
+            .flat_map(|(label, text)| row_lines(&format!("  {label:LABEL_CELLS$}"), &pen.escaped(text), width));
+        // A blank line after a row of several.
+        let more = more.chain((!row.more.is_empty()).then(String::new)).collect();
+        RowTexts { lead, name, indent, more }
+    }
+
+    fn height(&self) -> usize {
+        self.name.len() + self.more.len()
+    }
+}
+
+/// A row of an object with what that says of itself, and how it is held by what is above it, once that is read.
 fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
-    let node = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row));
-    if let Some(Some(said)) = node.and_then(|node| state.texts.get(&node))
-        && !row.name.ends_with(said.as_str())
-        && !row.name.contains(" of ")
+    let Some(node) = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row)) else { return row };
+    if let Some(text) = state.texts.of(node)
+        && !row.name.ends_with(text)
+        && !row.name.starts_with("class ")
     {
-        row.name = format!("{} {said}", row.name);
+        row.name = format!("{} {text}", row.name);
+    }
+    if frame.view.holder().is_some()
+        && let Some(reference) = state.references.of(node)
+    {
+        row.reference = reference.to_string();
     }
     row
 }
@@ -139,12 +224,14 @@ fn draw_titles(
         buffer.put(area.x + share + 2, area.y, "Share", 5, style);
     }
     let place = Rect { x: area.x + columns.id, width: area.width.saturating_sub(columns.id), ..area };
-    pen.put(buffer, place, listing.title, style);
+    // As many of its words as there is room for.
+    let title = row_lines("", listing.title, place.width.into());
+    pen.put(buffer, place, &title[0], style);
 }
 
 /// Right aligned in a column of figures.
 fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
-    let blanks = usize::from(cells).saturating_sub(width(text)) as u16;
+    let blanks = usize::from(cells).saturating_sub(columns_of(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
     buffer.put(area.x + column + blanks, area.y, text, room.into(), style);
 }
@@ -155,6 +242,7 @@ fn draw_row(
     frame: &ViewFrame,
     listing: &Listing,
     row: &ListRow,
+    texts: &RowTexts,
     columns: &ColumnPlaces,
     area: Rect,
     buffer: &mut Buffer,
@@ -165,10 +253,7 @@ fn draw_row(
         RowLook::Title | RowLook::Strong => pen.bold(),
         RowLook::Faint => pen.dim(),
     };
-    if row.look == RowLook::Title {
-        pen.put(buffer, area, &row.name, base);
-        return;
-    }
+    let is_title = row.look == RowLook::Title;
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
         if let (Some(column), Some(own)) = (column, own) {
             put_right(buffer, area, *column, &figure.text(*own, state.plain_bytes), base);
@@ -177,31 +262,32 @@ fn draw_row(
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {
         if let Some(share) = columns.share {
             let text = format!("{:>6.1}%", *own as f64 * 100.0 / whole.max(1) as f64);
-            buffer.put(area.x + share, area.y, text, SHARE_CELLS.into(), base);
+            buffer.put(area.x + share, area.y, text, SHARE_CELLS, base);
         }
         if let Some((bar, cells)) = columns.bar {
             let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
             buffer.put(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
         }
     }
-    let mut column = columns.id;
+    let at = |x: u16, line: usize| Rect { x: area.x + x, y: area.y + line as u16, width: area.width - x, height: 1 };
+    let is_seen = |line: usize| line < usize::from(area.height);
     if columns.name > columns.id && !row.id.is_empty() {
-        let room = usize::from(columns.name - columns.id - 1);
-        buffer.put(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
+        pen.put(buffer, at(columns.id, 0), &row.id, pen.color(Color::Yellow));
     }
-    // What is no object has all of the line.
-    column = if row.id.is_empty() { columns.id } else { columns.name };
-    let room = usize::from(area.width.saturating_sub(column));
-    let lead = pen.escaped(&row.lead);
-    // An id of a suspect is whole; where it came from, at most half.
-    let cells = if listing.height > 1 { room } else { room / 2 };
-    let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, cells, pen)) };
-    let end = buffer.put(area.x + column, area.y, &lead, room, pen.dim().patch(base));
-    let place = Rect { x: end, width: area.right().saturating_sub(end), ..area };
-    pen.put(buffer, place, &row.name, if listing.height > 1 { pen.bold() } else { base });
-    let below = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
-    for (text, line) in row.more.iter().zip(below.rows().skip(1)) {
-        pen.put(buffer, line, text, Style::new());
+    let first = if row.id.is_empty() || columns.name == columns.id { columns.id } else { columns.name };
+    let first = if is_title { 0 } else { first };
+    let end = pen.put(buffer, at(first, 0), &texts.lead, pen.dim().patch(base)) - area.x;
+    let style = if row.more.is_empty() { base } else { pen.bold() };
+    for (line, text) in texts.name.iter().enumerate().filter(|(line, _)| is_seen(*line)) {
+        let place = at(if line == 0 { end } else { texts.indent as u16 }, line);
+        pen.put(buffer, place, text, style);
+        if line == 0 && !row.reference.is_empty() {
+            let reference = text.split(GAP).next().unwrap_or_default();
+            pen.put(buffer, place, reference, pen.color(Color::Cyan).patch(base));
+        }
+    }
+    for (line, text) in (texts.name.len()..).zip(&texts.more).filter(|(line, _)| is_seen(*line)) {
+        pen.put(buffer, at(0, line), text, Style::new());
     }
 }
 
@@ -230,11 +316,14 @@ pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut Buffer, p
     for (at, (text, line)) in listing.above.iter().zip(&mut lines).enumerate() {
         pen.put(buffer, line, text, if at == 0 { pen.bold() } else { Style::new() });
     }
-    for (row, line) in (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref())).zip(lines) {
+    let rows = (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref()));
+    let texts = rows.flat_map(|row| {
         let is_title = row.look == RowLook::Title;
-        let parts = [row.lead.as_str(), row.id.as_str(), row.name.as_str()];
-        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-        let text = if is_title { row.name.clone() } else { parts.join(" ") };
+        let (lead, name) = name_of(&row, pen);
+        let start = if row.id.is_empty() || is_title { lead } else { format!("{lead}{} ", row.id) };
+        row_lines(&start, &name, area.width.into()).into_iter().map(move |text| (text, is_title))
+    });
+    for ((text, is_title), line) in texts.zip(lines) {
         pen.put(buffer, line, &text, if is_title { pen.bold() } else { Style::new() });
     }
 }

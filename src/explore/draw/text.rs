@@ -5,6 +5,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::escape::escape_controls;
 use crate::explore::cells::{Buffer, Rect, Style};
 use crate::explore::setup::ScreenLook;
+use crate::names::columns_of;
 
 /// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
@@ -59,11 +60,6 @@ impl Pen {
     }
 }
 
-/// Cells that a text takes: each character by itself, as it is put into cells.
-pub(super) fn width(text: &str) -> usize {
-    text.chars().filter_map(char::width).sum()
-}
-
 /// As much of the beginning, or of the end, as fits.
 fn part(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
     let mut used = 0;
@@ -77,7 +73,7 @@ fn part(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
 
 /// A text in so many cells at most: what is longer loses its middle.
 pub(super) fn cut(text: &str, cells: usize, pen: Pen) -> String {
-    if width(text) <= cells {
+    if columns_of(text) <= cells {
         return text.to_string();
     }
     let room = cells.saturating_sub(1);
@@ -91,7 +87,7 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
-        if !line.is_empty() && width(&line) + 1 + width(word) > cells {
+        if !line.is_empty() && columns_of(&line) + 1 + columns_of(word) > cells {
             lines.push(std::mem::take(&mut line));
         }
         if !line.is_empty() {
@@ -120,8 +116,8 @@ mod tests {
         {
             for cells in 0..40 {
                 let shown = cut(text, cells, PEN);
-                assert!(width(&shown) <= cells, "{shown} in {cells}");
-                assert!(width(&end_that_fits(text, cells)) <= cells);
+                assert!(columns_of(&shown) <= cells, "{shown} in {cells}");
+                assert!(columns_of(&end_that_fits(text, cells)) <= cells);
             }
         }
         assert_eq!(cut("System.Collections.List", 11, PEN), "Syste….List");

@@ -141,11 +141,10 @@ pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize
 }
 
 fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
-    let lead = |name: Option<String>| name.map_or_else(|| arrow.to_string(), |name| format!("{arrow} {name}"));
     let weak = references.iter().zip(0u32..).filter(|(reference, _)| reference.is_weak).map(|(_, at)| at);
     ListPart::Objects {
         nodes: references.iter().map(|reference| reference.node).collect(),
-        leads: names.into_iter().map(lead).collect(),
+        references: names,
         lead: arrow,
         faint: weak.collect(),
     }
@@ -155,11 +154,11 @@ fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'
 fn values(answer: &ObjectAnswer<'_>) -> Vec<ListPart> {
     let mut rows: Vec<ListRow> = Vec::new();
     for field in answer.fields.iter().flatten() {
-        let lead = if field.is_static { format!("static {}", field.label()) } else { field.label() };
-        rows.push(ListRow { lead: format!("{lead} ="), ..ListRow::new(field.words(), RowTarget::Nowhere) });
+        let label = if field.is_static { format!("static {}", field.label()) } else { field.label() };
+        rows.push(ListRow { reference: format!("{label} ="), ..ListRow::new(field.words(), RowTarget::Nowhere) });
     }
     for (at, element) in answer.object.elements.iter().flatten().enumerate() {
-        rows.push(ListRow { lead: format!("[{at}] ="), ..ListRow::new(element.words(), RowTarget::Nowhere) });
+        rows.push(ListRow { reference: format!("[{at}] ="), ..ListRow::new(element.words(), RowTarget::Nowhere) });
     }
     if rows.is_empty() {
         return Vec::new();

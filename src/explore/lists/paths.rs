@@ -5,17 +5,20 @@ use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::tree::LazyTree;
 use crate::answers::{
-    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
+    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths, type_words,
 };
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object};
 use crate::explore::view::BrowsedObject;
+use crate::report::indents_of;
 use crate::units::{count_of, signed};
 
 /// Objects shown at each end of a long path.
 const END: usize = 200;
 /// Rows of a merged tree.
 const MERGED: usize = 5000;
+/// Levels of a merged tree that are indented; deeper ones have their number.
+const LEVELS: usize = 10;
 
 /// Paths to an object.
 pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize) -> Result<Listing, AnswerError> {
@@ -25,31 +28,47 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
     let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
     let answer = root_paths(dump, &options)?;
     let above = browser.dominators_of(place.node);
-    let lines = PathLines::new(&answer.paths, Some(END));
+    let lines = PathLines::new(&answer.paths, Some(END)).saying();
     let mut rows = Vec::new();
-    for at in 0..lines.len() {
-        rows.push(match lines.get(at).part {
-            PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
-            PathPart::LeftOut { objects } => {
-                ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
-            }
-            PathPart::Object { number, step } => {
-                let node = step.object.id.parse::<ObjectId>().ok();
-                let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
-                let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
-                let retained = node.and_then(|node| browser.sizes(node).retained);
-                let mark = if is_on_all { "* " } else { "  " };
-                let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
-                ListRow {
-                    figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
-                    id: step.object.id.clone(),
-                    lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
-                    look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
-                    level: Some(number as u32),
-                    ..ListRow::new(step.object.type_text(), node.map_or(RowTarget::Nowhere, RowTarget::Object))
+    for (path, class_start) in answer.paths.iter().map(|path| path.class_start()).enumerate() {
+        // What stands before a class is the same for every class of a program.
+        let (first, loader) = class_start.unwrap_or_default();
+        let mut loader_text = String::new();
+        for line in lines.of_path(path) {
+            rows.push(match line.part {
+                PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
+                PathPart::LeftOut { objects } => {
+                    ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
                 }
-            }
-        });
+                PathPart::Object { number, step } if number < first => {
+                    loader_text = if number == loader { step.object.type_text() } else { loader_text };
+                    continue;
+                }
+                PathPart::Object { number, step } => {
+                    let node = step.object.id.parse::<ObjectId>().ok();
+                    let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
+                    let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
+                    let retained = node.and_then(|node| browser.sizes(node).retained);
+                    let mark = if is_on_all { "*" } else { " " };
+                    let (arrow, reference, loaded) = match number > first {
+                        true => (" →", step.reference.as_deref().unwrap_or_default(), String::new()),
+                        false if first > 0 => ("", "", format!(" (loaded by {loader_text})")),
+                        false => ("", "", String::new()),
+                    };
+                    let name = format!("{}{loaded}", step.object.type_text());
+                    ListRow {
+                        figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
+                        id: step.object.id.clone(),
+                        // One step after another: a path is no staircase.
+                        lead: format!("{mark}{arrow}"),
+                        reference: reference.to_string(),
+                        look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
+                        level: Some(number as u32),
+                        ..ListRow::new(name, node.map_or(RowTarget::Nowhere, RowTarget::Object))
+                    }
+                }
+            });
+        }
     }
     let mut above = vec![place.type_name.clone()];
     above.extend(answer.summary());
@@ -66,18 +85,25 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
-    for row in answer.tree.iter().take(MERGED) {
-        let depth = row.depth as usize;
+    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MERGED).collect();
+    for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
+        let depth = row.depth;
         let row = row.row;
-        let lead = format!("{}{}", "  ".repeat(depth.min(20)), row.reference.as_deref().unwrap_or_default());
+        let level = if indent.level > LEVELS { format!("({depth})") } else { String::new() };
+        let arrow = if indent.is_chained { "→" } else { "" };
+        let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS) - usize::from(indent.is_chained)));
         if let Some(root) = &row.root {
             rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.words()) });
         }
         rows.push(ListRow {
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
-            level: Some(depth as u32),
-            ..ListRow::new(format!("{}{}", row.type_name, row.chain_text()), RowTarget::Type(row.type_name.to_string()))
+            reference: row.reference.as_deref().unwrap_or_default().into(),
+            level: Some(depth),
+            ..ListRow::new(
+                format!("{}{}", type_words(row.type_name), row.chain_text()),
+                RowTarget::Type(row.type_name.to_string()),
+            )
         });
     }
     let all = answer.tree.len();

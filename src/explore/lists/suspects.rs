@@ -1,4 +1,4 @@
-//! Leak suspects: four lines each.
+//! Leak suspects: what, held by what, where it piles up, what is inside.
 
 use crate::answers::diff::RETAINED_DELTA;
 use crate::answers::figure::RETAINED;
@@ -26,7 +26,6 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     let parts = vec![ListPart::Made(rows)];
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
-        height: 5,
         empty_text: format!(
             "nothing retains {} or more, a tenth of what is reachable",
             format_bytes(answer.threshold_bytes)
@@ -64,10 +63,9 @@ fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         node: suspect.row.id.as_deref().and_then(node).or(piling),
         lead,
         more: vec![
-            format!("held by      {held}"),
-            format!("piles up in  {} {}{piles}", point.object.id, point.object.type_text()),
-            format!("inside       {}", suspect.inside),
-            String::new(),
+            ("held by", held),
+            ("piles up in", format!("{} {}{piles}", point.object.id, point.object.type_text())),
+            ("inside", suspect.inside.clone()),
         ],
         ..ListRow::new(name, piling.map_or(RowTarget::Nowhere, RowTarget::Object))
     }

@@ -37,9 +37,9 @@ fn listing(
             (vec![ListColumn::new(TOTAL, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.bytes())
         }
         Some(reachable) if options.retained.is_some() => {
-            (vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 72), ListColumn::new(OBJECTS, 90)], reachable)
+            (vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(OBJECTS, 72)], reachable)
         }
-        _ => (vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 90)], totals.bytes()),
+        _ => (vec![ListColumn::new(SHALLOW, 0), ListColumn::new(OBJECTS, 72)], totals.bytes()),
     };
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.

@@ -103,7 +103,7 @@ fn an_object_is_what_its_view_is_about() {
     zoo.keys("h / .");
     let frame = zoo.state.frame().unwrap();
     let row = frame.row(zoo.cursor(), zoo.state.browser.as_ref()).unwrap();
-    assert!(row.lead.contains('.') || row.name.contains('.'), "{row:?}");
+    assert!(row.reference.contains('.') || row.name.contains('.'), "{row:?}");
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     game.keys("j Enter p");
     assert!(game.keys("+").screen().contains("these are all paths") && game.command().contains("--paths 5 "));
