@@ -38,6 +38,9 @@ pub(super) enum Prompt {
     Replace(String),
 }
 
+/// Places that can be clicked: a line, its columns, and what is there.
+pub(super) type ClickTargets = Vec<(u16, std::ops::Range<u16>, ClickTarget)>;
+
 /// The target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClickTarget {
@@ -88,7 +91,7 @@ pub(super) struct BrowserState {
     start: (Option<Tab>, Option<String>),
     pub(super) has_old: bool,
     /// Places that can be clicked, as they were drawn last.
-    pub(super) click_targets: Vec<(u16, std::ops::Range<u16>, ClickTarget)>,
+    pub(super) click_targets: ClickTargets,
 }
 
 /// Texts of objects, read for those on the screen.

@@ -88,23 +88,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let paths = form.paths(object.clone(), section)?;
     ask(session, file, input, |asked| {
         let dump = asked.dump;
-        if *to == ExportForm::MemoryInfra {
-            let heaps = heaps.choice(section, &input.read);
-            let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
-            let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
-            fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
-            return Ok(CommandOutcome::Done);
+        if *to != ExportForm::MemoryInfra {
+            dump.graph().ok_or_else(|| asked.explain(AnswerError::NotObjects))?;
         }
-        dump.graph().ok_or_else(|| asked.explain(AnswerError::NotObjects))?;
-        if *to == ExportForm::Dot {
-            let options = form.drawing(object.clone(), section)?;
-            write_export(asked, &target, |out| write_dot(dump, &options, out))?;
-            return Ok(CommandOutcome::Done);
-        }
-        let has_any = write_export(asked, &target, |out| match to {
-            ExportForm::Folded => write_folded(dump, &paths, out),
-            _ => write_flamegraph(dump, &paths, out),
-        })?;
+        let has_any = match to {
+            ExportForm::Folded => write_export(asked, &target, |out| write_folded(dump, &paths, out))?,
+            ExportForm::Flamegraph => write_export(asked, &target, |out| write_flamegraph(dump, &paths, out))?,
+            ExportForm::Dot => {
+                let options = form.drawing(object.clone(), section)?;
+                write_export(asked, &target, |out| write_dot(dump, &options, out))?;
+                true
+            }
+            ExportForm::MemoryInfra => {
+                let heaps = heaps.choice(section, &input.read);
+                let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
+                let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
+                fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
+                true
+            }
+            // Written above, of all dumps together.
+            ExportForm::Parquet => true,
+        };
         Ok(form.filter.outcome(session, "", !has_any, input.read.quiet))
     })
 }

@@ -7,7 +7,7 @@ mod text;
 use std::time::Duration;
 
 use super::cells::{Buffer, Color, Rect, Style};
-use super::state::{BrowserState, ClickTarget, Prompt, WIDE};
+use super::state::{BrowserState, ClickTarget, ClickTargets, Prompt, WIDE};
 use crate::dump::Phase;
 use crate::names::{columns_of, fit_name, shorten_middle, start_of};
 use crate::report::{progress_line, progress_prefix};
@@ -72,12 +72,7 @@ fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen)
     pen.put(buffer, line(4), hint, pen.dim());
 }
 
-fn tabs(
-    state: &BrowserState,
-    area: Rect,
-    buffer: &mut Buffer,
-    pen: Pen,
-) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
+fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
     let is_narrow = full > area.width.into();
@@ -114,12 +109,7 @@ fn tabs(
     click_targets
 }
 
-fn crumbs(
-    state: &BrowserState,
-    area: Rect,
-    buffer: &mut Buffer,
-    pen: Pen,
-) -> Vec<(u16, std::ops::Range<u16>, ClickTarget)> {
+fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
