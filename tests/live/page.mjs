@@ -114,7 +114,20 @@ if (await has('boxes')) {
   await map.keyboard.press('Escape');
   await map.keyboard.press('Escape');
   check('map: Escape goes up', !(await hashOf(map)).includes('at='), await hashOf(map));
-  check('map: boxes have labels', (await map.evaluate(() => [...document.querySelectorAll('#boxes .box')].filter((b) => b.clientWidth > 60 && !b.textContent.trim()).length)) === 0);
+  const boxes = await map.evaluate(() => {
+    const ruler = document.createElement('canvas').getContext('2d');
+    ruler.font = '12.5px ' + getComputedStyle(document.body).fontFamily;
+    const all = [...document.querySelectorAll('#boxes .box[aria-label]')];
+    const room = (box) => box.clientWidth - 32;
+    const name = (box) => box.getAttribute('aria-label').split(', ')[0];
+    return {
+      labelled: all.filter((box) => box.textContent.trim()).length,
+      bare: all.filter((box) => box.clientWidth > 60 && !box.textContent.trim() && ruler.measureText(name(box) + ' ×1,000 deep').width <= room(box)).map(name),
+      cut: all.filter((box) => box.textContent.trim() && box.scrollWidth > box.clientWidth + 1).map(name),
+    };
+  });
+  check('map: boxes have labels where names fit', boxes.labelled > 0 && !boxes.bare.length, JSON.stringify(boxes));
+  check('map: labels are whole', !boxes.cut.length, JSON.stringify(boxes.cut));
   await map.fill('#map-find', (data.names[0] || 'x').slice(0, 3));
   await settle(map);
   const found = await map.textContent('#map-found');
