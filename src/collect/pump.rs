@@ -59,10 +59,8 @@ impl Pump {
         Ok(Pump { chunks: Some(chunks), writer: Some(writer), waiting, slack, name, removal })
     }
 
-    /// Hands bytes on; waits only where the slack is used up.
-    ///
-    /// # Errors
-    /// Those of the file, as soon as they are known; `timeout` when the output takes nothing more.
+    /// Hands bytes on; waits only where the slack is used up. Error: those of the file, as soon as they are known;
+    /// `timeout` when the output takes nothing more.
     pub(super) fn write(&mut self, bytes: &[u8], watch: &mut Watch<'_>) -> Result<(), Refusal> {
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_for_room(watch)?;
@@ -97,10 +95,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Waits until all is written.
-    ///
-    /// # Errors
-    /// Those of the file.
+    /// Waits until all is written. Error: those of the file.
     pub(super) fn finish(mut self) -> Result<DumpFile, Refusal> {
         let mut file = self.end()?;
         file.put_removal(self.removal.take());

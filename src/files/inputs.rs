@@ -86,10 +86,7 @@ pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
     Some((file.metadata().ok()?, identity_of(&file)))
 }
 
-/// Feeds all bytes of a file to `hasher`. O(bytes).
-///
-/// # Errors
-/// When it cannot be read.
+/// Feeds all bytes of a file to `hasher`. O(bytes). Error: when it cannot be read.
 pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; HASHED_BYTES];

@@ -53,10 +53,8 @@ impl GraphCodes {
     };
 }
 
-/// An error when no object was read and some were lost.
-///
-/// # Errors
-/// If `objects` is 0 and the dump has any of these problems, or its packing broke off.
+/// An error when no object was read and some were lost. Error: if `objects` is 0 and the dump has any of these
+/// problems, or its packing broke off.
 pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
     if objects > 0 {
         return Ok(());

@@ -46,10 +46,7 @@ impl ProcessSettings {
 }
 
 /// Reads what a process was told; with `with_secrets` texts too whose name says password, token, secret or key.
-/// O(types + entries).
-///
-/// # Errors
-/// If the dump holds no objects or no values.
+/// O(types + entries). Error: if the dump holds no objects or no values.
 pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let reader = MapReader { graph, values: ValueReader::find(dump)? };

@@ -161,8 +161,7 @@ pub struct KnownCollections {
 }
 
 impl KnownCollections {
-    /// # Errors
-    /// At a line that makes no sense.
+    /// Error: at a line that makes no sense.
     pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
         let mut table = CollectionTable::known();
         if let Some((name, text)) = &self.more {

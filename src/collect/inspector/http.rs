@@ -34,10 +34,8 @@ impl HttpHead {
     }
 }
 
-/// Sends a request and reads the head of the answer. The connection does not block from here on.
-///
-/// # Errors
-/// `protocol`, `timeout`, what the system says.
+/// Sends a request and reads the head of the answer. The connection does not block from here on. Error: `protocol`,
+/// `timeout`, what the system says.
 pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<HttpHead, Refusal> {
     let failed = |error: io::Error| Refusal::system(peer, error);
     let foreign = |bytes: &[u8]| Refusal::protocol(peer, "the inspector's protocol", bytes);
@@ -60,10 +58,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     }
 }
 
-/// The body behind a path.
-///
-/// # Errors
-/// Those of [`request`]; `protocol` for an answer that is not 200.
+/// The body behind a path. Error: those of [`request`]; `protocol` for an answer that is not 200.
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
     let head = request(stream, peer, &text, limit)?;

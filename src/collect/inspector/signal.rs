@@ -30,11 +30,9 @@ const CLOSE: u64 = 9;
 const CLOSING: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
                        (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))";
 
-/// Opens the inspector, where the user allows it and the signal does no harm.
-///
-/// # Errors
-/// `needs-open-inspector`, `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the
-/// inspector could not be reached, and so not be closed.
+/// Opens the inspector, where the user allows it and the signal does no harm. Error: `needs-open-inspector`,
+/// `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the inspector
+/// could not be reached, and so not be closed.
 pub(super) fn open(
     process: &Process,
     runtime: Runtime,

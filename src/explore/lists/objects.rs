@@ -92,10 +92,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
 /// Rows of each kind that stand beside a list.
 const BESIDE: usize = 100;
 
-/// The facts on an object that stand beside a list.
-///
-/// # Errors
-/// Why there is nothing, in words.
+/// The facts on an object that stand beside a list. Error: why there is nothing, in words.
 pub(crate) fn beside(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
     object(dump, place, BESIDE).map_err(|error| error.to_string())
 }

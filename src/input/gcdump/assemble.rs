@@ -58,8 +58,7 @@ pub(super) struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// # Errors
-    /// If there is no memory for the names.
+    /// Error: if there is no memory for the names.
     pub(super) fn new(dump: &'a HeapDump<'a>, reading: &'a mut Reading) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(&reading.budget);
@@ -266,10 +265,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Pseudo nodes as roots of what they hold.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Pseudo nodes as roots of what they hold. Error: if there is no memory for them.
     pub(super) fn take_roots(&mut self) -> Result<(), ReadError> {
         let graph = &self.dump.graph;
         let mut share = std::mem::take(&mut self.share);

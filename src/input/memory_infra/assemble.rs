@@ -55,10 +55,8 @@ impl<'a> Assembler<'a> {
         self.frames > SURELY_ENOUGH + FOR_EACH_ENTRY * self.entries
     }
 
-    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there. Error:
+    /// if there is no memory for them.
     pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);

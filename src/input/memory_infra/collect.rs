@@ -112,8 +112,7 @@ pub(super) struct Collector<'a> {
 const LONG_TEXT: usize = 64 * 1024;
 
 impl Collector<'_> {
-    /// # Errors
-    /// If there is no memory for it.
+    /// Error: if there is no memory for it.
     pub(super) fn take(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         if json.len() > LONG_TEXT {
             self.parsing_share.hold(2 * json.len() as u64)?;

@@ -41,10 +41,7 @@ impl Window {
         self.offset
     }
 
-    /// At least `wanted` bytes, unless the file ends before.
-    ///
-    /// # Errors
-    /// If the system cannot read.
+    /// At least `wanted` bytes, unless the file ends before. Error: if the system cannot read.
     pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
         while self.end - self.start < wanted && !self.has_ended {
             self.refill()?;

@@ -132,10 +132,7 @@ pub(super) struct SnapshotHeader {
 }
 
 impl SnapshotHeader {
-    /// Reads the value of `"snapshot"`.
-    ///
-    /// # Errors
-    /// If it is not the header of a snapshot.
+    /// Reads the value of `"snapshot"`. Error: if it is not the header of a snapshot.
     pub(super) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;

@@ -180,10 +180,8 @@ fn append<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
 
 impl Snapshot {
     /// Reads a source to its end, with the strings that `keep` says. What was counted stays in `budget` as long as the
-    /// second of what it returns lives.
-    ///
-    /// # Errors
-    /// If the source cannot be read, has no header, or takes more memory than it may.
+    /// second of what it returns lives. Error: if the source cannot be read, has no header, or takes more memory than
+    /// it may.
     pub(super) fn read(
         source: Source,
         keep: Keep,
