@@ -235,11 +235,6 @@ impl<'d> ObjectRows<'d> {
         self.len
     }
 
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
         !self.graph.types().class_objects().is_empty()

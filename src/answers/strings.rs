@@ -273,11 +273,6 @@ impl TextRows<'_> {
         self.groups.len()
     }
 
-    /// Returns true if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
     /// Returns true if rows have holders.
     pub fn have_holders(&self) -> bool {
         self.held_by.is_some()

@@ -126,11 +126,6 @@ impl ObjectColumns {
         self.types.len()
     }
 
-    /// No object so far?
-    pub fn is_empty(&self) -> bool {
-        self.types.is_empty()
-    }
-
     /// Bytes of memory the columns have, used or not.
     pub fn memory_bytes(&self) -> usize {
         let wide = self.ids.capacity() + self.references.capacity();

@@ -253,8 +253,5 @@ pub(super) fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow>
             type_name: Some(graph.type_name(graph.type_of(node)).to_string()),
             name: None,
         }),
-        Loader::Named(name) => {
-            Some(LoaderRow { id: None, type_name: None, name: Some(graph.types().text(name).to_string()) })
-        }
     }
 }

@@ -284,7 +284,7 @@ impl DumpsTrend {
 #[derive(Debug, Clone)]
 pub struct TrendLimit {
     /// As it was written.
-    text: String,
+    pub(super) text: String,
     /// Rows that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,
     size: Threshold,
@@ -311,11 +311,6 @@ impl TrendLimit {
     /// Returns true if it limits types, not the heap.
     pub fn is_of_types(&self) -> bool {
         self.of.is_some()
-    }
-
-    /// The limit as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Returns true if growth from one dump to the next is limited, which depends on all dumps.

@@ -128,8 +128,8 @@ fn attach_as(
     })
 }
 
-/// Reads counters, a reply and a dump's records, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+/// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
+pub fn read_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
         let _ = (data.version(), data.major(), data.command(), data.heap_bytes(), data.is_attach_off());
     }

@@ -410,8 +410,8 @@ impl SnapshotTransfer<'_> {
     }
 }
 
-/// Reads frames and what is in them, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+/// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
+pub fn read_answer(bytes: &[u8]) {
     let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
