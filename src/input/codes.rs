@@ -3,6 +3,14 @@
 use super::diagnostics::{Code, Diagnostics, Problem};
 use super::error::{ReadError, ReadErrorKind};
 
+/// Declares the codes of a format: `NAME: severity("name", "meaning");`.
+macro_rules! codes {
+    ($($name:ident: $severity:ident($($text:literal),*);)*) => {
+        $(pub static $name: $crate::input::Code = $crate::input::Code::$severity($($text),*);)*
+    };
+}
+pub(super) use codes;
+
 /// The packed input broke off.
 pub(super) static BROKEN_COMPRESSION: Code =
     Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
