@@ -209,7 +209,6 @@ pub struct ObjectRows<'d> {
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
     values: Option<ValueReader<'d>>,
-    /// Every row has its value.
     are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,

@@ -234,7 +234,6 @@ pub struct TextRows<'d> {
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
 }
 
-/// Rows whose texts are read together.
 const READ_TOGETHER: usize = 1 << 16;
 /// Bytes of texts that are read together where they are wanted whole: the first for which there is the memory, since each
 /// time is a pass over the dump.

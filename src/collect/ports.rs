@@ -23,7 +23,6 @@ struct Listener {
     inode: u64,
 }
 
-/// Addresses that a process itself listens on.
 pub(super) fn listening(process: &Process) -> Vec<SocketAddr> {
     let own = inodes(process.pid);
     all_listeners(process).into_iter().filter(|listener| own.contains(&listener.inode)).map(|l| l.address).collect()

@@ -217,7 +217,6 @@ impl Process {
         pairs.filter_map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
-    /// The words it was started with.
     pub(super) fn words(&self) -> Vec<String> {
         let bytes = read_proc(self.pid, "cmdline").unwrap_or_default();
         let words = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
@@ -239,7 +238,6 @@ impl Process {
     }
 }
 
-/// Numbers of all processes.
 pub(super) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

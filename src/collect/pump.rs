@@ -12,7 +12,6 @@ use super::refusal::{Refusal, RefusalCode, seconds};
 use super::watch::{TICK, Watch};
 use crate::files::AtEnd;
 
-/// Bytes of a chunk at most.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes between the two threads where the process stands still until all is read: used when the disk is slow.
 pub(super) const MUCH_SLACK: usize = 128 << 20;
@@ -21,7 +20,6 @@ pub(super) const LITTLE_SLACK: usize = 2 << 20;
 /// Overhead of a chunk beside its bytes: they may come one by one.
 const CHUNK_OVERHEAD: usize = 128;
 
-/// Bytes that wait for the writer.
 #[derive(Debug, Default)]
 struct WaitingBytes {
     bytes: Mutex<usize>,

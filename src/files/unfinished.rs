@@ -73,7 +73,6 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Makes one.
     pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(File, Self)> {
         watch_signals()?;
         let known = Arc::new(OnceLock::new());

@@ -48,7 +48,6 @@ impl WordPacking {
         (packing, range)
     }
 
-    /// Words per value.
     #[inline]
     pub(super) fn width(self) -> usize {
         1 + usize::from(self.wide)

@@ -241,7 +241,6 @@ pub struct TypeTable {
     pub(super) texts: Names,
     /// Types of which the dump says where their constructors stand, ascending.
     pub(super) places: Vec<(TypeId, SourcePlace)>,
-    /// Every object holds the class object of its type.
     pub(super) objects_hold_class: bool,
     pub(super) shown: ShownTypes,
     /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.

@@ -347,7 +347,6 @@ impl Serialize for DiffRows {
     }
 }
 
-/// A row with its keys.
 struct KeyedRow<'r> {
     row: DiffRow<'r>,
     by: DiffBy,

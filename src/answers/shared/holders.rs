@@ -54,7 +54,6 @@ pub(in crate::answers) struct Holders<'d> {
 /// References of an object from which on they are not told apart.
 const MOST_PROPERTIES: usize = 256;
 
-/// Holders of some objects.
 #[derive(Debug, Default)]
 pub(in crate::answers) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,

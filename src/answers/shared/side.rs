@@ -155,7 +155,6 @@ pub enum DiffSide {
     Growth,
 }
 
-/// Old value, new value, and growth.
 const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }

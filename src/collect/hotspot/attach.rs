@@ -223,7 +223,6 @@ pub(super) fn send(mut stream: &UnixStream, command: &str, arguments: [&str; 2])
     stream.write_all(format!("1\0{command}\0{first}\0{second}\0\0").as_bytes())
 }
 
-/// A reply as it comes.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     bytes: Vec<u8>,
@@ -247,7 +246,6 @@ impl Reply {
         }
     }
 
-    /// A reply that has come.
     pub(super) fn of(bytes: &[u8]) -> Self {
         Reply { bytes: bytes.to_vec() }
     }

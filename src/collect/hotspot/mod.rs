@@ -33,7 +33,6 @@ const DUMP_PER_HEAP_PERCENT: u64 = 140;
 /// The pause for a GiB of heap: measured 0.17 to 0.38 s for 46 MB on a loaded machine.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 
-/// Takes a dump.
 pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);

@@ -14,7 +14,6 @@ use crate::collect::watch::{PATIENCE, read_some};
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// A head, and what came with it.
 pub(super) struct HttpHead {
     pub(super) text: String,
     pub(super) rest: Vec<u8>,
@@ -105,7 +104,6 @@ pub(super) const USUAL_PORT: u16 = 9229;
 /// A request that is answered at once by an inspector.
 pub(super) const GET: Duration = Duration::from_secs(2);
 
-/// An inspector that answers.
 pub(in crate::collect) struct Inspector {
     pub(in crate::collect) address: SocketAddr,
     pub(super) runtime: Runtime,
@@ -129,7 +127,6 @@ pub(super) fn inspector_at(
     Ok(Inspector { address, runtime, version: version.to_string() })
 }
 
-/// The targets that an inspector lists.
 pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
     let peer = address.to_string();
     let body = get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;

@@ -94,7 +94,6 @@ fn inspect_port(words: &[String]) -> u16 {
     port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(USUAL_PORT)
 }
 
-/// State of the opening.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
     NotAsked,

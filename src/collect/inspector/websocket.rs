@@ -20,7 +20,6 @@ const SEND: Duration = Duration::from_secs(5);
 /// For the other side to close.
 const LEAVING: Duration = Duration::from_secs(3);
 
-/// A connection.
 pub(super) struct WebSocket {
     stream: TcpStream,
     peer: String,
@@ -67,7 +66,6 @@ impl WebSocket {
         Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
     }
 
-    /// Sends a text.
     pub(super) fn send(&mut self, text: &str) -> Result<(), Refusal> {
         self.send_frame(FINAL | TEXT, text.as_bytes())
     }
@@ -177,12 +175,10 @@ pub(super) struct WebFrames {
     received: Vec<u8>,
     /// Bytes of it that have been used.
     used: usize,
-    /// Fragments of a message.
     message: Vec<u8>,
     is_in_message: bool,
 }
 
-/// A whole frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebFrame {
     Message(Vec<u8>),

@@ -75,7 +75,6 @@ const MERGED: [ListColumn; 3] = [
     ListColumn { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
 ];
 
-/// Objects of a type.
 pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     // `list` has no order by what an object dominates.

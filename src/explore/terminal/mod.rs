@@ -185,7 +185,6 @@ impl Show {
         Msg::Opened(dumps)
     }
 
-    /// Returns true if it is the end.
     fn update(&mut self, msg: Msg) -> bool {
         for ask in self.state.update(msg) {
             match ask {

@@ -26,7 +26,6 @@ const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 /// The largest size the format can say.
 const LARGEST: u64 = i32::MAX as u64;
 
-/// Numbers counted on the way.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) objects: u64,

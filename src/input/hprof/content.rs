@@ -29,7 +29,6 @@ pub(super) struct SlotType {
     pub(super) position: u64,
 }
 
-/// Objects of one type.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeTotal {
     pub(super) objects: u64,

@@ -20,10 +20,8 @@ pub(super) struct Assembler<'a> {
     instances: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
-    /// Memory of the heaps.
     share: MemoryShare,
     names_share: MemoryShare,
-    /// Of all heaps.
     frames: u64,
     entries: u64,
 }

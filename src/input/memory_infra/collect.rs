@@ -29,7 +29,6 @@ pub(super) enum TraceItem {
     StackFrames,
 }
 
-/// Facts of a process.
 #[derive(Default)]
 pub(super) struct Process {
     pub(super) name: Option<String>,
@@ -41,7 +40,6 @@ pub(super) struct Process {
     pub(super) types: Option<ById<NameId>>,
 }
 
-/// An event with something of a dump.
 pub(super) struct DumpEvent {
     pub(super) offset: u64,
     pub(super) pid: i64,

@@ -36,7 +36,6 @@ impl Window {
         Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, has_ended: false, reader, share }
     }
 
-    /// Offset of the window in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }

@@ -13,7 +13,6 @@ use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
-/// A snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
@@ -43,7 +42,6 @@ pub(super) struct Snapshot {
     /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
     pub(super) stacks: Vec<(u32, u32)>,
     pub(super) functions: Vec<Function>,
-    /// The tree of stacks as the file has it.
     pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
     pub(super) has_edges: bool,
@@ -211,7 +209,6 @@ impl Snapshot {
         Ok(content.finish(scanner, layout, diagnostics))
     }
 
-    /// Nodes.
     pub(super) fn len(&self) -> usize {
         self.kinds.len()
     }

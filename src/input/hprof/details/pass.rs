@@ -97,7 +97,6 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
     Ok(visitors)
 }
 
-/// The file, by place.
 trait Input {
     /// Fills `out` with bytes at an offset, fewer where the file ends. Offsets ascend; what lies before the last is gone.
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError>;
