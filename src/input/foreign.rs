@@ -10,7 +10,7 @@ const NO_DUMP: &str = "name a heap dump";
 const ELF: &[u8] = b"\x7fELF";
 
 /// First bytes of a file, its name in words, and advice.
-const FOREIGN: [(&[u8], &str, &str); 25] = [
+const FOREIGN: [(&[u8], &str, &str); 23] = [
     (
         b"{\"head\":{\"callFrame\"",
         "a sampling heap profile (.heapprofile)",
