@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use heapdump::analysis::dominators::{DomNode, Dominators, Step, StoredDominators};
 use heapdump::analysis::retained::Retained;
-use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::root_paths::RootsByNode;
+use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::shortest_parents::ShortestParents;
 use heapdump::files::{Inputs, Target};
 use heapdump::graph::{HeapGraph, StoredGraph};

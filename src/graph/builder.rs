@@ -87,6 +87,7 @@ pub struct GraphBuilder {
     pub(super) stream: Option<ReferenceStream>,
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
+    pub(super) added_may_dangle: bool,
     pub(super) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
     pub(super) numbered: Option<NumberedRest>,
@@ -268,6 +269,11 @@ impl GraphBuilder {
     /// Says that every object holds the class object of its type; readers do not add these references themselves.
     pub fn objects_hold_class(&mut self) {
         self.objects_hold_class = true;
+    }
+
+    /// Says that references that `add_reference` adds may lead nowhere, which is not counted.
+    pub fn added_references_may_dangle(&mut self) {
+        self.added_may_dangle = true;
     }
 
     /// Frames of a stack, innermost first, for any number of threads.

@@ -270,13 +270,14 @@ impl GraphBuilder {
         (graph, problems)
     }
 
-    /// The added references that have both objects, as nodes; the others are counted.
+    /// The added references that have both objects, as nodes; the others are counted unless they may dangle.
     fn resolve_added(&mut self, maps: &[SectionIds], problems: &mut ResolveCounts) -> Vec<(NodeId, NodeId)> {
         let mut added = Vec::new();
         for (section, from, to, position) in std::mem::take(&mut self.added_references) {
             let map = &maps[section as usize];
             match (map.node(from), map.node(to)) {
                 (Some(from), Some(to)) => added.push((from, to)),
+                _ if self.added_may_dangle => {}
                 _ => {
                     problems.dangling_references.add(position);
                     self.sections[section as usize].section.dangling_references += 1;

@@ -10,9 +10,7 @@ const NO_DUMP: &str = "name a heap dump";
 const ELF: &[u8] = b"\x7fELF";
 
 /// First bytes of a file, its name in words, and advice.
-const FOREIGN: [(&[u8], &str, &str); 25] = [
-    (b"{\"type\":\"ROOT\"", RUBY, RUBY_ADVICE),
-    (b"{\"address\":\"0x", RUBY, RUBY_ADVICE),
+const FOREIGN: [(&[u8], &str, &str); 23] = [
     (
         b"{\"head\":{\"callFrame\"",
         "a sampling heap profile (.heapprofile)",
@@ -41,9 +39,6 @@ const FOREIGN: [(&[u8], &str, &str); 25] = [
     (b"BZh", "packed with bzip2", "unpack it on the way: bzip2 -dc FILE | heapdump ..."),
     (b"\x04\x22\x4d\x18", "packed with lz4", "unpack it on the way: lz4 -dc FILE | heapdump ..."),
 ];
-
-const RUBY: &str = "a heap dump of Ruby (ObjectSpace.dump_all)";
-const RUBY_ADVICE: &str = "it is text, an object a line: heapy and sheap read it";
 
 /// A sentence on a file that begins like this; `None` when it is unknown.
 pub(super) fn name(start: &[u8]) -> Option<String> {

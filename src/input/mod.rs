@@ -8,7 +8,7 @@
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
 //!   `info`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
-//! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
+//! - `blocks`, `text`, `json_lines`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
 mod codes;
@@ -24,6 +24,7 @@ mod hprof;
 mod ibm_classic;
 mod info;
 mod java_types;
+mod json_lines;
 mod members;
 mod memory_infra;
 mod nettrace;
@@ -34,6 +35,7 @@ mod read;
 mod reader;
 mod repeats;
 mod reread;
+mod ruby_objspace;
 mod sink;
 mod source;
 mod spool;
@@ -71,6 +73,7 @@ pub static READERS: &[&dyn Reader] = &[
     &gcdump::Gcdump,
     &nettrace::Nettrace,
     &v8_snapshot::V8Snapshot,
+    &ruby_objspace::RubyObjspace,
     &memory_infra::MemoryInfra,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,

@@ -301,11 +301,13 @@ pub enum Runtime {
     Java,
     /// V8, or another engine that runs JavaScript.
     JavaScript,
+    /// Ruby.
+    Ruby,
     /// Machine code without a runtime that knows types.
     Native,
 }
 
 impl Runtime {
     /// Every runtime that a reader names.
-    pub const ALL: [Runtime; 4] = [Runtime::DotNet, Runtime::Java, Runtime::JavaScript, Runtime::Native];
+    pub const ALL: [Runtime; 5] = [Runtime::DotNet, Runtime::Java, Runtime::JavaScript, Runtime::Ruby, Runtime::Native];
 }

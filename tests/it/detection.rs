@@ -69,12 +69,6 @@ fn files_that_are_no_dumps_are_called_by_their_names() {
     };
     let core = [b"\x7fELF\x02\x01\x01", &[0; 9][..], &[4, 0], &[0; 40]].concat();
     for (bytes, what, advice) in [
-        (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7f\"]}\n".to_vec(), "a heap dump of Ruby", "heapy"),
-        (
-            b"{\"address\":\"0x7f01\", \"type\":\"STRING\", \"class\":\"0x7f\"}\n".to_vec(),
-            "a heap dump of Ruby",
-            "heapy",
-        ),
         (br#"{"head":{"callFrame":{"functionName":"(root)"}}}"#.to_vec(), "sampling heap profile", ".heapsnapshot"),
         (packed(&tar), "a tar archive", "unpack it and name the dump in it"),
         (tar, "a tar archive", "unpack it and name the dump in it"),

@@ -57,6 +57,7 @@ mod readme;
 mod referrers;
 mod regressions;
 mod report;
+mod ruby;
 mod same_heap;
 mod samples;
 mod several;

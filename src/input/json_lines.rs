@@ -1,0 +1,207 @@
+//! JSON objects that each stand on a line of their own, field by field: no tree is made, and no text copied.
+
+use std::borrow::Cow;
+
+use super::text::{hex_field, trim};
+
+/// The value of a field, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RawValue<'a> {
+    /// A text without its quotes, escapes left in it.
+    Text(&'a [u8]),
+    /// The inside of an array.
+    Array(&'a [u8]),
+    /// An object, a number, `true`, `false` or `null`.
+    Other(&'a [u8]),
+}
+
+impl<'a> RawValue<'a> {
+    /// An id: a text or a number.
+    pub(super) fn id(self) -> Option<u64> {
+        match self {
+            RawValue::Text(text) => hex_field(text),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub(super) fn text(self) -> Option<&'a [u8]> {
+        if let RawValue::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+/// The line is no JSON object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// The fields of the object on a line.
+#[derive(Debug, Clone)]
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+    is_first: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Begins with the first field.
+    ///
+    /// # Errors
+    /// If the line has no `{`.
+    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+        match trim(line) {
+            [b'{', rest @ ..] => Ok(Fields { rest, is_first: true }),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// The next key and value; `None` behind the last.
+    ///
+    /// # Errors
+    /// If the line breaks off, or something stands behind the object. Keys, numbers and what is nested are not checked
+    /// further than to find their ends.
+    pub(super) fn next_field(&mut self) -> Result<Option<(&'a [u8], RawValue<'a>)>, Malformed> {
+        let mut rest = trim_start(self.rest);
+        match rest {
+            [b'}', behind @ ..] => return if trim(behind).is_empty() { Ok(None) } else { Err(Malformed) },
+            [b',', behind @ ..] if !self.is_first => rest = trim_start(behind),
+            _ if !self.is_first => return Err(Malformed),
+            _ => {}
+        }
+        self.is_first = false;
+        let (key, behind) = quoted(rest)?;
+        let [b':', behind @ ..] = trim_start(behind) else { return Err(Malformed) };
+        let (value, behind) = value(trim_start(behind))?;
+        self.rest = behind;
+        Ok(Some((key, value)))
+    }
+}
+
+fn trim_start(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(text.len());
+    &text[start..]
+}
+
+/// A text in quotes, and what follows.
+fn quoted(text: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let [b'"', text @ ..] = text else { return Err(Malformed) };
+    let mut from = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(from..).unwrap_or_default()) {
+        let at = from + found;
+        if text[at] == b'"' {
+            return Ok((&text[..at], &text[at + 1..]));
+        }
+        from = at + 2;
+    }
+    Err(Malformed)
+}
+
+fn value(text: &[u8]) -> Result<(RawValue<'_>, &[u8]), Malformed> {
+    match text.first() {
+        Some(b'"') => quoted(text).map(|(text, rest)| (RawValue::Text(text), rest)),
+        Some(b'[') => nested_end(text).map(|end| (RawValue::Array(&text[1..end - 1]), &text[end..])),
+        Some(b'{') => nested_end(text).map(|end| (RawValue::Other(&text[..end]), &text[end..])),
+        _ => {
+            let is_end = |byte: &u8| matches!(byte, b',' | b'}') || byte.is_ascii_whitespace();
+            let end = text.iter().position(is_end).filter(|&end| end > 0).ok_or(Malformed)?;
+            Ok((RawValue::Other(&text[..end]), &text[end..]))
+        }
+    }
+}
+
+/// The end of an array or object at the start of the text. Brackets are counted, not matched.
+fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
+    let (mut depth, mut at) = (0u64, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => at = text.len() - quoted(&text[at..])?.1.len() - 1,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Ok(at);
+        }
+    }
+    Err(Malformed)
+}
+
+/// Ids in an array, one by one; `None` for an element that is none.
+pub(super) fn ids(array: &[u8]) -> impl Iterator<Item = Option<u64>> {
+    let mut rest = trim_start(array);
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (value, behind) = match value(rest) {
+            Ok(found) => found,
+            // A number at the end of the array.
+            Err(Malformed) => (RawValue::Other(rest), &rest[rest.len()..]),
+        };
+        let behind = trim_start(behind);
+        rest = trim_start(behind.strip_prefix(b",").unwrap_or(behind));
+        Some(value.id())
+    })
+}
+
+/// A text with its escapes read; one that breaks the rules as it stands, bytes that are no UTF-8 replaced.
+pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text).is_some() {
+        let quoted = [b"\"", text, b"\""].concat();
+        if let Ok(text) = serde_json::from_slice::<String>(&quoted) {
+            return Cow::Owned(text);
+        }
+    }
+    String::from_utf8_lossy(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(line: &str) -> Result<Vec<(String, String)>, Malformed> {
+        let mut fields = Fields::of_line(line.as_bytes())?;
+        let mut all = Vec::new();
+        while let Some((key, value)) = fields.next_field()? {
+            let (RawValue::Text(text) | RawValue::Array(text) | RawValue::Other(text)) = value;
+            all.push((String::from_utf8_lossy(key).into_owned(), String::from_utf8_lossy(text).into_owned()));
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn fields_come_as_they_stand() {
+        let line = r#" {"a":"x\"}", "b" : [1, ["]"], {"c":"["}],"d":{"e":[{}]} ,"f":-1.5e3,"g":null} "#;
+        let expected =
+            [("a", r#"x\"}"#), ("b", r#"1, ["]"], {"c":"["}"#), ("d", r#"{"e":[{}]}"#), ("f", "-1.5e3"), ("g", "null")];
+        assert_eq!(fields(line), Ok(expected.map(|(a, b)| (a.to_string(), b.to_string())).into()));
+        assert_eq!(fields("{}"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn every_cut_of_a_line_is_malformed() {
+        let line =
+            r#"{"address":"0x1", "type":"A\\", "references":["0x2", "0x3"], "memsize":40, "flags":{"old":true}}"#;
+        assert_eq!(fields(line).map(|fields| fields.len()), Ok(5));
+        for end in 0..line.len() {
+            assert_eq!(fields(&line[..end]), Err(Malformed), "{end}");
+        }
+        assert_eq!(fields(&format!("{line}x")), Err(Malformed));
+        for bad in ["[]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,,\"b\":2}"] {
+            assert_eq!(fields(bad), Err(Malformed), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_are_hexadecimal_texts() {
+        let read: Vec<_> = ids(br#" "0x1f", "0xFFFFFFFFFFFFFFFF","x", 7 ,"#).collect();
+        assert_eq!(read, [Some(0x1f), Some(u64::MAX), None, None]);
+        assert_eq!(ids(b" ").count(), 0);
+    }
+
+    #[test]
+    fn escapes_are_read_where_they_can_be() {
+        assert_eq!(unescaped(br"a\u00e4\n"), "aä\n");
+        assert_eq!(unescaped(br"\ud800"), r"\ud800");
+        assert_eq!(unescaped(b"\xff"), "\u{fffd}");
+    }
+}

@@ -1,0 +1,242 @@
+//! One block of lines: objects into columns, classes and roots into small lists. Any thread, in any order.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::codes::*;
+use crate::graph::RootKind;
+use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::codes::PADDING;
+use crate::input::json_lines::{Fields, Malformed, RawValue, ids};
+use crate::input::sink::RecordSink;
+use crate::input::text::{decimal_field, is_blank, split_line};
+use crate::input::{Diagnostics, Position};
+
+/// The name of a type as far as one line tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum TypeKey {
+    /// The class at an address.
+    Class(u64),
+    /// The same, of data of an extension or of the virtual machine, which has a structure's name.
+    Data(u64, Box<[u8]>),
+    /// A name that needs no class.
+    Name(Box<[u8]>),
+}
+
+/// The line of a class or module.
+#[derive(Debug)]
+pub(super) struct ClassLine {
+    pub(super) address: u64,
+    /// In the block's text; none of a nameless one.
+    pub(super) name: Option<Range<usize>>,
+    pub(super) superclass: Option<u64>,
+    /// The number of its object in the block.
+    pub(super) object: usize,
+}
+
+/// The content of one block. Reused from block to block.
+#[derive(Debug, Default)]
+pub(super) struct Block<S> {
+    pub(super) objects: S,
+    /// Types in order of first mention, with the line of it.
+    pub(super) types: Vec<(TypeKey, u64)>,
+    type_numbers: FxHashMap<TypeKey, u32>,
+    pub(super) classes: Vec<ClassLine>,
+    pub(super) names: Vec<u8>,
+    /// (object, kind, line).
+    pub(super) roots: Vec<(u64, RootKind, u64)>,
+    pub(super) root_lines: u64,
+    /// References that lead nowhere as often as not: (from, to, line).
+    pub(super) owners: Vec<(u64, u64, u64)>,
+    pub(super) shapes: u64,
+    pub(super) lines: u64,
+    /// The input ends within its last line.
+    pub(super) is_cut: bool,
+    pub(super) diagnostics: Diagnostics,
+    /// References to classes among those of the objects.
+    pub(super) class_references: u64,
+}
+
+impl<S: RecordSink> Block<S> {
+    fn clear(&mut self) {
+        self.objects.clear();
+        self.types.clear();
+        self.type_numbers.clear();
+        self.classes.clear();
+        self.names.clear();
+        self.roots.clear();
+        self.owners.clear();
+        (self.root_lines, self.class_references, self.shapes, self.lines) = (0, 0, 0, 0);
+        self.is_cut = false;
+        self.diagnostics = Diagnostics::default();
+    }
+
+    fn type_number(&mut self, key: TypeKey) -> u32 {
+        let next = self.types.len() as u32;
+        let (types, line) = (&mut self.types, self.lines);
+        *self.type_numbers.entry(key).or_insert_with_key(|key| {
+            types.push((key.clone(), line));
+            next
+        })
+    }
+}
+
+impl<S: RecordSink> Batch for Block<S> {
+    fn memory_bytes(&self) -> usize {
+        self.objects.memory_bytes()
+            + 2 * self.types.capacity() * size_of::<(TypeKey, u64)>()
+            + self.classes.capacity() * size_of::<ClassLine>()
+            + self.names.capacity()
+            + self.roots.capacity() * size_of::<(u64, RootKind, u64)>()
+            + self.owners.capacity() * size_of::<(u64, u64, u64)>()
+    }
+}
+
+/// Reads all lines of a block.
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
+    block.clear();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, behind) = split_line(rest);
+        let is_cut = place.is_last && behind.is_empty() && !rest.ends_with(b"\n");
+        rest = behind;
+        block.lines += 1;
+        if let Err(Malformed) = parse_line(line, block)
+            && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
+        {
+            block.is_cut |= is_cut;
+            let code = if is_cut { &TRUNCATED_LINE } else { &MALFORMED_LINE };
+            block.diagnostics.on_line(code, block.lines, line);
+        }
+    }
+    let at = Position::Line(block.lines.max(1));
+    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
+    block.objects.seal();
+}
+
+/// The fields of a line that are read. Of a key that comes twice the last counts.
+#[derive(Default)]
+struct Record<'a> {
+    address: Option<RawValue<'a>>,
+    kind: &'a [u8],
+    class: Option<u64>,
+    references: &'a [u8],
+    memsize: Option<&'a [u8]>,
+    name: Option<&'a [u8]>,
+    superclass: Option<u64>,
+    structure: Option<&'a [u8]>,
+    imemo: Option<&'a [u8]>,
+    root: Option<&'a [u8]>,
+}
+
+impl<'a> Record<'a> {
+    fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+        let mut record = Record::default();
+        let mut fields = Fields::of_line(line)?;
+        while let Some((key, value)) = fields.next_field()? {
+            match (key, value) {
+                (b"address", value) => record.address = Some(value),
+                (b"type", RawValue::Text(text)) => record.kind = text,
+                (b"class", value) => record.class = value.id(),
+                (b"references", RawValue::Array(array)) => record.references = array,
+                (b"memsize", RawValue::Other(number)) => record.memsize = Some(number),
+                (b"name", value) => record.name = value.text(),
+                (b"superclass", value) => record.superclass = value.id(),
+                (b"struct", value) => record.structure = value.text(),
+                (b"imemo_type", value) => record.imemo = value.text(),
+                (b"root", value) => record.root = value.text(),
+                _ => {}
+            }
+        }
+        Ok(record)
+    }
+}
+
+fn parse_line<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Result<(), Malformed> {
+    let record = Record::of_line(line)?;
+    match record.kind {
+        b"ROOT" => take_root(&record, block),
+        b"SHAPE" => block.shapes += 1,
+        _ => {
+            if take_object(&record, block).is_none() {
+                block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Kinds of the categories that Ruby writes (3.1 and 4.0).
+fn root_kind(category: &[u8]) -> Option<RootKind> {
+    Some(match category {
+        b"vm" => RootKind::VmInternal,
+        b"machine_context" => RootKind::NativeStack,
+        b"global_tbl" => RootKind::Static,
+        b"global_list" => RootKind::Handle,
+        b"global_symbols" | b"symbols" => RootKind::InternedString,
+        b"finalizers" | b"end_proc" => RootKind::Finalizer,
+        _ => return None,
+    })
+}
+
+fn take_root<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) {
+    block.root_lines += 1;
+    let category = record.root.unwrap_or_default();
+    let kind = root_kind(category).unwrap_or_else(|| {
+        block.diagnostics.on_line(&UNKNOWN_ROOT_CATEGORY, block.lines, category);
+        RootKind::Unknown
+    });
+    for id in ids(record.references) {
+        match id {
+            Some(id) => block.roots.push((id, kind, block.lines)),
+            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+        }
+    }
+}
+
+fn take_object<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) -> Option<()> {
+    let address = record.address?.id()?;
+    let bytes = record.memsize.map_or(Some(0), decimal_field)?;
+    let key = match (record.kind, record.class) {
+        (b"", _) => return None,
+        (b"IMEMO", _) => TypeKey::Name([b"imemo:", record.imemo.unwrap_or(b"unknown")].concat().into()),
+        (b"CLASS" | b"MODULE" | b"ICLASS", _) => TypeKey::Name(record.kind.into()),
+        (b"DATA", Some(class)) if record.structure.is_some() => {
+            TypeKey::Data(class, record.structure.unwrap_or_default().into())
+        }
+        (_, Some(class)) => TypeKey::Class(class),
+        (kind, None) => {
+            let name = record.structure.map_or_else(|| kind.to_ascii_lowercase(), <[u8]>::to_vec);
+            TypeKey::Name([b"(hidden ".as_slice(), &name, b")"].concat().into())
+        }
+    };
+    let number = block.type_number(key);
+    if matches!(record.kind, b"CLASS" | b"MODULE" | b"ICLASS") {
+        let name = record.name.map(|name| {
+            let start = block.names.len();
+            block.names.extend_from_slice(name);
+            start..block.names.len()
+        });
+        let (superclass, object) = (record.superclass, block.objects.object_count());
+        block.classes.push(ClassLine { address, name, superclass, object });
+    }
+    block.objects.push_object(address, number, bytes, block.lines);
+    for id in ids(record.references) {
+        match id {
+            Some(id) => block.objects.push_reference(id),
+            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+        }
+    }
+    match record.class {
+        // An internal object's `class` may be a cached value, an owner, or what is gone.
+        Some(class) if record.kind == b"IMEMO" => block.owners.push((address, class, block.lines)),
+        // `references` leaves an object's own class out.
+        Some(class) => {
+            block.objects.push_reference(class);
+            block.class_references += 1;
+        }
+        None => {}
+    }
+    Some(())
+}

@@ -1,0 +1,69 @@
+//! Ruby's heap dumps: figures that are known beforehand, lines of any length, the order of the readers.
+
+use crate::common::cmd::{project, run, run_with_input};
+use serde_json::Value;
+
+fn ask(words: &[&str], file: &str) -> Value {
+    let path = project(file).display().to_string();
+    let words: Vec<&str> = words.iter().copied().chain(["-f", "json", "-q", &path]).collect();
+    run(&words).expect_code(0).json()
+}
+
+/// Figures of the program, by hand: a cache of 100 orders of 463 bytes, its hash of 3,424, itself 40; and so on.
+#[test]
+fn the_known_program_retains_what_it_should() {
+    let file = "fixtures/ruby_objspace/known.jsonl.zst";
+    for (name, objects, shallow, retained) in [
+        ("Cache", 1, 40, 53_764),
+        ("Order", 100, 4_000, 50_300),
+        ("Wide", 1, 40, 1_156),
+        ("Pair", 1, 40, 131),
+        ("Hidden", 1, 40, 2_081),
+    ] {
+        let rows = ask(&["stats", "--retained", "--type", &format!("={name}")], file);
+        let row = &rows["types"][0];
+        assert_eq!(row["objects"], objects, "{name}");
+        assert_eq!(row["retained_bytes"], retained, "{name}");
+        if name != "Wide" {
+            assert_eq!(row["shallow_bytes"], shallow, "{name}");
+        }
+    }
+    let cache = ask(&["dominators", "--type", "=Cache", "-n", "1"], file);
+    assert_eq!(cache["nodes"][0]["dominated_objects"], 502);
+    // The local of a method is held by the stack of its thread.
+    let path = &ask(&["roots", "--type", "=Hidden"], file)["tree"][0];
+    assert_eq!(path["root"]["kind"], "vm-internal");
+    assert_eq!(path["children"][0]["type"], "Thread (VM/thread)");
+    assert_eq!(path["children"][0]["children"][0]["type"], "Hidden");
+}
+
+/// Class objects say which class they are; names are those of the dump.
+#[test]
+fn classes_have_their_names() {
+    let file = "fixtures/ruby_objspace/every-kind.jsonl";
+    let shown = ask(&["show", "0x7f0000001000"], file);
+    assert_eq!(shown["object"]["type"], "Shop::Cache", "the nearest class with a name");
+    let class = ask(&["show", "0x7f0000002168"], file);
+    assert_eq!(class["object"]["class"], "Shop::Cache");
+    let references: Vec<&str> =
+        shown["references"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(references, ["0x7f0000001028", "0x7f0000002118"], "its class is the last one");
+}
+
+/// An array of a million elements and a text of 5 MB are lines as any other; without a last line end nothing is lost.
+#[test]
+fn lines_may_be_long() {
+    let elements: Vec<String> = (0..1_000_000).map(|_| "\"0x20\"".to_string()).collect();
+    let text = "x".repeat(5_000_000);
+    let lines = format!(
+        "{{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x10\"]}}\n\
+         {{\"address\":\"0x10\", \"type\":\"ARRAY\", \"length\":1000000, \"references\":[{}], \"memsize\":8000040}}\n\
+         {{\"address\":\"0x20\", \"type\":\"STRING\", \"bytesize\":5000000, \"value\":\"{text}\", \"memsize\":5000041}}",
+        elements.join(", ")
+    );
+    let stats = run_with_input(&["stats", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
+    assert_eq!(stats["totals"]["reachable_bytes"], 13_000_081);
+    assert_eq!(stats["problems"], serde_json::json!([]));
+    let info = run_with_input(&["info", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
+    assert_eq!(info["records"]["references"], 1_000_000);
+}
