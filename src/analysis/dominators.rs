@@ -17,9 +17,8 @@ pub use levels::StoredDominators;
 pub use node::DomNode;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
-use compute::{DominatorTree, compute};
+use compute::{DominatorTree, UNREACHED, compute};
 
-const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const STEP_BUDGET: u64 = 4;
 

@@ -1,9 +1,9 @@
 //! Immediate dominators of everything that strong roots reach.
 //!
 //! Semi-NCA (Georgiadis, "Linear-time algorithms for dominators and related problems", 2005) over depth-first numbers,
-//! from a virtual root with number 0 above all strong roots. Two changes make it fit for real heaps. A second pass over
-//! the references, in the order they lie in, counts those that are no tree edges and sorts them into lists by target:
-//! most objects have none. And where climbing to a nearest common ancestor takes too many steps in all (an array that
+//! from a virtual root with number 0 above all strong roots. Two changes make it fit for real heaps. The depth-first walk
+//! counts references that are no tree edges, and a pass over all in the order they lie in sorts those into lists by
+//! target: most objects have none. And where climbing to a nearest common ancestor takes too many steps in all (an array that
 //! also holds the items of a long list: quadratic in the textbook form), the buckets of Lengauer and Tarjan ("A fast
 //! algorithm for finding dominators in a flowgraph", 1979) take over, so that the worst case is
 //! O(references x log objects) for certain. Nothing recurses.
@@ -13,11 +13,13 @@
 //!
 //! Four words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: the order of the walk;
 //! two for the parents, which become cells of an ancestor and the place of a list, then of an ancestor and a label, and
-//! at last the immediate dominators; one for the numbers by node, which become the places of lists and, from behind, the
-//! semidominators. Of the parents the shape of the tree remains, in two bits an object.
+//! at last the immediate dominators; one for the counts of edges by node, which become numbers, then the places of lists
+//! and, from behind, the semidominators. Of the parents the shape of the tree remains, in two bits an object.
 
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
+/// In place of the number of what is not reached.
+pub(super) const UNREACHED: u32 = u32::MAX;
 /// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the
 /// one before asked for.
 const HOPS_AHEAD: [usize; 3] = [24, 16, 8];
@@ -25,8 +27,10 @@ const HOPS_AHEAD: [usize; 3] = [24, 16, 8];
 const PLACE_AHEAD: usize = 6;
 /// The one whose references are asked for.
 const REFERENCES_AHEAD: usize = 3;
-/// Edges whose numbers are looked up together, so that the waits overlap.
+/// Edges whose places are looked up together, so that the waits overlap.
 const EDGES_AT_ONCE: usize = 256;
+/// Edges that are sorted in while the numbers of as many are looked up.
+const EDGES_OF_PART: usize = 1 << 16;
 /// Distance at which what belongs to them is asked for in advance.
 const EDGES_AHEAD: usize = 12;
 
@@ -45,11 +49,11 @@ pub(super) struct DominatorTree {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DominatorTree {
-    let DepthFirstWalk { nodes, parents, followed } = walk(graph);
-    let (shape, memory) = TreeShape::of(&parents, graph.node_count());
-    let numbers = numbers(&nodes, graph.node_count(), memory);
+    let DepthFirstWalk { nodes, mut parents, others, followed } = walk(graph);
+    let shape = TreeShape::of(&mut parents);
     let mut cells = paired(parents);
-    let sources = list_edges(graph, &numbers, followed, &mut cells);
+    let numbers = numbers(&nodes, others, cells_of(&mut cells));
+    let sources = list_edges(graph, &numbers, followed, cells_of(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(&mut cells, sources, numbers, &mut steps);
     let immediate = immediate_dominators(&shape, &semi, cells, step_budget, &mut steps);
@@ -62,6 +66,8 @@ struct DepthFirstWalk {
     nodes: Vec<NodeId>,
     /// By number.
     parents: Vec<u32>,
+    /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
+    others: Vec<u32>,
     /// References of objects with this number or a greater one count for nothing.
     followed: u32,
 }
@@ -80,7 +86,7 @@ fn walk(graph: &HeapGraph) -> DepthFirstWalk {
     parents.push(0);
     let mut pending: Vec<PendingReference> =
         starts(graph).into_iter().rev().map(|target| PendingReference { source: 0, target }).collect();
-    let mut walk = DepthFirstWalk { nodes, parents, followed: 0 };
+    let mut walk = DepthFirstWalk { nodes, parents, others: vec![UNREACHED; graph.node_count() + 1], followed: 0 };
     let mut seen = NodeSet::new(graph.node_count());
     walk.follow(graph, &mut pending, &mut seen);
     if graph.unheld_in_tree() && walk.nodes.len() <= graph.node_count() {
@@ -102,9 +108,10 @@ impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
     fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, parents, followed } = self;
+        let DepthFirstWalk { nodes, parents, others, followed } = self;
         while let Some(PendingReference { source, target }) = pending.pop() {
             if !seen.insert(target) {
+                others[target.index()] = others[target.index()].wrapping_add(1);
                 continue;
             }
             let number = nodes.len() as u32;
@@ -114,6 +121,8 @@ impl DepthFirstWalk {
                 if !seen.contains(below) {
                     graph.prefetch_place(below);
                     pending.push(PendingReference { source: number, target: below });
+                } else if below != target {
+                    others[below.index()] = others[below.index()].wrapping_add(1);
                 }
             }
             // What the objects that come next will read.
@@ -154,20 +163,21 @@ struct TreeShape {
 }
 
 impl TreeShape {
-    /// The shape, and memory that was used for it, with room for a number for each node of the graph.
-    fn of(parents: &[u32], node_count: usize) -> (Self, Vec<u32>) {
-        let mut depths = Vec::with_capacity(parents.len().max(node_count));
-        depths.push(0u32);
-        let (mut words, mut at, mut depth_before) = (vec![0u64; parents.len() / 32 + 1], 0, 0);
-        for &parent in &parents[1..] {
+    /// The shape. Twice as many words are in the memory of `parents` after that.
+    fn of(parents: &mut Vec<u32>) -> Self {
+        let count = parents.len();
+        parents.resize(2 * count, 0);
+        let (parents, depths) = parents.split_at_mut(count);
+        let (mut words, mut at, mut depth_before) = (vec![0u64; count / 32 + 1], 0, 0);
+        for (number, &parent) in parents.iter().enumerate().skip(1) {
             let depth = depths[parent as usize] + 1;
-            depths.push(depth);
+            depths[number] = depth;
             at += (depth_before + 1 - depth) as usize;
             words[at >> 6] |= 1 << (at & 63);
             at += 1;
             depth_before = depth;
         }
-        (TreeShape { words, count: parents.len() }, depths)
+        TreeShape { words, count }
     }
 
     /// The depth of each number but the first, ascending: one more than that of its parent, which is the last number
@@ -199,38 +209,35 @@ impl TreeShape {
     }
 }
 
-/// Numbers by node; of a node that has none: none that there is.
-fn numbers(nodes: &[NodeId], node_count: usize, memory: Vec<u32>) -> Vec<u32> {
-    let mut numbers = memory;
-    numbers.clear();
-    numbers.resize(node_count.max(nodes.len()), u32::MAX);
-    for (number, node) in nodes.iter().enumerate().skip(1) {
-        if let Some(ahead) = nodes.get(number + EDGES_AHEAD) {
-            prefetch(&numbers, ahead.index());
-        }
-        numbers[node.index()] = number as u32;
-    }
-    numbers
-}
-
 /// A number's parent or an ancestor; and beside it where its list ends, then its label: the smallest semidominator on the
 /// way to the ancestor.
 type Cell = [u32; 2];
 const ANCESTOR: usize = 0;
 const LABEL: usize = 1;
 
-/// Cells with these ancestors, in their memory where that has room.
-fn paired(mut ancestors: Vec<u32>) -> Vec<u32> {
-    let count = ancestors.len();
-    ancestors.resize(2 * count, 0);
-    for number in (0..count).rev() {
-        (ancestors[2 * number], ancestors[2 * number + 1]) = (ancestors[number], 0);
+/// Cells, in the memory of these words: the first half are the ancestors.
+fn paired(mut words: Vec<u32>) -> Vec<u32> {
+    for number in (0..words.len() / 2).rev() {
+        (words[2 * number], words[2 * number + 1]) = (words[number], 0);
     }
-    ancestors
+    words
 }
 
 fn cells_of(words: &mut [u32]) -> &mut [Cell] {
     words.as_chunks_mut().0
+}
+
+/// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
+fn numbers(nodes: &[NodeId], others: Vec<u32>, cells: &mut [Cell]) -> Vec<u32> {
+    let mut numbers = others;
+    for (number, node) in nodes.iter().enumerate().skip(1) {
+        if let Some(ahead) = nodes.get(number + EDGES_AHEAD) {
+            prefetch(&numbers, ahead.index());
+        }
+        let others = std::mem::replace(&mut numbers[node.index()], number as u32);
+        cells[number][LABEL] = others.wrapping_add(1);
+    }
+    numbers
 }
 
 /// A reference between objects by number.
@@ -240,59 +247,78 @@ struct Edge {
     source: u32,
 }
 
-/// Calls `take` with all edges between different objects that are not of the tree, and the cells of their targets.
-fn each_edge_beside_tree(
-    graph: &HeapGraph,
-    numbers: &[u32],
-    followed: u32,
-    cells: &mut [Cell],
-    mut take: impl FnMut(Edge, &mut Cell),
-) {
-    let mut take_all = |edges: &mut Vec<Edge>| {
-        for at in 0..edges.len() {
-            if let Some(ahead) = edges.get(at + EDGES_AHEAD) {
-                prefetch(cells, ahead.target as usize);
-            }
-            let edge = edges[at];
-            let cell = &mut cells[edge.target as usize];
-            if edge.source != cell[ANCESTOR] && edge.source != edge.target {
-                take(edge, cell);
-            }
-        }
-        edges.clear();
-    };
-    let mut edges = Vec::with_capacity(EDGES_AT_ONCE);
-    edges.extend(starts(graph).into_iter().map(|start| Edge { target: numbers[start.index()], source: 0 }));
-    for (node, &source) in graph.nodes().zip(numbers) {
-        if source >= followed {
-            continue;
-        }
-        for target in graph.strong_references(node) {
-            if edges.len() >= EDGES_AT_ONCE {
-                take_all(&mut edges);
-            }
-            edges.push(Edge { target: numbers[target.index()], source });
-        }
-    }
-    take_all(&mut edges);
+/// Lists of the sources of edges beside the tree, by target.
+struct EdgeLists<'a> {
+    /// The labels say where the list of each number begins, of what is in it so far.
+    cells: &'a mut [Cell],
+    sources: Vec<u32>,
+    /// Numbers whose tree edge was met: edges like it are beside the tree.
+    has_parent: NodeSet,
 }
 
-/// Sources of all edges beside the tree, by target; the labels become the places where each target's begin.
-fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, words: &mut [u32]) -> Vec<u32> {
-    let cells = cells_of(words);
-    each_edge_beside_tree(graph, numbers, followed, cells, |_, cell| cell[LABEL] += 1);
+impl EdgeLists<'_> {
+    /// Sorts edges in; they are lost.
+    fn take(&mut self, edges: &mut [Edge]) {
+        let EdgeLists { cells, sources, has_parent } = self;
+        for edges in edges.chunks_mut(EDGES_AT_ONCE) {
+            // The same edges, with places for targets.
+            let mut kept = 0;
+            for at in 0..edges.len() {
+                if let Some(ahead) = edges.get(at + EDGES_AHEAD) {
+                    prefetch(cells, ahead.target as usize);
+                }
+                let Edge { target, source } = edges[at];
+                let cell = &mut cells[target as usize];
+                if source == target || source == cell[ANCESTOR] && has_parent.insert(NodeId::new(target as usize)) {
+                    continue;
+                }
+                cell[LABEL] -= 1;
+                prefetch(sources, cell[LABEL] as usize);
+                edges[kept] = Edge { target: cell[LABEL], source };
+                kept += 1;
+            }
+            for edge in &edges[..kept] {
+                sources[edge.target as usize] = edge.source;
+            }
+        }
+    }
+}
+
+/// Sources of all edges beside the tree, by target; the labels, which count them, become the places where each target's
+/// begin. While some edges are sorted in, the numbers of the next are looked up.
+fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [Cell]) -> Vec<u32> {
     let mut sum = 0;
     for cell in &mut *cells {
         sum += cell[LABEL];
         cell[LABEL] = sum;
     }
     // Filled from behind, the ends become the beginnings.
-    let mut sources = vec![0; sum as usize];
-    each_edge_beside_tree(graph, numbers, followed, cells, |edge, cell| {
-        cell[LABEL] -= 1;
-        sources[cell[LABEL] as usize] = edge.source;
-    });
-    sources
+    let mut lists = EdgeLists { sources: vec![0; sum as usize], has_parent: NodeSet::new(cells.len()), cells };
+    let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
+    let mut edges: Vec<Edge> = starts(graph).iter().map(edge(0)).collect();
+    lists.take(&mut edges);
+    let (mut nodes, mut source, mut rest): (_, _, &[NodeId]) = (graph.nodes().zip(numbers), 0, &[]);
+    let mut look_up = |edges: &mut Vec<Edge>| {
+        edges.clear();
+        loop {
+            let (own, behind) = rest.split_at(rest.len().min(EDGES_OF_PART - edges.len()));
+            edges.extend(own.iter().map(edge(source)));
+            rest = behind;
+            if !rest.is_empty() {
+                break;
+            }
+            let Some((node, &number)) = nodes.find(|&(_, &number)| number < followed) else { break };
+            (source, rest) = (number, graph.strong_references(node));
+        }
+    };
+    look_up(&mut edges);
+    let mut next = Vec::new();
+    while edges.len() == EDGES_OF_PART {
+        rayon::join(|| lists.take(&mut edges), || look_up(&mut next));
+        std::mem::swap(&mut edges, &mut next);
+    }
+    lists.take(&mut edges);
+    lists.sources
 }
 
 /// Semidominators by number, in `memory`; the labels have the places of each number's `sources`.

@@ -43,6 +43,24 @@ proptest! {
     }
 }
 
+/// More references than are sorted at a time, and many that repeat.
+#[test]
+fn a_large_graph_has_the_dominators_of_petgraph() {
+    let mut state = 1u64;
+    let mut below = |count: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (((state >> 33) * count) >> 31) as usize
+    };
+    let references: Vec<Vec<usize>> = (0..60_000usize)
+        .map(|object| [below(60_000), object / 2, below(9), object + 1].into_iter().filter(|&to| to < 60_000).collect())
+        .collect();
+    let graph = graph(&references);
+    let expected = petgraph::algo::dominators::simple_fast(&graph, NodeId::new(0));
+    for (node, found) in graph.nodes().zip(all(&graph, STEP_BUDGET)).skip(1) {
+        assert_eq!(found, expected.immediate_dominator(node).map_or(Dominator::Unreachable, Dominator::Node));
+    }
+}
+
 const COUNT: usize = 200_000;
 
 fn steps_per_object(references: &[Vec<usize>]) -> f64 {
