@@ -78,10 +78,8 @@ pub(crate) fn sign(change: i64) -> &'static str {
     }
 }
 
-/// Reads a size as users type it: `4096`, `1KiB`, `20MB`, `1.5GiB`; `k`, `M`, `G` alone are binary.
-///
-/// # Errors
-/// In words, when it is none.
+/// Reads a size as users type it: `4096`, `1KiB`, `20MB`, `1.5GiB`; `k`, `M`, `G` alone are binary. Error: in words,
+/// when it is none.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write it as 4096, 1KiB, 20MB or 1.5GiB");
     let trimmed = text.trim();
@@ -107,10 +105,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes.round() as u64) } else { Err(wrong()) }
 }
 
-/// Reads a time as users type it: `500ms`, `30s`, `5m`.
-///
-/// # Errors
-/// In words, when it is none.
+/// Reads a time as users type it: `500ms`, `30s`, `5m`. Error: in words, when it is none.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("\"{text}\" is not a time; write it as 500ms, 30s or 5m");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -70,7 +70,7 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         nodes.clone().step_by(length).map(|start| start..(start + length).min(nodes.end)).collect();
     let parts = parallel::map(ranges, &|range| {
         let mut tallies = vec![Tally::default(); types];
-        let counts_all = !graph.counts_bytes_only();
+        let counts_all = !graph.counts_bytes_only;
         for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
             tallies[type_id.index()].add_object(bytes, reachable.contains(node));
         }

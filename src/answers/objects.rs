@@ -202,14 +202,15 @@ pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
     /// Reader of distances, where they are shown.
-    distance_details: Option<&'d dyn ObjectDetails>,
+    pub(crate) distance_details: Option<&'d dyn ObjectDetails>,
     order: Option<Figure>,
     reverse: bool,
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
     values: Option<ValueReader<'d>>,
-    are_saying: bool,
+    /// Every row has its value.
+    pub(crate) are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
@@ -237,11 +238,6 @@ impl<'d> ObjectRows<'d> {
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
         !self.graph.types().class_objects().is_empty()
-    }
-
-    /// Returns true if rows have distances.
-    pub fn has_distances(&self) -> bool {
-        self.distance_details.is_some()
     }
 
     /// The object's id of a row below `len`. As [`get`](Self::get).
@@ -276,11 +272,6 @@ impl<'d> ObjectRows<'d> {
     /// The paths of the fields that rows show.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().flatten().map(|(path, _)| &**path)
-    }
-
-    /// Returns true if the rows have values.
-    pub fn are_saying(&self) -> bool {
-        self.are_saying
     }
 
     /// A row below `len` with its value, asked for or not.

@@ -119,7 +119,7 @@ pub struct ReferrerRow<'d> {
 pub struct ReferrerRows<'d> {
     tree: Tree<ReferrerGroup>,
     graph: &'d HeapGraph,
-    names: Option<ReferenceNames<'d>>,
+    pub(crate) names: Option<ReferenceNames<'d>>,
 }
 
 /// Objects of one type that refer to the same ones.
@@ -222,13 +222,6 @@ impl ReferrerWalk<'_, '_> {
         };
         let key = |group: &ReferrerGroup| (Reverse(figure(group)), group.type_id);
         TreeLevel::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
-    }
-}
-
-impl ReferrerRows<'_> {
-    /// Returns true if the dump names references.
-    pub fn have_names(&self) -> bool {
-        self.names.is_some()
     }
 }
 

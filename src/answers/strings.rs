@@ -227,7 +227,7 @@ pub struct TextRows<'d> {
     grouped: GroupedStrings,
     groups: Vec<TextGroup>,
     /// Of the copies of all rows, one row behind the other.
-    held_by: Option<ObjectHolders>,
+    pub(crate) held_by: Option<ObjectHolders>,
     /// For texts as long as they are: the dump, and the ends of the runs of rows whose texts are read together.
     full: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
@@ -270,11 +270,6 @@ impl TextRows<'_> {
     /// Number of them.
     pub fn len(&self) -> usize {
         self.groups.len()
-    }
-
-    /// Returns true if rows have holders.
-    pub fn have_holders(&self) -> bool {
-        self.held_by.is_some()
     }
 
     /// A row below `len`. Reads the texts of the rows around it too.

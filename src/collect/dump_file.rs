@@ -43,7 +43,7 @@ pub(super) struct DumpFile {
     path: PathBuf,
     replaces: bool,
     /// Bytes of the dump, before compression.
-    written: u64,
+    pub(super) written: u64,
     /// The most that it may have.
     limit: u64,
 }
@@ -148,11 +148,6 @@ impl DumpFile {
         if let DumpPlace::Part { removal, .. } = &mut self.place {
             *removal = given;
         }
-    }
-
-    /// Bytes of the dump so far, before compression.
-    pub(super) fn written(&self) -> u64 {
-        self.written
     }
 
     /// Writes a part of the dump. Error: `too-large` behind the limit, `no-space` and what else the system says.
@@ -341,7 +336,7 @@ mod tests {
         let path = folder.path().join("a.gz");
         let mut file = DumpFile::create(&path, false).expect("a file");
         file.write(&[7; 10_000]).expect("written");
-        assert_eq!(file.written(), 10_000);
+        assert_eq!(file.written, 10_000);
         let kept = file.keep_incomplete().expect("kept").expect("a file");
         assert_eq!(names(folder.path()), ["a.gz.incomplete"]);
         let mut unpacked = Vec::new();

@@ -125,10 +125,7 @@ pub fn list_processes() -> Listed {
     Listed::Processes { processes, unreadable: unreadable_pids.len() as u64, unreadable_pids }
 }
 
-/// Lists the pages and workers behind an inspector.
-///
-/// # Errors
-/// `protocol`, `timeout`, what the system says.
+/// Lists the pages and workers behind an inspector. Error: `protocol`, `timeout`, what the system says.
 pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
     let rows = inspector::list(url)?.into_iter().enumerate();
     let row = |(at, (kind, title, url))| TargetRow { number: at + 1, kind, title, url };

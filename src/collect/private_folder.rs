@@ -36,7 +36,7 @@ pub(super) struct PrivateFolder {
     /// Of the folder around it: to be reached while the process lives.
     folder: OwnedFd,
     /// As the process names what is in it.
-    inside: String,
+    pub(super) inside: String,
     removal: AtEnd,
 }
 
@@ -66,11 +66,6 @@ impl PrivateFolder {
             place => format!("{place}/{name}/{NAME}"),
         };
         Ok(PrivateFolder { folder, inside, removal })
-    }
-
-    /// The path that the process is told.
-    pub(super) fn path_inside(&self) -> &str {
-        &self.inside
     }
 
     /// Makes a FIFO in it and opens it for reading.
@@ -260,7 +255,7 @@ mod tests {
         assert!(!leftover.exists() && other.exists());
         let private = PrivateFolder::create(&process, parent(&folder), "/x").expect("made");
         private.fifo(&process).expect("a FIFO");
-        let name = private.path_inside().strip_prefix("/x/").expect("in place").to_string();
+        let name = private.inside.strip_prefix("/x/").expect("in place").to_string();
         let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);
         // Another run at the same process leaves it alone.

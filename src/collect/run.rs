@@ -61,7 +61,7 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
         (Runtime::Node | Runtime::Chromium, _) => inspector::dump(process, runtime, request, collected),
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
-    collected.bytes = file.written();
+    collected.bytes = file.written;
     match incomplete {
         None => {
             collected.file = Some(name);

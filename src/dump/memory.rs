@@ -29,7 +29,7 @@ const INDEX_BYTES_PER_OBJECT: u64 = 33;
 pub struct MemoryLimit {
     bytes: Option<u64>,
     /// Memory that an index maps counts too.
-    counts_mapped: bool,
+    pub(crate) counts_mapped: bool,
     /// Bytes of the graphs that are open.
     held_bytes: Arc<AtomicU64>,
 }
@@ -151,12 +151,6 @@ impl MemoryLimit {
     /// A limit of free bytes: at most so many, without those that an index maps, which the system can take back.
     pub fn free(bytes: u64) -> Self {
         MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
-    }
-
-    /// True where the bytes that an index maps into memory count.
-    #[cfg(feature = "cli")]
-    pub(crate) fn counts_mapped(&self) -> bool {
-        self.counts_mapped
     }
 
     /// The limit in bytes; `None` for no limit.

@@ -102,10 +102,10 @@ impl OpenOptions {
     /// Reads a dump, unless it takes more memory than it may.
     pub(super) fn read(&self, source: Source) -> Result<Loaded, OpenError> {
         let options = self.read_options();
-        if source.compression().is_empty() {
+        if source.compression.is_empty() {
             // What cannot be recognised is reported by whoever reads it.
             if let Ok(reader) = input::detect(&source, &options) {
-                let needed = reader.least_memory_bytes(source.file_bytes().unwrap_or(0));
+                let needed = reader.least_memory_bytes(source.file_bytes.unwrap_or(0));
                 self.memory.check(MemoryUse::Graph, needed)?;
             }
         }

@@ -94,7 +94,7 @@ impl BrowserState {
             Char(digit @ '1'..='5') => self.go_to_tab(digit as usize - '0' as usize),
             Char('l') => self.enter(),
             Char('h') => self.back(),
-            KeyPress::Escape if self.frame().is_some_and(|frame| !frame.find().is_empty()) => {
+            KeyPress::Escape if self.frame().is_some_and(|frame| !frame.find.is_empty()) => {
                 self.set_find(String::new())
             }
             KeyPress::Escape => self.back(),
@@ -236,7 +236,7 @@ impl BrowserState {
                 let scope = self.scope_of(browser, &name);
                 Some(view(name, scope))
             }
-            (None, Some(_)) if !self.is_objects() => {
+            (None, Some(_)) if !self.context.is_objects => {
                 self.note = Some("a dump of allocation totals has no objects".into());
                 None
             }
@@ -286,7 +286,7 @@ impl BrowserState {
     }
 
     pub(super) fn merge(&mut self) {
-        let is_objects = self.is_objects();
+        let is_objects = self.context.is_objects;
         self.with_frame(|frame| {
             match &mut frame.view {
                 BrowserView::Dominators { by_type, .. } => *by_type = !*by_type,
@@ -348,7 +348,7 @@ impl BrowserState {
     pub(super) fn find_again(&mut self, steps: isize) {
         let last = self.last_find.clone();
         match self.frame_mut() {
-            Some(frame) if !frame.find().is_empty() => frame.next_found(steps),
+            Some(frame) if !frame.find.is_empty() => frame.next_found(steps),
             _ if !last.is_empty() => self.set_find(last),
             _ => {}
         }
@@ -373,7 +373,8 @@ impl BrowserState {
     pub(super) fn command(&self) -> Option<String> {
         let frame = self.frame()?;
         let seen = frame.top + self.rows_on_page();
-        let line = frame.view.command(&self.context, frame.sort, frame.pattern(), frame.listing.as_deref(), seen);
+        let line =
+            frame.view.command(&self.context, frame.sort, frame.pattern.as_ref(), frame.listing.as_deref(), seen);
         Some(self.context.for_shell(&frame.view, line))
     }
 

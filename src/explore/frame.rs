@@ -22,9 +22,10 @@ pub(super) struct ViewFrame {
     pub(super) error: Option<String>,
     pub(super) rows: Arranged,
     pub(super) sort: Sort,
-    find: String,
-    /// The same as a pattern; `None` for all rows, and for what is no pattern yet.
-    pattern: Option<TypePattern>,
+    /// The text to find, as it was typed.
+    pub(super) find: String,
+    /// The same in the grammar of `--type`; `None` for all rows, and for what is no pattern yet.
+    pub(super) pattern: Option<TypePattern>,
     /// The places that match, in the order of the rows, where a find does not narrow the list.
     matches: Vec<u32>,
     /// The find and the order that `matches` is of, as it was asked for.
@@ -159,16 +160,6 @@ impl ViewFrame {
     /// Number of rows that match, where others are left too.
     pub(super) fn match_count(&self) -> Option<usize> {
         (!self.view.is_narrowed_by_find() && self.pattern.is_some()).then_some(self.matches.len())
-    }
-
-    /// The text to find, as it was typed.
-    pub(super) fn find(&self) -> &str {
-        &self.find
-    }
-
-    /// The text to find, in the grammar of `--type`.
-    pub(super) fn pattern(&self) -> Option<&TypePattern> {
-        self.pattern.as_ref()
     }
 
     pub(super) fn set_find(&mut self, find: String) {

@@ -26,10 +26,8 @@ pub use setup::{BrowsedDumps, Ended, Load, LoadedDumps, ScreenLook, Setup, Write
 pub use view::{Context, Tab};
 pub use watch::Watching;
 
-/// Shows the dumps on the terminal until the user has seen enough.
-///
-/// # Errors
-/// When the terminal cannot be used, or a dump cannot be read.
+/// Shows the dumps on the terminal until the user has seen enough. Error: when the terminal cannot be used, or a dump
+/// cannot be read.
 pub fn explore(setup: Setup<'_>) -> Result<Ended, String> {
     terminal::run(setup)
 }

@@ -171,10 +171,6 @@ impl BrowserState {
         self.frame().is_some_and(|frame| frame.listing.is_some() || frame.error.is_some())
     }
 
-    pub(super) fn is_objects(&self) -> bool {
-        self.context.is_objects
-    }
-
     pub(super) fn tabs(&self) -> Vec<Tab> {
         self.ways.iter().map(|(tab, _)| *tab).collect()
     }
@@ -320,7 +316,7 @@ impl BrowserState {
 
     /// Asks for what is not there yet of what is looked at.
     pub(super) fn settle(&mut self, asks: &mut Vec<Task>) {
-        let tree_waits = self.is_objects() && self.browser.is_none();
+        let tree_waits = self.context.is_objects && self.browser.is_none();
         let page = self.rows_on_page();
         let Some(frame) = self.ways.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
         if frame.listing.is_none() && frame.error.is_none() && !frame.is_pending {

@@ -62,10 +62,7 @@ pub struct Output {
 }
 
 impl Target {
-    /// Makes sure, before long work, that it can be written.
-    ///
-    /// # Errors
-    /// When no file can be made in its folder.
+    /// Makes sure, before long work, that it can be written. Error: when no file can be made in its folder.
     pub fn check_writable(&self) -> io::Result<()> {
         match &self.place {
             TargetPlace::File(_) => self.begin().map(drop),
@@ -73,10 +70,8 @@ impl Target {
         }
     }
 
-    /// Begins to write. Of a FIFO this waits for its reader.
-    ///
-    /// # Errors
-    /// When no file can be made in its folder, or what is there cannot be opened.
+    /// Begins to write. Of a FIFO this waits for its reader. Error: when no file can be made in its folder, or what is
+    /// there cannot be opened.
     pub fn begin(&self) -> io::Result<Output> {
         let (raw, aside) = match &self.place {
             TargetPlace::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
@@ -90,10 +85,8 @@ impl Target {
     }
 
     /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
-    /// a run that was killed has left under that name is taken away.
-    ///
-    /// # Errors
-    /// As [`begin`](Self::begin), when the target is no file, and when another run is at work under that name.
+    /// a run that was killed has left under that name is taken away. Error: as [`begin`](Self::begin), when the target
+    /// is no file, and when another run is at work under that name.
     pub fn begin_as(&self, name: &str) -> io::Result<Output> {
         let TargetPlace::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
         let (file, unfinished) = own::file_named(folder_of(path), name, self.mode)?;
@@ -113,18 +106,14 @@ impl Output {
         self.aside.is_some()
     }
 
-    /// Everything is written: a file is brought to the disk and gets its name.
-    ///
-    /// # Errors
-    /// Those of the file system; what was there before is still there then.
+    /// Everything is written: a file is brought to the disk and gets its name. Error: those of the file system; what
+    /// was there before is still there then.
     pub fn finish(self) -> io::Result<()> {
         self.settle()?.appear()
     }
 
-    /// Everything is written: a file is brought to the disk. It gets its name when it is told to.
-    ///
-    /// # Errors
-    /// Those of the file system.
+    /// Everything is written: a file is brought to the disk. It gets its name when it is told to. Error: those of the
+    /// file system.
     pub fn settle(mut self) -> io::Result<Settled> {
         self.out.flush()?;
         if let (Raw::File(file), Some(_)) = (self.out.get_ref(), &self.aside) {
@@ -143,10 +132,8 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// Gives the file its name, in place of what has that name now.
-    ///
-    /// # Errors
-    /// Those of the file system; what was there before is still there then.
+    /// Gives the file its name, in place of what has that name now. Error: those of the file system; what was there
+    /// before is still there then.
     pub fn appear(self) -> io::Result<()> {
         let Settled { aside, out } = self;
         let Some((unfinished, path)) = aside else { return Ok(()) };
@@ -192,10 +179,7 @@ impl<F: FnMut()> LazyOutput<'_, F> {
         }
     }
 
-    /// Everything is written, if only nothing.
-    ///
-    /// # Errors
-    /// Those of [`Output::finish`].
+    /// Everything is written, if only nothing. Error: those of [`Output::finish`].
     pub fn finish(mut self) -> io::Result<()> {
         self.begin()?;
         self.begun.map_or(Ok(()), Output::finish)
@@ -244,10 +228,8 @@ pub fn free_temporary_bytes() -> Option<u64> {
     free_bytes_in(&std::env::temp_dir())
 }
 
-/// A file without a name, for what is only passed on: it is gone when it is closed, however the program ends.
-///
-/// # Errors
-/// When none can be made in the system's folder for such files.
+/// A file without a name, for what is only passed on: it is gone when it is closed, however the program ends. Error:
+/// when none can be made in the system's folder for such files.
 pub fn nameless_file() -> io::Result<File> {
     tempfile::tempfile()
 }

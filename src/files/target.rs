@@ -55,19 +55,15 @@ pub struct Target {
 }
 
 impl Target {
-    /// Standard output, for `None`, `-` and its names in the file system; else the file of this name.
-    ///
-    /// # Errors
-    /// When it is one of the inputs, or cannot be a file.
+    /// Standard output, for `None`, `-` and its names in the file system; else the file of this name. Error: when it is
+    /// one of the inputs, or cannot be a file.
     pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
         Self::find_through(path, inputs, MOST_LINKS)
     }
 
-    /// The file of a name that the program chose: somebody else may have put something there, so links are not followed,
-    /// and only a regular file is replaced.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find), and when something else has the name.
+    /// The file of a name that the program chose: somebody else may have put something there, so links are not
+    /// followed, and only a regular file is replaced. Error: as [`find`](Self::find), and when something else has the
+    /// name.
     pub fn find_own(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
         let target = Self::find_through(Some(path), inputs, 0)?;
         if matches!(target.place, TargetPlace::File(_)) { Ok(target) } else { Err(TargetError::NotOwn) }

@@ -57,10 +57,8 @@ pub fn give_way_to_signals() {
     signals::give_way();
 }
 
-/// Begins to wait for signals that end the program, in a thread that has the rights of this one.
-///
-/// # Errors
-/// What the system says.
+/// Begins to wait for signals that end the program, in a thread that has the rights of this one. Error: what the system
+/// says.
 pub fn watch_signals() -> io::Result<()> {
     signals::watch()
 }
@@ -115,21 +113,17 @@ mod signals {
 }
 
 impl AtEnd {
-    /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns.
-    ///
-    /// # Errors
-    /// When signals cannot be waited for.
+    /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns. Error: when
+    /// signals cannot be waited for.
     pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         watch_signals()?;
         Ok(ACTIONS.add(action))
     }
 
-    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; where actions
-    /// are being run already, nothing is made, and this never returns: not for use in an action. `make` is to be short, and must
-    /// neither make nor drop another of these.
-    ///
-    /// # Errors
-    /// Those of `make`, and when signals cannot be waited for: nothing has been made then.
+    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two;
+    /// where actions are being run already, nothing is made, and this never returns: not for use in an action. `make`
+    /// is to be short, and must neither make nor drop another of these. Error: those of `make`, and when signals cannot
+    /// be waited for: nothing has been made then.
     pub fn make<T>(
         make: impl FnOnce() -> io::Result<T>,
         action: impl FnOnce() + Send + 'static,

@@ -145,7 +145,7 @@ impl Parser<'_, '_> {
     /// Of the word at a place that is yes or no: is it no?
     fn was_false(&self, at: usize) -> bool {
         let mut again = self.scanner.clone();
-        again.return_to(at);
+        again.at = at;
         let word = again.word();
         word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
     }

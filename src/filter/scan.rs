@@ -16,7 +16,8 @@ pub(super) const KEYWORDS: [&str; 11] =
 #[derive(Debug, Clone)]
 pub(super) struct WordScanner<'t> {
     text: &'t str,
-    at: usize,
+    /// The end of what was read last.
+    pub(super) at: usize,
 }
 
 impl<'t> WordScanner<'t> {
@@ -28,15 +29,6 @@ impl<'t> WordScanner<'t> {
     pub(super) fn place(&mut self) -> usize {
         self.at += self.rest().len() - self.rest().trim_start().len();
         self.at
-    }
-
-    pub(super) fn end_of_last(&self) -> usize {
-        self.at
-    }
-
-    /// Goes back to a place that it gave.
-    pub(super) fn return_to(&mut self, place: usize) {
-        self.at = place;
     }
 
     fn rest(&self) -> &'t str {

@@ -25,7 +25,7 @@ impl FieldSelection {
             let Some(names) = scanner.path()? else {
                 return Err(scanner.error(at, "the path of a field is expected here, as .name or .user.name"));
             };
-            let end = scanner.end_of_last();
+            let end = scanner.at;
             if paths.iter().all(|(_, known)| *known != names) {
                 if paths.len() == MAX_PATHS {
                     return Err(scanner.error(at, format!("at most {MAX_PATHS} fields are shown")));

@@ -67,7 +67,7 @@ pub struct GraphBuilder {
     pub(super) names: Vec<Box<str>>,
     name_numbers: FxHashMap<Box<str>, u32>,
     /// (object, slot), ascending by object: the class a class object stands for.
-    pub(super) class_objects: Vec<(u32, TypeSlot)>,
+    pub(crate) class_objects: Vec<(u32, TypeSlot)>,
     /// (section, record).
     pub(super) roots: Vec<(u32, RootRecord)>,
     /// Texts beside the types' names.
@@ -78,7 +78,8 @@ pub struct GraphBuilder {
     pub(super) type_places: Vec<(TypeId, SourcePlace)>,
     pub(super) described: Vec<DescribedType>,
     pub(super) fields: Vec<Field>,
-    pub(super) objects_hold_class: bool,
+    /// Every object holds the class object of its type; readers do not add these references themselves.
+    pub(crate) objects_hold_class: bool,
     /// (section, thread).
     pub(super) threads: Vec<(u32, ThreadRecord)>,
     pub(super) frames: Vec<Frame<TypeSlot>>,
@@ -87,19 +88,22 @@ pub struct GraphBuilder {
     pub(super) stream: Option<ReferenceStream>,
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
-    pub(super) added_may_dangle: bool,
-    pub(super) generations: Vec<GenerationRange>,
+    /// References that `add_reference` adds may lead nowhere, which is not counted.
+    pub(crate) added_may_dangle: bool,
+    /// The ranges of the collector's generations, in dumps of one section.
+    pub(crate) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
     pub(super) numbered: Option<NumberedRest>,
-    /// Names of parts of the heap, and (object, part) where objects go over to another part.
-    pub(super) heap_parts: (Vec<String>, Vec<(u32, u32)>),
+    /// Names of parts of the heap, and (object as it was appended, part) where they go over to another one, ascending.
+    pub(crate) heap_parts: (Vec<String>, Vec<(u32, u32)>),
     /// (section, from, to, how).
     pub(super) soft: Option<Vec<(u32, u64, u64, Holding)>>,
-    pub(super) id_style: IdStyle,
+    pub(crate) id_style: IdStyle,
     /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
     pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<Dropped>)>,
-    /// The first of the objects that were appended late, and before which object each of them stands in the dump.
-    pub(super) late: (usize, Vec<u32>),
+    /// The first of the objects that were appended late, and before which object each of them stands in the dump: of
+    /// several objects of one id the first of the dump is kept.
+    pub(crate) late: (usize, Vec<u32>),
     pub(super) memory: MemoryShare,
     /// Cost of all names together.
     name_bytes: usize,
@@ -198,11 +202,6 @@ impl GraphBuilder {
         bytes as u64
     }
 
-    /// Sets the form in which ids are printed, where the reader learns it on the way.
-    pub fn set_id_style(&mut self, id_style: IdStyle) {
-        self.id_style = id_style;
-    }
-
     /// Begins a section; the ones before it are complete.
     pub fn begin_section(&mut self, section: Section) -> SectionId {
         self.name_bytes += name_cost(section.name.len());
@@ -261,16 +260,6 @@ impl GraphBuilder {
         self.described.push(DescribedType { section, slot, class_object, loader, superclass, fields });
     }
 
-    /// Says that every object holds the class object of its type; readers do not add these references themselves.
-    pub fn objects_hold_class(&mut self) {
-        self.objects_hold_class = true;
-    }
-
-    /// Says that references that `add_reference` adds may lead nowhere, which is not counted.
-    pub fn added_references_may_dangle(&mut self) {
-        self.added_may_dangle = true;
-    }
-
     /// Frames of a stack, innermost first, for any number of threads.
     ///
     /// # Errors
@@ -327,20 +316,9 @@ impl GraphBuilder {
         }
     }
 
-    /// Says that the objects from `first` on, which were appended last, stand before others in the dump: of several objects
-    /// of one id the first of the dump is kept.
-    pub fn set_late_objects(&mut self, first: usize, before: Vec<u32>) {
-        self.late = (first, before);
-    }
-
     /// Says which class an object (counted over all that were appended) stands for; ascending by object.
     pub fn add_class_object(&mut self, object: usize, class: TypeSlot) {
         self.class_objects.push((object as u32, class));
-    }
-
-    /// Objects that stand for classes, with the classes, ascending by object.
-    pub fn class_objects(&self) -> &[(u32, TypeSlot)] {
-        &self.class_objects
     }
 
     /// A root record. Whether its object exists shows when the dump is complete.
@@ -374,17 +352,6 @@ impl GraphBuilder {
         self.added_references.push((section.0, from, to, position));
     }
 
-    /// Sets the ranges of the collector's generations; for dumps of one section.
-    pub fn set_generations(&mut self, ranges: Vec<GenerationRange>) {
-        self.generations = ranges;
-    }
-
-    /// In which part of the heap objects are: (object as it was appended, part) where they go over to another one,
-    /// ascending.
-    pub fn set_heap_parts(&mut self, names: Vec<String>, changes: Vec<(u32, u32)>) {
-        self.heap_parts = (names, changes);
-    }
-
     /// Says which references of reference objects the runtime may give up: (from, to, how). Readers add them to the
     /// objects' references as well.
     pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, Holding)>) {
@@ -414,11 +381,11 @@ impl GraphBuilder {
         }
         let (mut leading, mut orphans) = (0, 0);
         let mut from = columns.start(objects.start);
-        if objects.start == 0 && columns.leading_references() > 0 {
+        if objects.start == 0 && columns.leading_references > 0 {
             if first == 0 || !takes_leading {
-                orphans = columns.leading_references();
+                orphans = columns.leading_references;
             } else {
-                leading = columns.leading_references();
+                leading = columns.leading_references;
                 from = 0;
             }
         }

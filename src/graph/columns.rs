@@ -83,7 +83,7 @@ pub(super) struct PositionRun {
 pub struct ObjectColumns {
     ids: Vec<u64>,
     references: Vec<u64>,
-    leading_references: usize,
+    pub(super) leading_references: usize,
     /// Positions in `references` of those that are weak, ascending.
     pub(super) weak: Vec<u32>,
     pub(super) types: Vec<u32>,
@@ -217,10 +217,6 @@ impl ObjectColumns {
 
     pub(super) fn id(&self, object: usize) -> u64 {
         self.ids[object]
-    }
-
-    pub(super) fn leading_references(&self) -> usize {
-        self.leading_references
     }
 
     /// Start of the references of `object`; of `len`: where all end.

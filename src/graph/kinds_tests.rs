@@ -26,7 +26,7 @@ struct Java {
 /// Three classes (`java.lang.Object`, `app.Node` derived from it, `java.lang.Class`); the first and the last are roots.
 fn java() -> Java {
     let mut builder = GraphBuilder::new(IdStyle::Prefixed);
-    builder.objects_hold_class();
+    builder.objects_hold_class = true;
     let section = builder.begin_section(Section::default());
     let (next, value) = (builder.text("next"), builder.text("value"));
     let field = |name, kind, is_static| Field { name, kind, is_static };

@@ -107,15 +107,17 @@ pub struct HeapGraph {
     dependent_references: u64,
     generations: Vec<GenerationRun>,
     heap_parts: HeapParts,
-    intervals: HeapParts,
+    /// Times at which objects were allocated, of all nodes, ascending, in dumps that say so; else empty.
+    pub(crate) intervals: HeapParts,
     weak: WeakReferences,
     /// Ascending; `None` where the dump does not tell them from others.
     soft: Option<Vec<SoftReference>>,
     /// Objects whose class is not among their strong references, though objects hold their classes.
     classes_left_out: usize,
-    unheld_in_tree: bool,
-    references_missing: bool,
-    counts_bytes_only: bool,
+    pub(crate) unheld_in_tree: bool,
+    pub(crate) references_missing: bool,
+    /// Objects without bytes are not counted in histograms: in V8 snapshots they are parts of others.
+    pub(crate) counts_bytes_only: bool,
 }
 
 impl HeapGraph {
@@ -288,16 +290,6 @@ impl HeapGraph {
         self.store_class_references();
     }
 
-    /// Times at which objects were allocated, in dumps that say so; else empty.
-    pub fn intervals(&self) -> &HeapParts {
-        &self.intervals
-    }
-
-    /// Says when objects were allocated: all nodes, ascending.
-    pub fn set_intervals(&mut self, intervals: HeapParts) {
-        self.intervals = intervals;
-    }
-
     /// Returns true if what no root reaches stands in the dominator tree all the same, below its root: the rule of V8
     /// snapshots. It is not reachable for that.
     pub fn unheld_in_tree(&self) -> bool {
@@ -309,30 +301,10 @@ impl HeapGraph {
         self.references_missing
     }
 
-    /// Says so.
-    pub fn miss_references(&mut self) {
-        self.references_missing = true;
-    }
-
-    /// Returns true if objects without bytes are not counted in histograms: in V8 snapshots they are parts of others.
-    pub fn counts_bytes_only(&self) -> bool {
-        self.counts_bytes_only
-    }
-
     /// Returns true if histograms count the object. O(1).
     #[inline]
     pub fn counts(&self, node: NodeId) -> bool {
         !self.counts_bytes_only || self.shallow_bytes(node) > 0
-    }
-
-    /// Makes that the rule.
-    pub fn count_bytes_only(&mut self) {
-        self.counts_bytes_only = true;
-    }
-
-    /// Makes that the rule.
-    pub fn put_unheld_in_tree(&mut self) {
-        self.unheld_in_tree = true;
     }
 
     /// Sections, at least one unless the dump is empty.

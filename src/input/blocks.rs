@@ -231,8 +231,8 @@ where
     P: Fn(&[u8], BlockPlace, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let budget = source.budget().clone();
-    let threads = if source.is_whole() { 1 } else { threads };
+    let budget = source.budget.clone();
+    let threads = if source.is_whole { 1 } else { threads };
     let only_cr = ends_lines_with_cr(source.start());
     let carry_share = budget.for_buffer();
     let reader =

@@ -42,10 +42,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Begins with the first field.
-    ///
-    /// # Errors
-    /// If the line has no `{`.
+    /// Begins with the first field. Error: if the line has no `{`.
     pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
         match trim(line) {
             [b'{', rest @ ..] => Ok(Fields { rest, is_first: true }),
@@ -53,11 +50,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next key and value; `None` behind the last.
-    ///
-    /// # Errors
-    /// If the line breaks off, or something stands behind the object. Keys, numbers and what is nested are not checked
-    /// further than to find their ends.
+    /// The next key and value; `None` behind the last. Error: if the line breaks off, or something stands behind the
+    /// object. Keys, numbers and what is nested are not checked further than to find their ends.
     pub(super) fn next_field(&mut self) -> Result<Option<(&'a [u8], RawValue<'a>)>, Malformed> {
         let mut rest = trim_start(self.rest);
         match rest {

@@ -116,7 +116,7 @@ fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
 /// # Errors
 /// If `input_format` names no reader, when no reader recognises the content, or when several may.
 pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
-    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole() {
+    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole {
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
     if let Some(name) = &options.input_format {

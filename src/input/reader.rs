@@ -146,8 +146,8 @@ impl Reading {
             info: FormatInfo {
                 format: reader.name().into(),
                 title: reader.title().into(),
-                encoding: reader.format().is_text.then(|| source.encoding().name().into()),
-                compression: source.compression().iter().map(|&packing| packing.into()).collect(),
+                encoding: reader.format().is_text.then(|| source.encoding.name().into()),
+                compression: source.compression.iter().map(|&packing| packing.into()).collect(),
                 ..FormatInfo::default()
             },
             diagnostics: Diagnostics::default(),

@@ -24,7 +24,8 @@ pub(super) enum Origin {
 #[derive(Debug, Clone)]
 pub struct Reread {
     origin: Origin,
-    is_packed: bool,
+    /// The file's bytes are not those of the dump.
+    pub(super) is_packed: bool,
     limit_bytes: Option<u64>,
 }
 
@@ -51,11 +52,6 @@ impl Reread {
             Origin::Path(_) => true,
             Origin::Spool(kept) => kept.is_open(),
         }
-    }
-
-    /// Returns true if the file's bytes are not those of the dump.
-    pub fn is_packed(&self) -> bool {
-        self.is_packed
     }
 
     /// The dump by position. One that is packed is unpacked, once: into memory while it is short, else into a temporary file
@@ -113,10 +109,10 @@ impl Reread {
 impl Source {
     /// The file, to be read again after this source was used up; `None` for a pipe of which nothing is kept.
     pub fn reread(&self) -> Option<Reread> {
-        let is_packed = !self.compression().is_empty() || self.encoding() != Encoding::Utf8;
+        let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
         let path = self.path().map(|path| Origin::Path(path.to_path_buf()));
-        let origin = path.or_else(|| self.spool().cloned().map(Origin::Spool))?;
-        Some(Reread { origin, is_packed, limit_bytes: self.budget().limit_bytes() })
+        let origin = path.or_else(|| self.spool.clone().map(Origin::Spool))?;
+        Some(Reread { origin, is_packed, limit_bytes: self.budget.limit_bytes() })
     }
 }
 

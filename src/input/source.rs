@@ -25,19 +25,22 @@ const MAX_LAYERS: usize = 3;
 pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
-    is_whole: bool,
-    encoding: Encoding,
-    compression: Vec<&'static str>,
+    /// All of it is in `start`.
+    pub(super) is_whole: bool,
+    pub(super) encoding: Encoding,
+    /// Its packings, the outermost first.
+    pub(crate) compression: Vec<&'static str>,
     broken: BrokenNote,
-    file_bytes: Option<u64>,
+    /// Bytes of the file, packed as they are.
+    pub(crate) file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
     /// Memory of the packing's windows.
     windows: Windows,
     workers: Workers,
-    budget: MemoryBudget,
+    pub(super) budget: MemoryBudget,
     windows_share: MemoryShare,
     path: Option<PathBuf>,
-    spool: Option<SharedFile>,
+    pub(super) spool: Option<SharedFile>,
 }
 
 /// The ending of a source, known after its last byte.
@@ -112,11 +115,6 @@ impl Source {
         Ok(source)
     }
 
-    /// The part of a pipe that is kept.
-    pub(super) fn spool(&self) -> Option<&SharedFile> {
-        self.spool.as_ref()
-    }
-
     /// Keeps nothing of a pipe: nobody will read it again.
     pub(crate) fn forget_spool(&mut self) {
         if let Some(spool) = self.spool.take() {
@@ -187,26 +185,6 @@ impl Source {
         &self.start
     }
 
-    /// Is `start` all there is?
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
-    }
-
-    /// The encoding of the text.
-    pub fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// `gzip`, `zstd`: outermost first; empty when the input is not packed.
-    pub fn compression(&self) -> &[&'static str] {
-        &self.compression
-    }
-
-    /// Bytes of the file, packed if it is packed; `None` for what is no regular file.
-    pub fn file_bytes(&self) -> Option<u64> {
-        self.file_bytes
-    }
-
     /// After the last byte: why packed data ended before its end, if it did.
     pub fn ended_early(&self) -> Option<String> {
         self.ending().broken()
@@ -238,10 +216,6 @@ impl Source {
     /// Sets how many threads may unpack it.
     pub(super) fn use_threads(&mut self, threads: usize) {
         self.workers.store(threads, Ordering::Relaxed);
-    }
-
-    pub(super) fn budget(&self) -> &MemoryBudget {
-        &self.budget
     }
 
     /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.

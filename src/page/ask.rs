@@ -8,7 +8,7 @@ use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
-use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
+use crate::answers::type_map::{TypeMap, type_map};
 use crate::answers::waste::{Waste, WasteOptions, waste};
 use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
@@ -98,7 +98,7 @@ impl<'d> PageAnswers<'d> {
                     Some(old) => leaks_since(old, dump, &leaks_options)?,
                     None => leaks(dump, &leaks_options)?,
                 },
-                map: type_map(dump, &TypeMapOptions { section: options.section.clone() })?,
+                map: type_map(dump, options.section.as_deref())?,
                 biggest: biggest(dump, options.section.as_deref())?,
                 reasons: reasons_alive(dump)?,
             }))

@@ -47,10 +47,8 @@ pub enum PageError {
 }
 
 /// Writes the page of a dump, compared with an older one if that is given. The same dumps give the same bytes.
-/// O(objects + references), the dominator trees, and memory for the page.
-///
-/// # Errors
-/// When a dump does not have what is asked for or takes more memory than it may, or `out` cannot be written to.
+/// O(objects + references), the dominator trees, and memory for the page. Error: when a dump does not have what is
+/// asked for or takes more memory than it may, or `out` cannot be written to.
 pub fn write_page(
     old: Option<&OpenDump>,
     dump: &OpenDump,

@@ -56,10 +56,7 @@ impl<'w> TextPage<'w> {
         &self.style
     }
 
-    /// The first error of the output, if there was one.
-    ///
-    /// # Errors
-    /// That one.
+    /// The first error of the output, if there was one. Error: that one.
     pub fn finish(self) -> io::Result<()> {
         self.result
     }
@@ -123,10 +120,7 @@ impl Style {
     }
 }
 
-/// Prints an answer.
-///
-/// # Errors
-/// When `out` cannot be written to.
+/// Prints an answer. Error: when `out` cannot be written to.
 pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.ascii {
         return write(answer, &mut Ascii(out), &Style { ascii: false, ..*style });
@@ -147,10 +141,7 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
 }
 
 /// Prints the answers of one command to several files, each with the name of its file: one below the other for people,
-/// one table with a column for the file in every other form.
-///
-/// # Errors
-/// When `out` cannot be written to.
+/// one table with a column for the file in every other form. Error: when `out` cannot be written to.
 pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.ascii {
         return write_each(answers, &mut Ascii(out), &Style { ascii: false, ..*style });

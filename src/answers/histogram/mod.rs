@@ -124,7 +124,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         (REACHABLE, Some(sum.reachable_bytes)),
         (DANGLING, Some(dangling)),
         (NULLS, Some(nulls)),
-        (WITHOUT_BYTES, graph.counts_bytes_only().then(without_bytes)),
+        (WITHOUT_BYTES, graph.counts_bytes_only.then(without_bytes)),
         (DEPENDENT, (dependent > 0).then_some(dependent)),
         (ESTIMATED_OBJECTS, estimated_objects),
         (ESTIMATED, estimated_bytes),

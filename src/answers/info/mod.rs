@@ -415,7 +415,7 @@ fn section_row(
         complete: section.complete,
         types: section.declared_types,
         objects: tally.objects,
-        objects_without_bytes: graph.counts_bytes_only().then(|| graph.section_nodes(id).len() as u64 - tally.objects),
+        objects_without_bytes: graph.counts_bytes_only.then(|| graph.section_nodes(id).len() as u64 - tally.objects),
         shallow_bytes: tally.shallow_bytes,
         reachable_objects: tally.reachable_objects,
         reachable_bytes: tally.reachable_bytes,

@@ -118,7 +118,7 @@ pub struct MergedPathRows<'d> {
     tree: Tree<u32>,
     graph: &'d HeapGraph,
     merged: MergedPaths,
-    names: Option<ReferenceNames<'d>>,
+    pub(crate) names: Option<ReferenceNames<'d>>,
     hidden: HiddenTotals,
     kept_rows: KeptRows,
     limits: Limits,
@@ -318,11 +318,6 @@ impl<'d> MergedPathRows<'d> {
         let tree = tree.collect();
         let hidden = HiddenTotals::of(&merged, &tree);
         MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, is_of_one }
-    }
-
-    /// Returns true if the dump names references.
-    pub fn have_names(&self) -> bool {
-        self.names.is_some()
     }
 
     /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).

@@ -146,7 +146,7 @@ pub struct RootPathRows<'d> {
     graph: &'d HeapGraph,
     tree: (&'d Dominators, &'d Retained),
     roots: RootsByNode<'d>,
-    names: Option<ReferenceNames<'d>>,
+    pub(crate) names: Option<ReferenceNames<'d>>,
     values: Option<ValueReader<'d>>,
     /// `None` when there is none.
     found: Option<RootPaths<'d>>,
@@ -167,11 +167,6 @@ impl RootPathRows<'_> {
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
         let path = self.found.as_ref()?.get(place)?;
         Some(PathRow::new(self.graph, &self.roots, path, self.names))
-    }
-
-    /// Returns true if the dump names references.
-    pub fn have_names(&self) -> bool {
-        self.names.is_some()
     }
 
     /// Value of an object in words.

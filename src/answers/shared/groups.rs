@@ -67,7 +67,7 @@ impl<'d> Groups<'d> {
                 Some("what loaded its types")
             }
             GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
-            GroupBy::Interval if graph.intervals().names.is_empty() => Some("when objects were allocated"),
+            GroupBy::Interval if graph.intervals.names.is_empty() => Some("when objects were allocated"),
             _ => None,
         };
         if let Some(missing) = missing {
@@ -143,8 +143,8 @@ impl<'d> Groups<'d> {
                 places = graph.heap_parts().runs.clone();
             }
             GroupBy::Interval => {
-                names = graph.intervals().names.clone();
-                places = graph.intervals().runs.clone();
+                names = graph.intervals.names.clone();
+                places = graph.intervals.runs.clone();
             }
             GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
             _ => {}

@@ -55,7 +55,7 @@ pub(in crate::answers) struct Holders<'d> {
 const MOST_PROPERTIES: usize = 256;
 
 #[derive(Debug, Default)]
-pub(in crate::answers) struct ObjectHolders {
+pub(crate) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,
     /// By object its name.
     pub(in crate::answers) of: Vec<u32>,

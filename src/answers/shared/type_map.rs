@@ -10,13 +10,6 @@ use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, TypeId};
 use crate::sort;
 
-/// The part of the heap that is asked for.
-#[derive(Debug, Clone, Default)]
-pub struct TypeMapOptions {
-    /// The section of the objects at the top. Default: all.
-    pub section: Option<String>,
-}
-
 /// The merged tree. A place is all objects of one type below one place.
 pub struct TypeMap<'d> {
     graph: &'d HeapGraph,
@@ -32,13 +25,13 @@ pub struct TypeMap<'d> {
     ranks: Vec<u32>,
 }
 
-/// The dominator tree merged by type. O(objects), and the dominator tree.
+/// The dominator tree merged by type; of a section, with its objects at the top. O(objects), and the dominator tree.
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
+pub fn type_map<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<TypeMap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = ScopeOptions::of_section(options.section.as_deref()).resolve(dump)?;
+    let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators).into_iter();

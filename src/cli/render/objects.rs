@@ -18,7 +18,7 @@ impl Present for ObjectList<'_> {
     fn table<'t>(&'t self, style: &Style) -> Table<'t> {
         let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
         let for_people = style.is_for_people();
-        let is_column = rows.are_saying() && !is_drawn;
+        let is_column = rows.are_saying && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
         let in_order = |figure, place| hidden(figure, hide_order(figure, Some(rows.order()), place));
         let columns = Columns::new()
@@ -26,7 +26,7 @@ impl Present for ObjectList<'_> {
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
             .add(in_order(RETAINED, 1), |row| row.retained_bytes)
             .add(in_order(REFERENCES, 2), |row| row.references)
-            .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
+            .add_if(rows.distance_details.is_some(), Column::count("distance", "Distance"), |row| {
                 row.distance.flatten().map(u64::from)
             })
             .add_if(rows.has_classes() && !is_drawn, CLASS, |row| row.class.flatten());
@@ -40,9 +40,7 @@ impl Present for ObjectList<'_> {
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
             .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| shown(value, for_people)))
-            .add_if((rows.are_saying() || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| {
-                row.truncated
-            })
+            .add_if((rows.are_saying || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
     }
 

@@ -26,7 +26,7 @@ impl Present for RootPathsAnswer<'_> {
             .add(SHALLOW, |line| line.object().map(|step| step.object.shallow_bytes))
             .add(RETAINED, |line| line.object().and_then(|step| step.retained_bytes))
             .add_if(self.has_classes, CLASS, |line| line.object().and_then(|step| step.object.class.take()))
-            .add_if(self.paths.have_names(), REFERENCE, |line| line.object().and_then(|step| step.reference.take()))
+            .add_if(self.paths.names.is_some(), REFERENCE, |line| line.object().and_then(|step| step.reference.take()))
             .add(TYPE, |line| match &mut line.part {
                 PathPart::Root(root) => root_text(root),
                 PathPart::Object { step, .. } => std::mem::take(&mut step.object.type_name),

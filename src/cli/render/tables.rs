@@ -123,13 +123,13 @@ impl Present for StringsAnswer<'_> {
             .add(hidden(BYTES, hide_order(BYTES, self.order, 1)), |row| row.bytes)
             .add(WASTED, |row| row.wasted_bytes)
             .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
-            .add_if(rows.have_holders() && !is_drawn, holders(), |row| row.held_by())
+            .add_if(rows.held_by.is_some() && !is_drawn, holders(), |row| row.held_by())
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
                 false if style.is_for_people() => row.in_table(),
                 false => std::mem::take(&mut row.text),
             })
-            .add_if(rows.have_holders() && is_drawn, holders(), |row| row.shortly_held_by(MOST_HOLDERS))
+            .add_if(rows.held_by.is_some() && is_drawn, holders(), |row| row.shortly_held_by(MOST_HOLDERS))
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }

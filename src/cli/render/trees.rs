@@ -187,7 +187,7 @@ impl Present for Referrers<'_> {
             .add(REFERRERS, |place| place.row.referrers)
             .add(REFERENCES, |place| place.row.references)
             .add(SHALLOW, |place| place.row.shallow_bytes)
-            .add_if(self.referrers.have_names(), REFERENCE, |place| place.row.reference.take())
+            .add_if(self.referrers.names.is_some(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| place.row.type_name)
             .table(self.referrers.len(), 0, |at| self.referrers.get(at))
     }
@@ -241,7 +241,7 @@ impl Present for MergedRootPaths<'_> {
             .add_if(!of_one, OBJECTS, |place| place.row.objects)
             .add_if(!of_one, RETAINED, |place| place.row.retained_bytes)
             .add(Column::count("chain_objects", "Chain"), |place| place.row.chain_objects)
-            .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
+            .add_if(self.tree.names.is_some(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| match &place.row.root {
                 Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
                 None => Cell::text(place.row.type_name),

@@ -57,7 +57,7 @@ impl Watch {
 /// off, and what the program itself takes. A poll takes a microsecond or two; there is one in 0.05 to 50 ms, by the
 /// distance to the limit. The first limit of a process is the one that holds.
 pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
-    let counts_mapped = limit.counts_mapped();
+    let counts_mapped = limit.counts_mapped;
     let (Some(bytes), Some(gauge)) = (limit.bytes(), Gauge::open()) else { return };
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
     let unseen = UNSEEN_BYTES.max(bytes / UNSEEN_PART);

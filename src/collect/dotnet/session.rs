@@ -95,7 +95,7 @@ pub(super) fn session(
     let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
     let mut copy = TraceCopy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
-    if copy.stopped.is_some() || copy.follower.is_complete() {
+    if copy.stopped.is_some() || copy.follower.is_complete {
         stop.forget();
     }
     let TraceCopy { follower, watch, pump, .. } = copy;
@@ -123,7 +123,7 @@ fn judge(
 ) -> Result<Result<(), Refusal>, Refusal> {
     let incomplete = |text: String| Refusal::new(RefusalCode::Incomplete, text);
     let pid = port.process.pid;
-    if !follower.is_complete() && watch.is_dying() {
+    if !follower.is_complete && watch.is_dying() {
         return Err(Refusal::target_died(pid));
     }
     if follower.lost_events > 0 {
@@ -132,12 +132,12 @@ fn judge(
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
     }
-    if follower.is_complete() && follower.pause().is_some() && follower.missing_types() > 0 {
+    if follower.is_complete && follower.pause().is_some() && follower.missing_types() > 0 {
         let types = count_of(follower.missing_types(), "types");
         let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
         return Ok(Err(refusal.hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
-    if follower.is_complete() && follower.pause().is_some() {
+    if follower.is_complete && follower.pause().is_some() {
         return Ok(match follower.unreadable {
             0 => Ok(()),
             count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),

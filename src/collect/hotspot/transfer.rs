@@ -191,7 +191,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn ask(&self) -> Result<(), Refusal> {
-        let path = self.folder.as_ref().map(PrivateFolder::path_inside).unwrap_or_default();
+        let path = self.folder.as_ref().map(|folder| folder.inside.as_str()).unwrap_or_default();
         let asked = match (self.way, self.options.all) {
             (Way::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
             (Way::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),

@@ -34,12 +34,12 @@ pub(super) fn keys_of(state: &BrowserState) -> String {
     let Some(frame) = state.frame() else { return String::new() };
     let pen = Pen { look: state.look };
     let mut keys: Vec<String> =
-        own_keys(&frame.view, state.is_objects()).iter().map(|(key, what)| format!("{key} {what}")).collect();
+        own_keys(&frame.view, state.context.is_objects).iter().map(|(key, what)| format!("{key} {what}")).collect();
     let has_id = frame.row(frame.cursor, state.browser.as_ref()).is_some_and(|row| !row.id.is_empty());
     if state.way().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
-    let find = super::text::cut(&pen.escaped(frame.find()), 12, pen);
+    let find = super::text::cut(&pen.escaped(&frame.find), 12, pen);
     keys.push(match frame.match_count() {
         Some(count) => format!("n N of {} (/{find})  Esc no find", format_count(count as u64)),
         None if find.is_empty() => "/ find".into(),
@@ -79,7 +79,8 @@ const COMMON: [(&str, &str); 16] = [
 /// begins with: there is no end below the last one.
 pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut Buffer, pen: Pen) -> usize {
     let Some(frame) = state.frame() else { return 0 };
-    let own = own_keys(&frame.view, state.is_objects()).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
+    let own =
+        own_keys(&frame.view, state.context.is_objects).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
     let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));
     let room = usize::from(area.width).saturating_sub(14);
     let all = own.chain(&COMMON).map(|(key, what)| (*key, *what)).chain(warnings);

@@ -74,12 +74,12 @@ fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen)
 
 fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
     let tabs = state.tabs();
-    let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
+    let full: usize = tabs.iter().map(|tab| tab.title(state.context.is_objects).len() + 4).sum();
     let is_narrow = full > area.width.into();
     let mut column = 0u16;
     let mut click_targets = Vec::new();
     for (at, tab) in tabs.iter().enumerate() {
-        let title = tab.title(state.is_objects());
+        let title = tab.title(state.context.is_objects);
         let text = match at == state.tab || !is_narrow {
             true => format!(" {} {title} ", tab.number()),
             false => format!(" {} ", tab.number()),

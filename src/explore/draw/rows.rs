@@ -107,11 +107,8 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pe
     let columns = ColumnPlaces::new(frame, listing, id_width, name_width, area.width.into());
     draw_titles(frame, listing, &columns, Rect { y: body.y - 1, height: 1, ..area }, buffer, pen);
     if rows.is_empty() {
-        let text = if frame.find().is_empty() {
-            listing.empty_text.clone()
-        } else {
-            format!("nothing matches {}", frame.find())
-        };
+        let text =
+            if frame.find.is_empty() { listing.empty_text.clone() } else { format!("nothing matches {}", frame.find) };
         let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..body };
         pen.put(buffer, place, &text, Style::new());
         return;

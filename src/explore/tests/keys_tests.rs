@@ -255,7 +255,7 @@ fn a_find_leads_through_rows_that_stay() {
     assert_eq!(game.keys("n").cursor(), expected[0]);
     assert_eq!(game.command(), command);
     game.keys("Esc");
-    assert_eq!((game.way().len(), game.state.frame().unwrap().find()), (2, ""));
+    assert_eq!((game.way().len(), game.state.frame().unwrap().find.as_str()), (2, ""));
     // In another order they are in other places.
     let mut pair = Driver::new(&PAIR, (110, 30), COLORS);
     pair.keys("t / Level Enter S");

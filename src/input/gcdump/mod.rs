@@ -71,7 +71,7 @@ impl Reader for Gcdump {
         assembly.reading.check_strict()?;
         let multipliers = assembly.multipliers();
         let mut builder = assembly.builder;
-        builder.set_generations(dump.generations.clone());
+        builder.generations = dump.generations.clone();
         let objects = Objects::new(builder).then(move |graph, _, _| {
             if !multipliers.is_empty() {
                 graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));

@@ -157,7 +157,7 @@ impl<'a> Assembler<'a> {
         self.append_classes(sizes)?;
         let class_slot = self.class_slot();
         let types = std::mem::take(&mut self.content.types);
-        let layouts = &self.classes.laid_out().by_class;
+        let layouts = &self.classes.layouts.by_class;
         for (id, slot, elements, references) in self.content.builder.repeated_objects() {
             self.content.repeated.push(id);
             let of_type = &types[slot.0 as usize];
@@ -193,7 +193,7 @@ impl<'a> Assembler<'a> {
     fn append_deferred(&mut self) -> Result<(), ReadError> {
         let deferred = std::mem::take(&mut self.content.deferred);
         let (classes, nothing) = (self.classes, ClassLayout::default());
-        let layouts = classes.laid_out();
+        let layouts = &classes.layouts;
         let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
         let (first, mut before, mut of_class) = (self.content.builder.object_count(), Vec::new(), Vec::new());
@@ -236,7 +236,7 @@ impl<'a> Assembler<'a> {
             }
         }
         self.append(&mut columns, &slots)?;
-        self.content.builder.set_late_objects(first, before);
+        self.content.builder.late = (first, before);
         // Those that were not put aside came behind, when their class was known.
         self.content.class_instances.splice(0..0, of_class);
         Ok(())
@@ -327,7 +327,7 @@ impl<'a> Assembler<'a> {
             });
             changes.push((object, part as u32));
         }
-        self.content.builder.set_heap_parts(names, changes);
+        self.content.builder.heap_parts = (names, changes);
     }
     // ---- names
 
@@ -382,7 +382,7 @@ impl<'a> Assembler<'a> {
         let first = mismatches.values().copied().min().unwrap_or(0);
         self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
         if classes.dumps.len() as u64 > 0 || self.class_class.is_some() {
-            self.content.builder.objects_hold_class();
+            self.content.builder.objects_hold_class = true;
         }
         Ok(())
     }

@@ -63,8 +63,7 @@ impl Reader for Hprof {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
-        let is_soon_read =
-            source.compression().is_empty() || source.file_bytes().is_some_and(|bytes| bytes < SMALL_BYTES);
+        let is_soon_read = source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < SMALL_BYTES);
         let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
@@ -169,7 +168,7 @@ impl ParsedFile {
     fn of<S: Deliver>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
-        let threads = if source.is_whole() { 1 } else { options.threads };
+        let threads = if source.is_whole { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
         let mut content = HprofRecords::new(Arc::clone(&reader.classes), budget);

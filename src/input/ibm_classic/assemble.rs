@@ -111,7 +111,7 @@ impl<'r> Assembler<'r> {
 
     fn last_is_class(&self) -> bool {
         let last = self.builder.object_count().wrapping_sub(1);
-        self.builder.class_objects().last().is_some_and(|&(object, _)| object as usize == last)
+        self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last)
     }
 
     /// Decides the shape, after the last block; the graph is made with it.
@@ -157,7 +157,7 @@ impl<'r> Assembler<'r> {
             self.reading.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
-        self.builder.set_id_style(IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 }));
+        self.builder.id_style = IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 });
         let lost = if is_complete { LOST } else { LOST_OF_CUT };
         Extent { end: Position::Line(last_line), objects: all, lost }
     }
@@ -275,8 +275,8 @@ fn has_class_first(counts: &Counts, builder: &GraphBuilder) -> bool {
         return false;
     }
     let classes: FxHashMap<u64, TypeSlot> =
-        builder.class_objects().iter().map(|&(object, class)| (builder.id_of(object as usize), class)).collect();
-    let mut class_objects = builder.class_objects().iter().map(|&(object, _)| object as usize).peekable();
+        builder.class_objects.iter().map(|&(object, class)| (builder.id_of(object as usize), class)).collect();
+    let mut class_objects = builder.class_objects.iter().map(|&(object, _)| object as usize).peekable();
     let allowed = objects / 10;
     let mut others = 0;
     for (object, type_slot, first) in builder.first_references() {

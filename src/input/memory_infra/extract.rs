@@ -68,11 +68,11 @@ pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> 
         let array = key_before(&json[..start]).and_then(|key| cursor.array(key));
         // What follows must not become a part of the number.
         let is_apart = |next: &u8| matches!(next, b',' | b'}' | b']') || next.is_ascii_whitespace();
-        if let Some(array) = array.filter(|_| json.get(cursor.at()).is_none_or(is_apart)) {
+        if let Some(array) = array.filter(|_| json.get(cursor.at).is_none_or(is_apart)) {
             rest.extend(&json[kept..start]);
             rest.extend((PLACEHOLDER_BASE + arrays.0.len() as u64).to_string().as_bytes());
             arrays.0.push(Some(array));
-            (kept, at) = (cursor.at(), cursor.at());
+            (kept, at) = (cursor.at, cursor.at);
         }
     }
     rest.extend(&json[kept..]);

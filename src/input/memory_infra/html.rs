@@ -93,7 +93,7 @@ impl<'s> Page<'s> {
             return Ok(None);
         }
         let offset = self.before + self.at as u64;
-        let share = self.source.budget().for_buffer();
+        let share = self.source.budget.for_buffer();
         let mut decoder = Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
         let closed = self.pass(CLOSING, |byte| decoder.push(byte))?;
         decoder.decode().map_err(io::Error::other)?;

@@ -97,7 +97,7 @@ impl Reader for MemoryInfra {
             reading.info.version = Some("in a page of the trace viewer".into());
             read_page(&mut source, &mut names, reading)?
         } else {
-            let threads = if source.is_whole() { 1 } else { reading.options.threads };
+            let threads = if source.is_whole { 1 } else { reading.options.threads };
             let mut text = Text::new(Box::new(|buf| source.fill(buf)), reading.budget.for_buffer());
             let trace = read_trace(&mut text, &mut names, &mut reading.diagnostics, 0, threads, &reading.budget)?;
             (vec![trace], text.offset())
@@ -173,7 +173,7 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
             }
         };
         inner.share_budget(budget);
-        let threads = if inner.is_whole() { 1 } else { options.threads };
+        let threads = if inner.is_whole { 1 } else { options.threads };
         let mut text = Text::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
         traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, budget)?);
         drop(text);

@@ -7,18 +7,13 @@ use crate::input::text::hex_digit;
 /// The cursor. Every method returns `None` where the text is not of the subset.
 pub(super) struct SimpleJson<'a> {
     json: &'a [u8],
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl<'a> SimpleJson<'a> {
     /// Begins behind the first bytes.
     pub(super) fn new(json: &'a [u8], at: usize) -> Self {
         SimpleJson { json, at }
-    }
-
-    /// The position reached.
-    pub(super) fn at(&self) -> usize {
-        self.at
     }
 
     #[inline]

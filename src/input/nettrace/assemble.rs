@@ -90,7 +90,7 @@ impl Collector {
             let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
             self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
         }
-        if self.rundown.module_count() == 0 {
+        if self.rundown.modules.is_empty() {
             self.problem(&NO_RUNDOWN, 0);
         }
         for are_roots in [true, false] {
@@ -139,8 +139,8 @@ impl Collector {
             ("com_objects", com),
             ("com_wrappers", self.runtime_callable),
             ("types", self.types.described.len() as u64),
-            ("modules", self.rundown.module_count() as u64),
-            ("methods", self.rundown.method_count() as u64),
+            ("modules", self.rundown.modules.len() as u64),
+            ("methods", self.rundown.methods.len() as u64),
             ("events", self.events),
         ]);
         info.producer = self.rundown.runtime.clone();
@@ -173,7 +173,7 @@ impl Collector {
             self.add_roots(&mut builder, section, at);
             builder.check_memory()?;
         }
-        builder.set_generations(selected.snapshot.generations());
+        builder.generations = selected.snapshot.generations();
         let name = self.section_name();
         let about = builder.section_mut(section);
         about.name = name;

@@ -72,7 +72,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
         let length = ahead.len();
         let Ok((rest, (number, name))) = object_type(ahead) else {
             if length < 96 && (length == 0 || OBJECT_START.starts_with(&ahead[..length.min(3)])) {
-                collector.problem(&TRUNCATED, window.offset());
+                collector.problem(&TRUNCATED, window.offset);
                 return Ok(version);
             }
             if !skip_to_object(window, collector)? {
@@ -105,7 +105,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
 /// `i32 size`, zeros up to a file offset divisible by 4, content, `06`. Returns true if more follows.
 fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -> Result<bool, ReadError> {
     let size = le_i32::<_, ()>(window.ahead(4)?).map_or(-1, |(_, size)| size);
-    let start = window.offset() + 4;
+    let start = window.offset + 4;
     let padding = (start.next_multiple_of(4) - start) as usize;
     let Some(size) = usize::try_from(size).ok().filter(|&size| size <= MAX_BLOCK_BYTES) else {
         return skip_to_object(window, collector);
@@ -148,7 +148,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
 
 /// Moves on to where the next block begins. Returns true if there is one.
 fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
-    let from = window.offset();
+    let from = window.offset;
     loop {
         let ahead = window.ahead(64 * 1024)?;
         let length = ahead.len();
@@ -175,12 +175,12 @@ fn read_trace(window: &mut Window, collector: &mut Collector) -> Result<bool, Re
     match trace(ahead) {
         Ok((rest, found)) => {
             let used = ahead.len() - rest.len();
-            collector.set_trace(found, window.offset());
+            collector.set_trace(found, window.offset);
             window.advance(used + 1);
             Ok(true)
         }
         Err(_) => {
-            collector.problem(&TRUNCATED, window.offset());
+            collector.problem(&TRUNCATED, window.offset);
             Ok(false)
         }
     }
@@ -199,7 +199,7 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
             7 => BlockKind::RemovedThreads,
             _ => BlockKind::Other,
         };
-        let offset = window.offset() + 4;
+        let offset = window.offset + 4;
         let ahead = window.ahead(4 + size)?;
         let is_complete = ahead.len() >= 4 + size;
         let content = &ahead[4..ahead.len().min(4 + size)];
@@ -219,6 +219,6 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
         }
         window.advance(4 + size);
     }
-    collector.problem(&TRUNCATED, window.offset());
+    collector.problem(&TRUNCATED, window.offset);
     Ok(())
 }

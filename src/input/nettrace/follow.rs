@@ -31,7 +31,8 @@ pub(crate) struct Follower {
     /// Of the first pending byte.
     offset: u64,
     has_begun: bool,
-    has_ended: bool,
+    /// The trace's end mark has come.
+    pub(crate) is_complete: bool,
     declared: FxHashMap<u32, Declared>,
     sequences: Sequences,
     ticks_per_second: i64,
@@ -61,7 +62,7 @@ enum NextPiece {
 impl Follower {
     /// Takes the next bytes. Error: if they begin no trace; never later.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), NotNettrace> {
-        if self.has_ended {
+        if self.is_complete {
             return Ok(());
         }
         self.pending.extend_from_slice(bytes);
@@ -77,13 +78,8 @@ impl Follower {
             self.has_begun = true;
             self.advance(head.len());
         }
-        while !self.has_ended && matches!(self.step(), NextPiece::Done) {}
+        while !self.is_complete && matches!(self.step(), NextPiece::Done) {}
         Ok(())
-    }
-
-    /// Has the trace's end mark come?
-    pub(crate) fn is_complete(&self) -> bool {
-        self.has_ended
     }
 
     /// Collections that somebody asked for: one, unless another session is open.
@@ -114,7 +110,7 @@ impl Follower {
 
     fn step(&mut self) -> NextPiece {
         if self.pending.first() == Some(&NULL) {
-            self.has_ended = true;
+            self.is_complete = true;
             self.pending = Vec::new();
             return NextPiece::Done;
         }
@@ -275,7 +271,7 @@ mod tests {
             for piece in bytes.chunks(size) {
                 follower.feed(piece).expect("a trace");
             }
-            assert!(follower.is_complete() && follower.pause().is_some(), "{size}");
+            assert!(follower.is_complete && follower.pause().is_some(), "{size}");
             assert_eq!((follower.collections(), follower.lost_events, follower.unreadable), (1, 0, 0));
             assert_eq!(follower.missing_types(), 0);
             assert!(follower.objects > 1000);
@@ -298,7 +294,7 @@ mod tests {
             bytes[at + name.len()..at + pattern.len()].copy_from_slice(&999u32.to_le_bytes());
         }
         follower.feed(&bytes).expect("a trace");
-        assert!(follower.is_complete() && follower.missing_types() > 20, "{}", follower.missing_types());
+        assert!(follower.is_complete && follower.missing_types() > 20, "{}", follower.missing_types());
     }
 
     #[test]

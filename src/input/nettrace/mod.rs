@@ -101,7 +101,7 @@ fn collect(
     let mut window = Window::new(source);
     reading.info.version = Some(container::read_blocks(&mut window, &mut collector)?);
     collector.check()?;
-    let end = Position::Byte(window.offset());
+    let end = Position::Byte(window.offset);
     window.join();
     let selected = collector.select_snapshot(reading)?;
     collector.check_consistency(&selected);

@@ -12,9 +12,9 @@ use crate::input::dotnet::{clean_type_name, file_name_of};
 /// Names by the numbers that events use. Methods by the hundred thousand are kept as they came, in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Rundown {
-    modules: FxHashMap<u64, Box<str>>,
+    pub(super) modules: FxHashMap<u64, Box<str>>,
     /// (start of the type's name in `units`, of the method's, end).
-    methods: FxHashMap<u64, (u32, u32, u32)>,
+    pub(super) methods: FxHashMap<u64, (u32, u32, u32)>,
     units: Vec<u8>,
     /// Characters of the modules' names.
     module_bytes: usize,
@@ -30,14 +30,6 @@ impl Rundown {
             + self.module_bytes
             + self.units.len()
             + self.command_line.as_ref().map_or(0, String::len)
-    }
-
-    pub(super) fn module_count(&self) -> usize {
-        self.modules.len()
-    }
-
-    pub(super) fn method_count(&self) -> usize {
-        self.methods.len()
     }
 
     /// The module's file name.

@@ -21,7 +21,7 @@ pub(super) struct Window {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    offset: u64,
+    pub(super) offset: u64,
     has_ended: bool,
     reader: JoinHandle<()>,
     share: MemoryShare,
@@ -29,15 +29,11 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(source: Source) -> Self {
-        let share = source.budget().for_buffer();
+        let share = source.budget.for_buffer();
         let (send, chunks) = sync_channel(CHUNKS_AHEAD);
         let (used, reuse) = channel();
         let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
         Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, has_ended: false, reader, share }
-    }
-
-    pub(super) fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// At least `wanted` bytes, unless the file ends before. Error: if the system cannot read.

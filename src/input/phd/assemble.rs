@@ -133,7 +133,7 @@ impl<'r> Assembler<'r> {
     }
 
     pub(super) fn begin(&mut self, layout: &PhdHeader) {
-        self.builder.set_id_style(IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 }));
+        self.builder.id_style = IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 });
         self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
         self.reading.info.producer.clone_from(&layout.producer);
         self.layout = Some(layout.clone());

@@ -38,7 +38,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn new(reading: &'r mut Reading) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(&reading.budget);
-        builder.added_references_may_dangle();
+        builder.added_may_dangle = true;
         let section = builder.begin_section(Section { complete: true, ..Section::default() });
         Assembler {
             reading,

@@ -88,11 +88,11 @@ impl Reader for V8Snapshot {
             reread.filter(Reread::is_there).map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
         let extent = Extent { end, objects: assembled.objects, lost: &LOST };
         let objects = Objects::new(assembled.builder).then(move |graph, _, _| {
-            graph.put_unheld_in_tree();
-            graph.count_bytes_only();
-            graph.set_intervals(stacks::intervals(graph, &samples));
+            graph.unheld_in_tree = true;
+            graph.counts_bytes_only = true;
+            graph.intervals = stacks::intervals(graph, &samples);
             if !has_edges {
-                graph.miss_references();
+                graph.references_missing = true;
             }
         });
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })

@@ -187,7 +187,7 @@ impl Snapshot {
         budget: &MemoryBudget,
         diagnostics: &mut Diagnostics,
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
-        let (threads, mut tally) = (if source.is_whole() { 1 } else { threads }, source.tally());
+        let (threads, mut tally) = (if source.is_whole { 1 } else { threads }, source.tally());
         let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
         let mut content =
             SnapshotBuilder { keep, diagnostics: diagnostics_so_far, share, ..SnapshotBuilder::default() };

@@ -73,7 +73,7 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
         }
         Ok(visitor)
     };
-    if reread.is_packed() {
+    if reread.is_packed {
         return Ok(vec![in_order(&mut Packed { source: reread.from_start()?, at: 0 }, true)?]);
     }
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));

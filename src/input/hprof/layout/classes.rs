@@ -92,7 +92,8 @@ pub struct Classes {
     pub order: Vec<u32>,
     /// Places of classes that are their own superclasses.
     pub in_circles: Vec<u32>,
-    layouts: Arc<Layouts>,
+    /// The layouts made so far.
+    pub layouts: Arc<Layouts>,
     /// Class dumps that `layouts` knows.
     laid_out: usize,
 }
@@ -189,11 +190,6 @@ impl Classes {
         ids.sort_unstable();
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, by_class, ids: ids.into() });
         self.laid_out = self.dumps.len();
-    }
-
-    /// The layouts made so far.
-    pub fn laid_out(&self) -> &Layouts {
-        &self.layouts
     }
 
     /// Finds superclasses, and the order in which they come first.

@@ -114,7 +114,7 @@ impl Sizes {
                 if let Some(&bytes) = self.hidden.get(&class) {
                     return bytes;
                 }
-                let layout = classes.laid_out().by_class.get(&class);
+                let layout = classes.layouts.by_class.get(&class);
                 let fields = layout.map_or(0, |layout| {
                     let references = u64::from(layout.reference_count);
                     u64::from(layout.bytes).saturating_sub(references * classes.id_bytes as u64)

@@ -13,7 +13,7 @@ impl SegmentReader {
         if segment.elements_left > 0 {
             return self.take_elements(segment, block);
         }
-        let offset = self.stream.offset();
+        let offset = self.stream.offset;
         if !self.stream.need(1)? {
             if segment.left.is_some() {
                 return self.end_cut(segment, 0, offset);
@@ -132,7 +132,7 @@ impl SegmentReader {
     /// Takes an array (or another sub-record) that is too long to be read as a whole.
     fn take_huge(&mut self, mut segment: Segment, bytes: u64, block: &mut Filling<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
-        let offset = self.stream.offset();
+        let offset = self.stream.offset;
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
             self.note_rest_unread();
             return self.end_cut(segment, there, offset);
@@ -171,7 +171,7 @@ impl SegmentReader {
         if elements == 0 {
             return Ok(false);
         }
-        let offset = self.stream.offset();
+        let offset = self.stream.offset;
         let wanted = elements as usize * id_bytes;
         let got = self.stream.take(block.room(wanted)?)?;
         let whole = got - got % id_bytes;

@@ -173,7 +173,7 @@ impl SegmentReader {
 
     /// The offset where the input ends.
     pub(super) fn end(&self) -> u64 {
-        self.stream.offset()
+        self.stream.offset
     }
 
     pub(super) fn problem(&mut self, code: &'static crate::input::Code, at: u64, text: impl FnOnce() -> String) {
@@ -212,7 +212,7 @@ impl SegmentReader {
     // ---- records
 
     fn next_record(&mut self) -> Result<(), ReadError> {
-        let start = self.stream.offset();
+        let start = self.stream.offset;
         if !self.stream.need(RecordHead::BYTES)? {
             if !self.stream.ahead().is_empty() {
                 self.problem(if self.is_after_end() { &DATA_AFTER_END } else { &TRUNCATED }, start, String::new);
@@ -396,7 +396,7 @@ impl SegmentReader {
                 if block.bytes > 0 && block.bytes + left > BLOCK_BYTES {
                     return Ok(false);
                 }
-                let offset = self.stream.offset();
+                let offset = self.stream.offset;
                 let got = self.stream.take(block.room(left)?)?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
@@ -430,7 +430,7 @@ impl SegmentReader {
             return Ok(());
         }
         if segment.left.is_some() {
-            let end = self.stream.offset();
+            let end = self.stream.offset;
             self.problem(&TRUNCATED, end, String::new);
         }
         self.state = State::Ended;
@@ -444,7 +444,7 @@ impl SegmentReader {
         while taken < most && self.stream.need(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
             let room = usize::try_from(most - taken).unwrap_or(usize::MAX);
             let ahead = self.stream.ahead();
-            let (available, offset) = (ahead.len(), self.stream.offset());
+            let (available, offset) = (ahead.len(), self.stream.offset);
             match ClassDump::parse(&ahead[1..available.min(room)], self.header.id_bytes, offset) {
                 Ok((behind, mut dump)) => {
                     dump.heap = segment.heap;

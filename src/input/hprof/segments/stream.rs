@@ -10,20 +10,16 @@ pub struct Stream {
     source: Source,
     ahead: Vec<u8>,
     at: usize,
-    offset: u64,
+    /// Of the next byte.
+    pub offset: u64,
     has_ended: bool,
     total: Option<u64>,
 }
 
 impl Stream {
     pub fn new(source: Source) -> Self {
-        let total = source.file_bytes().filter(|_| source.compression().is_empty());
+        let total = source.file_bytes.filter(|_| source.compression.is_empty());
         Stream { source, ahead: Vec::new(), at: 0, offset: 0, has_ended: false, total }
-    }
-
-    /// Offset of the next byte.
-    pub fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// Bytes that follow, where the input's length is known.
