@@ -5,7 +5,7 @@ use crate::input::Follower;
 
 /// Reads an answer of .NET's diagnostics port, and a trace in pieces.
 pub fn read_dotnet(bytes: &[u8]) {
-    dotnet::read_answer(bytes);
+    dotnet::parse_any(bytes);
     let mut follower = Follower::default();
     for piece in bytes.chunks(1000) {
         if follower.feed(piece).is_err() {
@@ -17,12 +17,12 @@ pub fn read_dotnet(bytes: &[u8]) {
 
 /// Reads counters of a JVM, a reply of its attach socket, and the records of a dump.
 pub fn read_hotspot(bytes: &[u8]) {
-    hotspot::read_answer(bytes);
+    hotspot::parse_any(bytes);
 }
 
 /// Reads frames of an inspector's websocket, their messages, and the snapshot in these.
 pub fn read_inspector(bytes: &[u8]) {
-    inspector::read_answer(bytes);
+    inspector::parse_any(bytes);
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
 }
 
 /// Reads an answer, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+pub(super) fn parse_any(bytes: &[u8]) {
     let Some((header, payload)) = bytes.split_at_checked(20) else { return };
     if ipc::AnswerHead::parse(header).and_then(|head| head.error_in(payload)).is_some() {
         for (texts_before, has_version) in [(4, true), (4, false)] {

@@ -129,7 +129,7 @@ fn attach_as(
 }
 
 /// Reads counters, a reply and a dump's records, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+pub(super) fn parse_any(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
         let _ = (data.version(), data.major(), data.command(), data.heap_bytes(), data.is_attach_off());
     }

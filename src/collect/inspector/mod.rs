@@ -342,7 +342,7 @@ impl SnapshotTransfer<'_> {
                     progressed = false;
                     if !self.is_enabled {
                         // That needs no pause.
-                        self.watch.check_answer(asked)?;
+                        self.watch.check_unwatched_timeout(asked)?;
                     }
                 }
                 Received::Closed => return Err(self.closed()),
@@ -411,7 +411,7 @@ impl SnapshotTransfer<'_> {
 }
 
 /// Reads frames and what is in them, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+pub(super) fn parse_any(bytes: &[u8]) {
     let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
