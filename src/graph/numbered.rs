@@ -2,6 +2,7 @@
 
 use super::id_map::{IdMap, IdRange};
 use super::make_room;
+use super::type_columns::SlotColumn;
 
 /// Ids of objects by number: 4 bytes each while all fit.
 #[derive(Debug, Clone)]
@@ -145,9 +146,9 @@ pub struct NumberedObjects {
     /// Each once.
     pub ids: ObjectIds,
     /// Slots of the builder.
-    pub types: Vec<u32>,
-    /// Shallow bytes; `u32::MAX` for those in `large`.
-    pub shallow: Vec<u32>,
+    pub types: SlotColumn,
+    /// Shallow bytes; `u16::MAX` for those in `large`.
+    pub shallow: Vec<u16>,
     /// (object, bytes) of those that do not fit, ascending.
     pub large: Vec<(u32, u64)>,
     /// Strong references of each.

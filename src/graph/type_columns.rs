@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::column::{Column, ColumnSink, ColumnSource};
-use super::{TypeId, TypeSlot, make_room};
+use super::{TypeId, TypeSlot, make_room, remove};
 use crate::parallel;
 
 /// As many types, or slots, as 2 bytes tell apart.
@@ -12,7 +12,7 @@ const MOST_NARROW: usize = 1 << 16;
 
 /// Slots of objects in the order they were appended in.
 #[derive(Debug)]
-pub(super) enum SlotColumn {
+pub enum SlotColumn {
     /// All are below 2^16.
     Narrow(Vec<u16>),
     /// Any.
@@ -22,6 +22,12 @@ pub(super) enum SlotColumn {
 impl Default for SlotColumn {
     fn default() -> Self {
         SlotColumn::Narrow(Vec::new())
+    }
+}
+
+impl FromIterator<u32> for SlotColumn {
+    fn from_iter<I: IntoIterator<Item = u32>>(slots: I) -> Self {
+        SlotColumn::Wide(slots.into_iter().collect())
     }
 }
 
@@ -40,11 +46,26 @@ impl SlotColumn {
         }
     }
 
+    /// The slot of an object, which must be there.
     #[inline]
-    pub(super) fn get(&self, object: usize) -> TypeSlot {
+    pub fn get(&self, object: usize) -> TypeSlot {
         match self {
             SlotColumn::Narrow(slots) => TypeSlot(slots[object].into()),
             SlotColumn::Wide(slots) => TypeSlot(slots[object]),
+        }
+    }
+
+    /// Appends one.
+    #[inline]
+    pub fn push(&mut self, slot: u32) {
+        self.extend(std::iter::once(slot), slot as usize + 1);
+    }
+
+    /// Takes out those of these objects, which are ascending.
+    pub fn remove(&mut self, objects: &[u32]) {
+        match self {
+            SlotColumn::Narrow(slots) => remove(slots, objects),
+            SlotColumn::Wide(slots) => remove(slots, objects),
         }
     }
 
