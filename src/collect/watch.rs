@@ -61,11 +61,8 @@ impl<'a> Watch<'a> {
         self.limit.unwrap_or(PATIENCE)
     }
 
-    /// For an answer that needs no pause, of what cannot be seen at work.
-    ///
-    /// # Errors
-    /// `timeout`.
-    pub(super) fn check_unwatched_timeout(&self, asked: Instant) -> Result<(), Refusal> {
+    /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
+    pub(super) fn check_answer(&self, asked: Instant) -> Result<(), Refusal> {
         let limit = self.answer_limit();
         if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer(limit)) }
     }
@@ -75,10 +72,7 @@ impl<'a> Watch<'a> {
         self.process.is_some_and(Process::is_dying)
     }
 
-    /// To be called every [`TICK`] or so: `progressed` when something came since the last time.
-    ///
-    /// # Errors
-    /// `timeout`.
+    /// To be called every [`TICK`] or so: `progressed` when something came since the last time. Error: `timeout`.
     pub(super) fn tick(&mut self, progressed: bool) -> Result<(), Refusal> {
         let now = Instant::now();
         if progressed {
@@ -166,8 +160,8 @@ mod tests {
         let mut watch = Watch::new(None, None, &mut silent);
         watch.tick(false).expect("just begun");
         let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
-        watch.check_unwatched_timeout(began(PATIENCE / 2)).expect("patience");
-        assert_eq!(watch.check_unwatched_timeout(began(PATIENCE)).expect_err("no answer").code, RefusalCode::Timeout);
+        watch.check_answer(began(PATIENCE / 2)).expect("patience");
+        assert_eq!(watch.check_answer(began(PATIENCE)).expect_err("no answer").code, RefusalCode::Timeout);
         watch.last_progress = began(OUT_OF_SIGHT / 2);
         watch.tick(false).expect("it may be at work");
         watch.last_progress = began(OUT_OF_SIGHT);

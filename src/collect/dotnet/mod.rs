@@ -30,10 +30,7 @@ const MIN_BUFFER: u64 = 256 * MIB;
 /// The pause for a GiB of memory in use: measured 0.1 to 0.76 s for 94 MB, 2.9 s for 501 MB.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
 
-/// The process's diagnostics socket, where it has one.
-///
-/// # Errors
-/// What the system says of one that is there.
+/// The process's diagnostics socket, where it has one. Error: what the system says of one that is there.
 pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal> {
     let folder = process.environment().remove("TMPDIR").filter(|folder| !folder.is_empty());
     let folder = folder.unwrap_or_else(|| "/tmp".into());
@@ -164,7 +161,7 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
 }
 
 /// Reads an answer, for fuzzing.
-pub(super) fn parse_any(bytes: &[u8]) {
+pub(super) fn read_answer(bytes: &[u8]) {
     let Some((header, payload)) = bytes.split_at_checked(20) else { return };
     if ipc::AnswerHead::parse(header).and_then(|head| head.error_in(payload)).is_some() {
         for (texts_before, has_version) in [(4, true), (4, false)] {
