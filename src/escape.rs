@@ -94,10 +94,7 @@ pub(crate) fn code_span(text: &str) -> String {
     format!("{fence}{pad}{}{pad}{fence}", escape_controls(text).replace('|', "\\|"))
 }
 
-/// Compact JSON with every control-like character as `\u` escapes.
-///
-/// # Errors
-/// When `out` cannot be written to.
+/// Compact JSON with every control-like character as `\u` escapes. Error: when `out` cannot be written to.
 pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     Ok(value.serialize(&mut json_serializer(out))?)
 }

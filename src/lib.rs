@@ -61,6 +61,7 @@
 //! line). A library turns it off: `heapdump = { version = "0.1", default-features = false }`.
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
+#![allow(clippy::len_without_is_empty)] // only where something asks
 // What only the program uses of the lower layers is not dead, only out of sight.
 #![cfg_attr(not(feature = "cli"), allow(dead_code))]
 

@@ -15,7 +15,6 @@ pub struct CollectionTable {
     inner: Vec<(String, bool)>,
 }
 
-/// A line of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ClassRule {
     size: Option<Size>,

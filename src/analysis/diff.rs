@@ -46,7 +46,6 @@ pub enum Measure {
 }
 
 impl Default for Amounts {
-    /// Nothing, counted.
     fn default() -> Self {
         Amounts { count: Some(0), bytes: 0, retained_bytes: 0 }
     }
@@ -154,7 +153,6 @@ fn most_path_bytes(graph: &HeapGraph) -> usize {
 
 /// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).
 pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
-    /// Bytes of a row besides its path.
     const ROW_BYTES: u64 = 200;
     let mut lengths: Vec<u64> = Vec::with_capacity(tree.places.len());
     for place in &tree.places {

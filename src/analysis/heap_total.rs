@@ -39,7 +39,6 @@ impl HeapTotal {
     }
 }
 
-/// The entries that have a type, by type.
 struct EntriesByType {
     /// (type, end of its entries), by type.
     types: Vec<(NameId, usize)>,
@@ -108,7 +107,6 @@ const HAS_COUNTS: u8 = 2;
 /// Figures of one backtrace in the type at hand.
 struct Known {
     frame: u32,
-    /// The place of its caller.
     caller: usize,
     /// Callees whose totals are not settled yet.
     open: u32,

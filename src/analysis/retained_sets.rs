@@ -143,12 +143,10 @@ pub fn retained_exact_by_set(
     Ok(bytes)
 }
 
-/// One marking without each of some sets.
 struct Marking<'a> {
     graph: &'a HeapGraph,
     /// By object: the place of its set.
     places: &'a [u32],
-    /// The place of the first set.
     first: u32,
     /// By object: a bit for each set without which it is still reached.
     reached: Vec<u64>,

@@ -209,7 +209,6 @@ pub struct ObjectRows<'d> {
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
     values: Option<ValueReader<'d>>,
-    /// Every row has its value.
     are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,
@@ -233,11 +232,6 @@ impl<'d> ObjectRows<'d> {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns true if the dump has class objects.

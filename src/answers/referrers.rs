@@ -174,7 +174,6 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
     Ok(Referrers { of, referrers, order: options.order.unwrap_or(REFERRERS) })
 }
 
-/// A walk from referrers to their referrers.
 struct ReferrerWalk<'d, 'o> {
     graph: &'d HeapGraph,
     options: &'o ReferrersOptions,

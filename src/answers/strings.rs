@@ -234,7 +234,6 @@ pub struct TextRows<'d> {
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
 }
 
-/// Rows whose texts are read together.
 const READ_TOGETHER: usize = 1 << 16;
 /// Bytes of texts that are read together where they are wanted whole: the first for which there is the memory, since each
 /// time is a pass over the dump.
@@ -271,11 +270,6 @@ impl TextRows<'_> {
     /// Number of them.
     pub fn len(&self) -> usize {
         self.groups.len()
-    }
-
-    /// Returns true if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
     }
 
     /// Returns true if rows have holders.

@@ -9,10 +9,7 @@ use super::dotnet::find_socket;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 
-/// Finds the runtime.
-///
-/// # Errors
-/// `no-runtime` with the name of what it is instead, `not-permitted`.
+/// Finds the runtime. Error: `no-runtime` with the name of what it is instead, `not-permitted`.
 pub(super) fn detect(process: &Process) -> Result<Runtime, Refusal> {
     let files = process.mapped_files()?;
     if let Some(runtime) = find(&files, &program_name(process)) {
@@ -74,11 +71,8 @@ fn program_name(process: &Process) -> String {
     name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
 }
 
-/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A name is
-/// not enough here.
-///
-/// # Errors
-/// `no-runtime` where it is another, whatever the user says.
+/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A
+/// name is not enough here. Error: `no-runtime` where it is another, whatever the user says.
 pub(super) fn check_is(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
     let files = process.mapped_files()?;
     let has = |start: &str| names_of(&files).any(|name| name.starts_with(start));

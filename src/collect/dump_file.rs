@@ -49,10 +49,8 @@ pub(super) struct DumpFile {
 }
 
 impl DumpFile {
-    /// Opens the file's folder and a file without a name in it; `-` is standard output.
-    ///
-    /// # Errors
-    /// `exists` without `replaces`; `not-permitted`, `no-space` or `system` where no file can be made.
+    /// Opens the file's folder and a file without a name in it; `-` is standard output. Error: `exists` without
+    /// `replaces`; `not-permitted`, `no-space` or `system` where no file can be made.
     pub(super) fn create(path: &Path, replaces: bool) -> Result<Self, Refusal> {
         Self::create_with(path, replaces, open_unnamed)
     }
@@ -126,10 +124,7 @@ impl DumpFile {
         (!matches!(self.place, DumpPlace::Stream)).then(|| folder_of(&self.path).to_path_buf())
     }
 
-    /// Is there room for about `expected` bytes, and a tenth?
-    ///
-    /// # Errors
-    /// `no-space`.
+    /// Is there room for about `expected` bytes, and a tenth? Error: `no-space`.
     pub(super) fn check_space(&self, expected: u64) -> Result<(), Refusal> {
         match (&self.out, self.folder()) {
             // Compressed it takes a fraction that is not known before.
@@ -160,10 +155,7 @@ impl DumpFile {
         self.written
     }
 
-    /// Writes a part of the dump.
-    ///
-    /// # Errors
-    /// `too-large` behind the limit, `no-space` and what else the system says.
+    /// Writes a part of the dump. Error: `too-large` behind the limit, `no-space` and what else the system says.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if bytes.len() as u64 > self.limit.saturating_sub(self.written) {
             let text = format!("more than {} came for {}", format_bytes(self.limit), self.name());
@@ -190,20 +182,16 @@ impl DumpFile {
         }
     }
 
-    /// The dump is whole: brings it to the disk and gives it its name.
-    ///
-    /// # Errors
-    /// `exists` where another file has got the name; what the system says.
+    /// The dump is whole: brings it to the disk and gives it its name. Error: `exists` where another file has got the
+    /// name; what the system says.
     pub(super) fn finish(mut self) -> Result<(), Refusal> {
         let (path, replaces) = (self.path.clone(), self.replaces);
         self.settle()?;
         self.give_name(&path, replaces)
     }
 
-    /// Keeps a dump that is not whole, under a name that says so and that no other file has. Gives the name.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Keeps a dump that is not whole, under a name that says so and that no other file has. Gives the name. Error:
+    /// what the system says.
     pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
         const MOST_NAMES: u32 = 1000;
         self.settle()?;

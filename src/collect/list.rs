@@ -27,8 +27,8 @@ pub enum Listed {
         processes: Vec<ProcessRow>,
         /// Processes that this user may not look into.
         unreadable: u64,
-        /// Their numbers.
         #[serde(skip)]
+        /// Their numbers.
         unreadable_pids: Vec<u32>,
     },
     /// Behind an inspector.

@@ -24,10 +24,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a process.
-    ///
-    /// # Errors
-    /// `busy`.
+    /// Takes the lock of a process. Error: `busy`.
     pub(super) fn take(process: &Process) -> Result<Self, Refusal> {
         // The same for a run in the process's container, which knows it by that number.
         let name = format!("heapdump-collect-{}-{}", process.ns_pid, process.start);

@@ -1,6 +1,8 @@
 //! Answers of peers, read without a peer: for fuzzing, which calls this from outside.
 
-use super::{dotnet, hotspot, inspector};
+use super::dotnet;
+pub use super::hotspot::read_answer as read_hotspot;
+pub use super::inspector::read_answer as read_inspector;
 use crate::input::Follower;
 
 /// Reads an answer of .NET's diagnostics port, and a trace in pieces.
@@ -13,16 +15,6 @@ pub fn read_dotnet(bytes: &[u8]) {
         }
     }
     let _ = (follower.is_complete(), follower.pause(), follower.collections(), follower.missing_types());
-}
-
-/// Reads counters of a JVM, a reply of its attach socket, and the records of a dump.
-pub fn read_hotspot(bytes: &[u8]) {
-    hotspot::read_answer(bytes);
-}
-
-/// Reads frames of an inspector's websocket, their messages, and the snapshot in these.
-pub fn read_inspector(bytes: &[u8]) {
-    inspector::read_answer(bytes);
 }
 
 #[cfg(test)]

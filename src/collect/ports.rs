@@ -23,7 +23,6 @@ struct Listener {
     inode: u64,
 }
 
-/// Addresses that a process itself listens on.
 pub(super) fn listening(process: &Process) -> Vec<SocketAddr> {
     let own = inodes(process.pid);
     all_listeners(process).into_iter().filter(|listener| own.contains(&listener.inode)).map(|l| l.address).collect()
@@ -88,10 +87,8 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Does something in the network namespace of a process.
-///
-/// # Errors
-/// `not-permitted` for another namespace, which takes root.
+/// Does something in the network namespace of a process. Error: `not-permitted` for another namespace, which takes
+/// root.
 pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let of_process = namespace(&process.pid.to_string());
@@ -114,10 +111,8 @@ pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T 
     })
 }
 
-/// Connects to an address of a process, in its network namespace. Without a process: in ours.
-///
-/// # Errors
-/// `not-permitted` for another namespace, which takes root; what the system says.
+/// Connects to an address of a process, in its network namespace. Without a process: in ours. Error: `not-permitted`
+/// for another namespace, which takes root; what the system says.
 pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
     let address = reachable(address);
     let connected = match process {
@@ -129,11 +124,8 @@ pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<
 
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Connects to a runtime's unix socket. One that stands still takes no connection, and once a few wait the next one would
-/// wait for ever.
-///
-/// # Errors
-/// `TimedOut` when the other side takes no connection within `limit`; what the system says.
+/// Connects to a runtime's unix socket. One that stands still takes no connection, and once a few wait the next one
+/// would wait for ever. Error: `TimedOut` when the other side takes no connection within `limit`; what the system says.
 pub(super) fn connect_to_socket(path: impl AsRef<Path>, limit: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path.as_ref())?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -98,7 +98,6 @@ impl PrivateFolder {
         openat(&self.folder, NAME, READABLE, Mode::empty())
     }
 
-    /// Removes it with all in it.
     pub(super) fn remove(self) {
         drop(self.removal);
     }
@@ -135,7 +134,6 @@ fn remove(parent: impl AsFd, name: &str) {
     }
 }
 
-/// Removes the files in a folder of ours.
 fn remove_files(parent: impl AsFd, name: &str) {
     // What is gone already, or cannot be removed, is left as it is: nobody is there to be told.
     if let Ok(folder) = open_folder(&parent, name) {
@@ -226,12 +224,10 @@ fn make_mark(process: &Process, parent: &OwnedFd, name: &str) -> rustix::io::Res
     Err(is_its_own.err().unwrap_or(Errno::PERM))
 }
 
-/// The working directory of a process.
 pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd> {
     openat(CWD, process.proc_path("cwd"), FOLDER, Mode::empty())
 }
 
-/// Opens a file below a folder of a process.
 pub(super) fn open_below(folder: &OwnedFd, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     openat2(folder, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)

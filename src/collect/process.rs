@@ -75,10 +75,8 @@ pub(super) fn stat_field(text: &str, number: usize) -> Option<u64> {
 }
 
 impl Process {
-    /// Takes hold of a process and finds out who it is.
-    ///
-    /// # Errors
-    /// `no-such-process`; what the system says where it gives no descriptors of processes.
+    /// Takes hold of a process and finds out who it is. Error: `no-such-process`; what the system says where it gives
+    /// no descriptors of processes.
     pub(super) fn open(pid: u32) -> Result<Self, Refusal> {
         let none = || Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"));
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
@@ -106,10 +104,7 @@ impl Process {
         Ok(process)
     }
 
-    /// State at this moment.
-    ///
-    /// # Errors
-    /// `no-such-process` when it is gone.
+    /// State at this moment. Error: `no-such-process` when it is gone.
     pub(super) fn state(&self) -> Result<ProcessState, Refusal> {
         let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
         let status = text_of(self.pid, "status").map_err(|_| gone())?;
@@ -161,10 +156,8 @@ impl Process {
         pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Sends a signal that the process catches at this very moment.
-    ///
-    /// # Errors
-    /// `signal-not-caught`, where it would end the process; `stopped`.
+    /// Sends a signal that the process catches at this very moment. Error: `signal-not-caught`, where it would end the
+    /// process; `stopped`.
     pub(super) fn wake(&self, signal: Signal, name: &str) -> Result<(), Refusal> {
         let state = self.state()?;
         if state.is_stopped() {
@@ -224,7 +217,6 @@ impl Process {
         pairs.filter_map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
-    /// The words it was started with.
     pub(super) fn words(&self) -> Vec<String> {
         let bytes = read_proc(self.pid, "cmdline").unwrap_or_default();
         let words = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
@@ -246,7 +238,6 @@ impl Process {
     }
 }
 
-/// Numbers of all processes.
 pub(super) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

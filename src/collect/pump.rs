@@ -12,7 +12,6 @@ use super::refusal::{Refusal, RefusalCode, seconds};
 use super::watch::{TICK, Watch};
 use crate::files::AtEnd;
 
-/// Bytes of a chunk at most.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes between the two threads where the process stands still until all is read: used when the disk is slow.
 pub(super) const MUCH_SLACK: usize = 128 << 20;
@@ -21,7 +20,6 @@ pub(super) const LITTLE_SLACK: usize = 2 << 20;
 /// Overhead of a chunk beside its bytes: they may come one by one.
 const CHUNK_OVERHEAD: usize = 128;
 
-/// Bytes that wait for the writer.
 #[derive(Debug, Default)]
 struct WaitingBytes {
     bytes: Mutex<usize>,
@@ -59,10 +57,8 @@ impl Pump {
         Ok(Pump { chunks: Some(chunks), writer: Some(writer), waiting, slack, name, removal })
     }
 
-    /// Hands bytes on; waits only where the slack is used up.
-    ///
-    /// # Errors
-    /// Those of the file, as soon as they are known; `timeout` when the output takes nothing more.
+    /// Hands bytes on; waits only where the slack is used up. Error: those of the file, as soon as they are known;
+    /// `timeout` when the output takes nothing more.
     pub(super) fn write(&mut self, bytes: &[u8], watch: &mut Watch<'_>) -> Result<(), Refusal> {
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_for_room(watch)?;
@@ -97,10 +93,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Waits until all is written.
-    ///
-    /// # Errors
-    /// Those of the file.
+    /// Waits until all is written. Error: those of the file.
     pub(super) fn finish(mut self) -> Result<DumpFile, Refusal> {
         let mut file = self.end()?;
         file.put_removal(self.removal.take());

@@ -95,7 +95,6 @@ impl Refusal {
         self
     }
 
-    /// Refusal with the system's error.
     pub(super) fn system(what: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let code = match error.kind() {

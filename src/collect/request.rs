@@ -15,10 +15,7 @@ pub(super) struct Request<'a> {
 pub(super) type Dumped = (DumpFile, Option<Refusal>);
 
 impl Request<'_> {
-    /// Says what is going to happen, and asks where that must be.
-    ///
-    /// # Errors
-    /// `declined`, or what speaks against it.
+    /// Says what is going to happen, and asks where that must be. Error: `declined`, or what speaks against it.
     pub(super) fn announce(&mut self, plan: Plan) -> Result<(), Refusal> {
         let may_go_on = self.observer.before(&plan);
         match plan.risk {

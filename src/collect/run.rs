@@ -78,7 +78,6 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
     }
 }
 
-/// Options that the runtime has no use for.
 fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refusal> {
     let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
     let given = [

@@ -61,10 +61,7 @@ impl<'a> Watch<'a> {
         self.limit.unwrap_or(PATIENCE)
     }
 
-    /// For an answer that needs no pause, of what cannot be seen at work.
-    ///
-    /// # Errors
-    /// `timeout`.
+    /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
     pub(super) fn check_answer(&self, asked: Instant) -> Result<(), Refusal> {
         let limit = self.answer_limit();
         if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer(limit)) }
@@ -75,10 +72,7 @@ impl<'a> Watch<'a> {
         self.process.is_some_and(Process::is_dying)
     }
 
-    /// To be called every [`TICK`] or so: `progressed` when something came since the last time.
-    ///
-    /// # Errors
-    /// `timeout`.
+    /// To be called every [`TICK`] or so: `progressed` when something came since the last time. Error: `timeout`.
     pub(super) fn tick(&mut self, progressed: bool) -> Result<(), Refusal> {
         let now = Instant::now();
         if progressed {

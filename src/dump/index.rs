@@ -124,14 +124,12 @@ impl ReadKey {
     }
 }
 
-/// A dump as an index has it.
 pub(super) struct Indexed {
     pub(super) graph: HeapGraph,
     pub(super) results: IndexedResults,
     pub(super) info: FormatInfo,
     pub(super) diagnostics: Diagnostics,
     pub(super) details: Option<Box<dyn ObjectDetails>>,
-    /// Of the file.
     pub(super) bytes: u64,
 }
 
@@ -255,7 +253,6 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
     }
 }
 
-/// Returns true if the index is of this dump as the dump is now.
 fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
     let key = SourceKey::of(dump).map_err(IndexError::Io)?;
     Ok(index.source().is_some_and(|source| source.is_same(&key)))

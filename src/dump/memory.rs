@@ -41,12 +41,6 @@ pub(super) struct HeldMemory {
     bytes: u64,
 }
 
-impl HeldMemory {
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
 impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.account.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -273,7 +267,7 @@ mod tests {
         let limit = MemoryLimit::of(100);
         let same = limit.clone();
         let held = limit.hold_bytes(60);
-        assert_eq!((held.bytes(), same.left_bytes()), (60, Some(40)));
+        assert_eq!((held.bytes, same.left_bytes()), (60, Some(40)));
         for (bytes, fits) in [(0, true), (40, true), (41, false), (u64::MAX, false)] {
             assert_eq!(same.check(MemoryUse::Answer, bytes).is_ok(), fits, "{bytes}");
         }

@@ -161,11 +161,6 @@ impl OpenDump {
         self.path.as_deref()
     }
 
-    /// Bytes of memory that the dump itself takes; 0 for one that an index holds, which stays on disk.
-    pub fn memory_bytes(&self) -> u64 {
-        self.held.as_ref().map_or(0, memory::HeldMemory::bytes)
-    }
-
     /// Tells the observer what is being done now.
     pub(crate) fn phase(&self, phase: Phase) {
         self.observer.phase(phase);

@@ -40,7 +40,6 @@ pub fn excluded_kind(text: &str) -> Option<String> {
     Some(format!("{}{}", if weak.is_some() { "weak " } else { "" }, kind.name()))
 }
 
-/// Gives a graph the roots that its format lacks.
 pub(super) fn complete_roots(graph: &mut HeapGraph, info: &FormatInfo, observer: &dyn Observer) {
     if info.has_no_roots {
         observer.phase(Phase::InferringRoots);

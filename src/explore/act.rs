@@ -55,7 +55,6 @@ impl BrowserState {
         (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MOST_AHEAD
     }
 
-    /// Does what a key does, with the list that is there.
     pub(super) fn key_now(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
         if self.prompt.is_some() {
             self.type_key(key, asks);

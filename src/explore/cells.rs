@@ -37,7 +37,6 @@ pub(super) enum Color {
     Cyan = 36,
 }
 
-/// The look of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Style {
     /// The terminal's own where there is none.
@@ -53,7 +52,6 @@ impl Style {
         Style::default()
     }
 
-    /// With what another one has.
     pub(super) fn patch(self, other: Style) -> Self {
         Style {
             color: other.color.or(self.color),
@@ -74,7 +72,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Nothing to be seen.
     pub(super) const BLANK: Cell = Cell {
         symbol: Some(' '),
         marks: String::new(),
@@ -106,7 +103,6 @@ impl Buffer {
         self.cells.chunks(usize::from(self.width).max(1))
     }
 
-    /// The cells of a line from a column on.
     fn line_from(&mut self, x: u16, y: u16) -> &mut [Cell] {
         let start = usize::from(y) * usize::from(self.width);
         let line = start + usize::from(x.min(self.width))..start + usize::from(self.width);

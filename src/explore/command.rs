@@ -115,7 +115,6 @@ fn directly_below(of: Option<&BrowsedObject>) -> ScopeOptions {
     ScopeOptions { filter: Filter::parse(&[text]).ok().flatten(), ..ScopeOptions::default() }
 }
 
-/// Those of some objects whose column matches.
 fn matching(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> ScopeOptions {
     let pattern = match find.text() {
         text if text.starts_with('/') => text.to_string(),

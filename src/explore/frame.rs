@@ -69,7 +69,6 @@ impl ViewFrame {
         self.set_find(String::new());
     }
 
-    /// The list is there.
     pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, Arranged), String>) {
         self.is_pending = false;
         match result {
@@ -189,7 +188,6 @@ impl ViewFrame {
         }
     }
 
-    /// Returns true if its command can be sorted by a column.
     fn can_sort(&self, column: usize) -> bool {
         let order = self.listing.as_ref().and_then(|listing| listing.figures.get(column)?.order);
         order.is_some_and(|order| self.find.is_empty() || self.view.sorts_found_by(order))
@@ -228,7 +226,6 @@ impl ViewFrame {
         }
     }
 
-    /// The cursor is on the page.
     pub(super) fn keep_in_sight(&mut self, page: usize) {
         if self.listing.is_some() && !self.is_pending {
             self.cursor = self.cursor.min(self.rows.len.saturating_sub(1));

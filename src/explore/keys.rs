@@ -1,6 +1,5 @@
 //! Keys and the mouse, apart from any terminal.
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Char(char),

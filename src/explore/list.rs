@@ -11,7 +11,6 @@ use crate::names::row_lines;
 use crate::sort;
 use crate::units::{format_bytes, format_count, sign, signed};
 
-/// A column of figures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListColumn {
     pub(super) figure: Figure,
@@ -51,7 +50,6 @@ impl ListColumn {
     }
 }
 
-/// The target of a row.
 #[derive(Debug, Clone, Default)]
 pub(super) enum RowTarget {
     #[default]
@@ -65,7 +63,6 @@ pub(super) enum RowTarget {
     View(Box<BrowserView>),
 }
 
-/// The look of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum RowLook {
     #[default]
@@ -78,7 +75,6 @@ pub(super) enum RowLook {
     Faint,
 }
 
-/// A row that was made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ListRow {
     /// By column of figures.
@@ -88,7 +84,6 @@ pub(super) struct ListRow {
     pub(super) lead: String,
     /// The name of the reference that leads to it: `static Zoo.bus`, `.next`.
     pub(super) reference: String,
-    /// As the dump has it.
     pub(super) name: String,
     pub(super) target: RowTarget,
     /// The object of the row, where that is another than its target.
@@ -116,7 +111,6 @@ impl ListRow {
         }
     }
 
-    /// A title between rows.
     pub(super) fn title(text: impl Into<String>) -> Self {
         ListRow { look: RowLook::Title, ..ListRow::new(text, RowTarget::Nowhere) }
     }
@@ -148,11 +142,9 @@ impl ListPart {
     }
 }
 
-/// The columns of lists of objects.
 pub(super) const OF_OBJECTS: [ListColumn; 3] =
     [ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(DOMINATED, 72)];
 
-/// The figures of an object in these columns.
 pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
     let ObjectSizes { shallow_bytes, retained } = sizes;
     vec![
@@ -162,7 +154,6 @@ pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
     ]
 }
 
-/// A list.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) figures: Vec<ListColumn>,
@@ -170,7 +161,6 @@ pub(super) struct Listing {
     pub(super) whole: Option<i64>,
     /// Above the last column.
     pub(super) title: &'static str,
-    /// Lines above the list.
     pub(super) above: Vec<String>,
     pub(super) parts: Vec<ListPart>,
     /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
@@ -232,7 +222,6 @@ impl Listing {
         }
     }
 
-    /// Returns true for a title between rows.
     pub(super) fn is_title(&self, row: usize) -> bool {
         self.made(row).is_some_and(|row| row.look == RowLook::Title)
     }
@@ -289,7 +278,6 @@ pub(super) struct Sort {
 pub(super) struct Arranged {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
-    /// Number of rows.
     pub(super) len: usize,
     /// The row with the largest figure.
     pub(super) largest: i64,

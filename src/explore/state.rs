@@ -15,7 +15,6 @@ use crate::answers::cut_word;
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
 
-/// An event.
 #[derive(Debug)]
 pub(super) enum Msg {
     Key(KeyPress),
@@ -41,7 +40,6 @@ pub(super) enum Prompt {
 /// Places that can be clicked: a line, its columns, and what is there.
 pub(super) type ClickTargets = Vec<(u16, std::ops::Range<u16>, ClickTarget)>;
 
-/// The target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClickTarget {
     Tab(Tab),
@@ -102,7 +100,6 @@ pub(super) struct ObjectTexts {
 }
 
 impl ObjectTexts {
-    /// The text of an object, once it is there.
     pub(super) fn of(&self, node: NodeId) -> Option<&str> {
         self.known.get(&node)?.as_deref()
     }
@@ -178,7 +175,6 @@ impl BrowserState {
         self.context.is_objects
     }
 
-    /// The tabs that this dump has.
     pub(super) fn tabs(&self) -> Vec<Tab> {
         self.ways.iter().map(|(tab, _)| *tab).collect()
     }
@@ -384,7 +380,6 @@ impl BrowserState {
         }
     }
 
-    /// Lines on the screen for rows.
     fn lines_of_rows(&self) -> usize {
         let listing = self.frame().and_then(|frame| frame.listing.as_ref());
         let above = listing.map_or(0, |listing| listing.lines_above(self.size).len());

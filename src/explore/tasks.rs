@@ -17,13 +17,11 @@ use crate::answers::browse::Browser;
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::graph::NodeId;
 
-/// The number of a list that was asked for.
 pub(super) type ListId = u64;
 
 /// Rows that are put in order at once; all others after them.
 const FIRST: usize = 1000;
 
-/// A kind of texts of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// What an object says of itself.
@@ -32,7 +30,6 @@ pub(super) enum TextKind {
     ReferenceFrom(NodeId),
 }
 
-/// A task for a worker.
 #[derive(Debug, Clone)]
 pub(super) enum Task {
     /// The dominator tree, once.
@@ -61,7 +58,6 @@ pub(super) enum Task {
     Quit,
 }
 
-/// The result of a task.
 #[derive(Debug)]
 pub(super) enum TaskResult {
     Tree(Result<(), AnswerError>),
@@ -80,7 +76,6 @@ pub(super) enum TaskResult {
 }
 
 impl Task {
-    /// The name of the worker for it.
     fn worker(&self) -> &'static str {
         match self {
             Task::List(_, view, _) if view.is_slow() => "slow",
@@ -104,7 +99,6 @@ impl Task {
     }
 }
 
-/// The workers, by name.
 pub(super) struct BrowserWorkers([(&'static str, Sender<Task>); 5]);
 
 impl BrowserWorkers {
@@ -127,7 +121,6 @@ impl BrowserWorkers {
     }
 }
 
-/// The state of one worker.
 #[derive(Clone)]
 pub(super) struct Worker {
     dumps: BrowsedDumps,

@@ -8,7 +8,6 @@ use crate::answers::{CommandLine, Figure, GroupBy, HeapChoice, HistogramOptions,
 use crate::filter::Filter;
 use crate::graph::NodeId;
 
-/// Objects of one group.
 #[derive(Debug, Clone)]
 pub(super) struct TypeGroup {
     pub(super) by: GroupBy,
@@ -46,7 +45,6 @@ impl TypeGroup {
     }
 }
 
-/// An object that is looked at.
 #[derive(Debug, Clone)]
 pub(super) struct BrowsedObject {
     pub(super) node: NodeId,
@@ -54,7 +52,6 @@ pub(super) struct BrowsedObject {
     pub(super) type_name: String,
 }
 
-/// A view.
 #[derive(Debug, Clone, Default)]
 pub(super) enum BrowserView {
     #[default]
@@ -135,7 +132,6 @@ impl Tab {
         }
     }
 
-    /// The first view.
     pub(super) fn view(self, is_objects: bool) -> BrowserView {
         match self {
             Tab::Suspects if !is_objects => BrowserView::Heaps,
@@ -239,7 +235,6 @@ pub struct Context {
     pub paths: Vec<PathBuf>,
     /// Options that the dumps were opened with.
     pub read_words: Vec<String>,
-    /// A dump of objects.
     pub(super) is_objects: bool,
     /// The references of the dump are known.
     pub(super) has_references: bool,
@@ -270,7 +265,6 @@ impl Context {
         self.has_references && matches!(by, DiffBy::Groups(_))
     }
 
-    /// A command as it is pasted into a shell.
     pub(super) fn for_shell(&self, view: &BrowserView, line: CommandLine) -> String {
         let mut line = line;
         self.read_words.iter().for_each(|word| _ = line.word(word.as_str()));

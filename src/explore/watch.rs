@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::dump::{Observer, Phase};
 
-/// Progress of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ReadProgress {
     pub(super) phase: Option<Phase>,
@@ -44,7 +43,6 @@ impl Watched {
     }
 }
 
-/// Watches one dump.
 struct OfFile(Arc<Watched>, usize);
 
 impl Watching {

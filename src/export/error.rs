@@ -35,10 +35,8 @@ impl<E: Into<AnswerError>> From<E> for ExportError {
     }
 }
 
-/// Checks the index that a dump came from, all of it: exports are written while they are computed.
-///
-/// # Errors
-/// When it is damaged.
+/// Checks the index that a dump came from, all of it: exports are written while they are computed. Error: when it is
+/// damaged.
 pub(super) fn check_index(dump: &OpenDump) -> Result<(), ExportError> {
     dump.verify_index();
     match dump.index_check().and_then(|check| check.damage()) {

@@ -93,7 +93,6 @@ impl<'d> TypePaths<'d> {
         Ok(TypePaths { graph, tree, whole, min_bytes: options.min_size.at_least(whole), is_of_nothing })
     }
 
-    /// The names in the paths.
     pub(super) fn names(&self) -> Vec<String> {
         let names = frame_names(self.graph, &self.tree);
         names.into_iter().filter(|name| !name.is_empty()).collect()
@@ -181,7 +180,6 @@ fn parts_of<'n>(
     parts.into_iter()
 }
 
-/// Names of frames by type, of the types that the tree has.
 fn frame_names(graph: &HeapGraph, tree: &TypeTree) -> Vec<String> {
     let mut names = vec![String::new(); graph.type_count()];
     for place in &tree.places {

@@ -42,7 +42,6 @@ impl EndActions {
     }
 }
 
-/// The actions of a program.
 pub(super) struct Actions {
     state: Mutex<EndActions>,
     has_run: Condvar,

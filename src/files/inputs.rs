@@ -22,7 +22,6 @@ pub struct Inputs {
     files: Vec<InputFile>,
 }
 
-/// Bytes that are hashed at a time.
 const HASHED_BYTES: usize = 1 << 20;
 const STANDARD_INPUT: &str = "standard input";
 
@@ -59,7 +58,6 @@ impl Inputs {
         }
     }
 
-    /// The name of the input that a file is.
     pub(super) fn name_of(&self, (facts, identity): &Facts) -> Option<&str> {
         let identity = identity.as_ref().filter(|_| facts.is_file())?;
         self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
@@ -86,10 +84,7 @@ pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
     Some((file.metadata().ok()?, identity_of(&file)))
 }
 
-/// Feeds all bytes of a file to `hasher`. O(bytes).
-///
-/// # Errors
-/// When it cannot be read.
+/// Feeds all bytes of a file to `hasher`. O(bytes). Error: when it cannot be read.
 pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; HASHED_BYTES];

@@ -37,10 +37,8 @@ fn is_at_work() -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, "another run is writing it")
 }
 
-/// Takes away what a run that is no more has left under a name of its own.
-///
-/// # Errors
-/// When another run is writing it, or it is no file, and those of the file system.
+/// Takes away what a run that is no more has left under a name of its own. Error: when another run is writing it, or it
+/// is no file, and those of the file system.
 pub fn remove_leftover(path: &Path) -> io::Result<()> {
     let facts = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

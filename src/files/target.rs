@@ -153,7 +153,6 @@ fn resolve(path: &Path, most_links: usize) -> Result<(TargetPlace, Option<Metada
     Err(if most_links == 0 { TargetError::NotOwn } else { TargetError::EndlessLink })
 }
 
-/// The folder that a file is in.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -170,7 +169,6 @@ fn descriptors_of(folder: &Path) -> Option<bool> {
     Some(process == std::process::id())
 }
 
-/// Opens what is written to as it is.
 pub(super) fn open_stream(path: &Path) -> io::Result<File> {
     // A file behind a descriptor may have been written to before.
     File::options().append(true).open(path)

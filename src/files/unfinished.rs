@@ -18,11 +18,8 @@ use super::system::signals;
 #[cfg(feature = "parquet")]
 static FOLDERS: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
 
-/// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless there is
-/// something in it.
-///
-/// # Errors
-/// Those of the file system.
+/// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless
+/// there is something in it. Error: those of the file system.
 #[cfg(feature = "parquet")]
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +73,6 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Makes one.
     pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(File, Self)> {
         watch_signals()?;
         let known = Arc::new(OnceLock::new());

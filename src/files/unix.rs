@@ -24,7 +24,6 @@ pub(super) fn identity_at(_: &Path, facts: &Metadata) -> Option<Identity> {
     Some(Identity { device: facts.dev(), inode: facts.ino() })
 }
 
-/// Identity of an open file.
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     identity_at(Path::new(""), &file.metadata().ok()?)
 }
@@ -62,7 +61,6 @@ pub(crate) fn free_bytes(place: impl AsFd) -> Option<u64> {
     rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
-/// Free bytes in a folder.
 pub(super) fn free_bytes_in(folder: &Path) -> Option<u64> {
     File::open(folder).ok().and_then(free_bytes)
 }

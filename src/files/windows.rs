@@ -33,7 +33,6 @@ pub(super) fn identity_at(path: &Path, facts: &Metadata) -> Option<Identity> {
     if facts.is_file() { identity_of(&File::open(path).ok()?) } else { None }
 }
 
-/// Identity of an open file.
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     let mut facts = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open while the file is borrowed; `facts` is what the call fills.
@@ -79,7 +78,6 @@ pub(super) fn rename(file: TempPath, target: &Path) -> io::Result<()> {
     renamed
 }
 
-/// Free bytes in a folder.
 pub(super) fn free_bytes_in(folder: &Path) -> Option<u64> {
     let name: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;

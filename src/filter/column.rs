@@ -11,7 +11,6 @@ pub(super) enum ValueKind {
     Id,
 }
 
-/// A column of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Type,
@@ -36,7 +35,6 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// All of them, each with the word for it and its kind.
     const ALL: [(&'static str, Column, ValueKind); 19] = [
         ("type", Column::Type, ValueKind::Text),
         ("package", Column::Package, ValueKind::Text),
@@ -59,7 +57,6 @@ impl Column {
         ("length", Column::Length, ValueKind::Number),
     ];
 
-    /// The words for all of them.
     pub(crate) fn names() -> [&'static str; 19] {
         Self::ALL.map(|(name, ..)| name)
     }

@@ -14,26 +14,16 @@ const SHOWN_BEHIND: usize = 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     /// The mistake, in a line.
-    message: String,
+    pub(super) message: String,
     /// The whole expression.
     text: String,
     /// The byte of it where that was noticed; its length for the end.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl FilterError {
     pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
         FilterError { message: message.into(), text: text.to_string(), at: at.min(text.len()) }
-    }
-
-    /// The mistake, in a line.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// The byte of the expression that it is about.
-    pub fn at(&self) -> usize {
-        self.at
     }
 }
 

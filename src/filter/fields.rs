@@ -90,10 +90,8 @@ impl FieldValues {
 }
 
 /// Values of each path. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
-/// object with a field of a name that occurs, and the texts.
-///
-/// # Errors
-/// When the dump has no values, or cannot be read again.
+/// object with a field of a name that occurs, and the texts. Error: when the dump has no values, or cannot be read
+/// again.
 pub(crate) fn read_fields(
     dump: &OpenDump,
     graph: &HeapGraph,
@@ -158,9 +156,7 @@ pub(crate) fn read_fields(
 }
 
 /// Elements of arrays and UTF-16 units of texts, ascending. One pass over the contents of the dump; 64 bytes for each.
-///
-/// # Errors
-/// When the dump has no values, or cannot be read again, or it takes more memory than it may.
+/// Error: when the dump has no values, or cannot be read again, or it takes more memory than it may.
 pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
     let details = dump.values()?;
     let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");

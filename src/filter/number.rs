@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-/// Digits of a number, at most.
 const MOST_DIGITS: usize = 24;
 /// Of a share.
 const MOST_DIGITS_OF_SHARE: usize = 12;
@@ -23,7 +22,6 @@ const UNITS: [(&str, u64); 12] = [
     ("G", 1 << 30),
 ];
 
-/// A number as it was typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Number {
     is_negative: bool,
@@ -78,7 +76,6 @@ impl Number {
         })
     }
 
-    /// Is it the word for a unit?
     pub(super) fn is_unit(word: &str) -> bool {
         UNITS.iter().any(|(known, _)| known.eq_ignore_ascii_case(word))
     }
@@ -129,7 +126,6 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Is the number one of them?
     pub(super) fn has(self, number: i128) -> bool {
         (self.lo <= number && number <= self.hi) != self.is_outside
     }
@@ -161,7 +157,6 @@ impl UnsignedSpan {
     }
 }
 
-/// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Eq,

@@ -30,7 +30,6 @@ impl<'t> WordScanner<'t> {
         self.at
     }
 
-    /// The end of what was read last.
     pub(super) fn end_of_last(&self) -> usize {
         self.at
     }

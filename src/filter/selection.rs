@@ -73,7 +73,7 @@ mod tests {
             ])
         );
         for (wrong, at) in [("", 0), ("id", 0), (".a,", 3), (".a .b", 3), (".a;", 2), (".", 1)] {
-            assert_eq!(paths(wrong).expect_err(wrong).at(), at, "{wrong}");
+            assert_eq!(paths(wrong).expect_err(wrong).at, at, "{wrong}");
         }
     }
 }

@@ -34,7 +34,6 @@ impl GraphBuilder {
         self.check_memory()
     }
 
-    /// Bytes of what came numbered.
     pub(super) fn numbered_bytes(&self) -> usize {
         self.numbered.as_ref().map_or(0, |numbered| {
             numbered.ids.bytes() + numbered.weak.len() * (size_of::<NumberedWeak>() + size_of::<WeakReference>())

@@ -215,11 +215,6 @@ impl GraphBuilder {
         &mut self.sections[section.index()].section
     }
 
-    /// Sections begun.
-    pub fn section_count(&self) -> usize {
-        self.sections.len()
-    }
-
     /// Objects appended, repeated ones included.
     pub fn object_count(&self) -> usize {
         self.objects.types.len()

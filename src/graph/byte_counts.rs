@@ -62,11 +62,6 @@ impl<T: PackedBytes> ByteCounts<T> {
         self.small.len()
     }
 
-    /// None at all?
-    pub fn is_empty(&self) -> bool {
-        self.small.is_empty()
-    }
-
     /// The count at `index`, which must be below `len`. O(1), for giants O(log giants).
     #[inline]
     pub fn get(&self, index: usize) -> u64 {

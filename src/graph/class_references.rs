@@ -83,7 +83,6 @@ impl HeapGraph {
 }
 
 impl Csr {
-    /// The targets of lists of these lengths.
     pub(super) fn of_lists(counts: &[u32], targets: Vec<NodeId>) -> Csr {
         Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
     }

@@ -48,7 +48,6 @@ impl WordPacking {
         (packing, range)
     }
 
-    /// Words per value.
     #[inline]
     pub(super) fn width(self) -> usize {
         1 + usize::from(self.wide)
@@ -124,11 +123,6 @@ impl ObjectColumns {
     /// Objects so far.
     pub fn len(&self) -> usize {
         self.types.len()
-    }
-
-    /// No object so far?
-    pub fn is_empty(&self) -> bool {
-        self.types.is_empty()
     }
 
     /// Bytes of memory the columns have, used or not.

@@ -102,7 +102,6 @@ impl Offsets {
 }
 
 impl Default for Offsets {
-    /// Of no nodes.
     fn default() -> Self {
         Offsets::from_counts(&[])
     }

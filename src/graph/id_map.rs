@@ -210,7 +210,6 @@ impl IdRange {
 }
 
 impl IdMap {
-    /// No ids at all.
     pub(super) fn empty() -> Self {
         IdMap { base: 0, shift: 0, form: MapForm::Sorted(Column::default()), count: 0 }
     }

@@ -103,7 +103,6 @@ impl EdgeRef for ReferenceEdge {
 #[derive(Debug, Clone)]
 pub struct ReferenceEdges<'a> {
     graph: &'a HeapGraph,
-    /// Gives the references of a node.
     of: fn(&'a HeapGraph, NodeId) -> References<'a>,
     sources: Range<usize>,
     current: Option<(NodeId, u32, References<'a>)>,

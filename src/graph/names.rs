@@ -30,9 +30,4 @@ impl Names {
     pub fn len(&self) -> usize {
         self.0.len()
     }
-
-    /// Returns true if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }

@@ -28,11 +28,6 @@ impl ObjectIds {
         }
     }
 
-    /// None?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Bytes that they take.
     pub fn bytes(&self) -> usize {
         match self {

@@ -26,7 +26,6 @@ struct ObjectRun {
 pub(super) struct Runs {
     /// By node, all nodes.
     by_node: Vec<ObjectRun>,
-    /// The same by object.
     by_object: Vec<ObjectRun>,
     /// Objects from this on stand among those before it, which are in order; `None` where these are the most.
     tail: Option<u32>,

@@ -34,7 +34,6 @@ pub(super) struct PackedObjects {
     pub(super) shallow: Vec<u16>,
     /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
     pub(super) large: Vec<(u32, u64)>,
-    /// References of each object.
     pub(super) counts: Vec<u32>,
     /// Empty where references come apart from their objects.
     pub(super) reference_words: Vec<u32>,

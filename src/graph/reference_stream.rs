@@ -25,7 +25,6 @@ impl ReferenceChunk {
     }
 }
 
-/// The stream of references.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceStream {
     chunks: Vec<ReferenceChunk>,
@@ -37,7 +36,6 @@ impl ReferenceStream {
         self.chunks.len() * size_of::<ReferenceChunk>() + self.words.len() * size_of::<u32>()
     }
 
-    /// Words that the references take.
     pub(super) fn words(&self) -> usize {
         self.words.len()
     }
@@ -47,7 +45,6 @@ impl ReferenceStream {
         self.chunks.len()
     }
 
-    /// References so far.
     pub(super) fn reference_count(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.count).sum()
     }

@@ -37,7 +37,6 @@ impl GraphBuilder {
                 LoaderRecord::Unknown => Loader::Unknown,
                 LoaderRecord::Runtime => Loader::Runtime,
                 LoaderRecord::Object(id) => map.node(id).map_or(Loader::Unknown, Loader::Object),
-                LoaderRecord::Named(name) => Loader::Named(name),
             };
             if let Some(node) = record.class_object.and_then(|id| map.node(id)) {
                 details.class_object = node.0;

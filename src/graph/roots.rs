@@ -145,7 +145,6 @@ impl RootKind {
         }
     }
 
-    /// The kind of these numbers.
     pub(super) fn from_numbers(kind: u32, number: u32) -> Option<Self> {
         match Self::ALL.get(kind as usize) {
             Some(&kind) => Some(kind),

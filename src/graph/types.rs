@@ -19,8 +19,6 @@ pub enum Loader {
     Runtime,
     /// This object.
     Object(NodeId),
-    /// A loader that the dump knows by name only.
-    Named(NameId),
 }
 
 /// Type of a field's value.
@@ -124,8 +122,6 @@ pub enum LoaderRecord {
     Runtime,
     /// The object of this id; not in the dump: unknown.
     Object(u64),
-    /// A loader that the dump knows by name only.
-    Named(NameId),
 }
 
 /// A described type while the dump is read.
@@ -175,7 +171,6 @@ impl TypeDetails {
             Loader::Unknown => (0, 0),
             Loader::Runtime => (1, 0),
             Loader::Object(node) => (2, node.0),
-            Loader::Named(name) => (3, name.number()),
         };
         let flags = u32::from(self.class_is_stored);
         [self.module, loader, value, self.class_object, self.superclass, self.first_field, self.field_count, flags]
@@ -189,7 +184,6 @@ impl TypeDetails {
             0 => Loader::Unknown,
             1 => Loader::Runtime,
             2 if (value as usize) < limits.nodes => Loader::Object(NodeId(value)),
-            3 if (value as usize) < limits.names => Loader::Named(NameId::new(value)),
             _ => return None,
         };
         let fits = below(module, limits.names)
@@ -247,7 +241,6 @@ pub struct TypeTable {
     pub(super) texts: Names,
     /// Types of which the dump says where their constructors stand, ascending.
     pub(super) places: Vec<(TypeId, SourcePlace)>,
-    /// Every object holds the class object of its type.
     pub(super) objects_hold_class: bool,
     pub(super) shown: ShownTypes,
     /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.

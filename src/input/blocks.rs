@@ -75,10 +75,8 @@ pub(super) trait BlockSource: Send {
     /// The context in which a block is parsed.
     type Context;
     /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
-    /// again when it is asked for after that or after an error.
-    ///
-    /// # Errors
-    /// If the input cannot be read, or a block takes more memory than there is.
+    /// again when it is asked for after that or after an error. Error: if the input cannot be read, or a block takes
+    /// more memory than there is.
     fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Context)>, ReadError>;
 }
 
@@ -218,11 +216,9 @@ struct Handing<B, C> {
     stopped: bool,
 }
 
-/// Cuts `source` into blocks of text, calls `parse` on each on up to `threads` threads, and `commit` in the order of the
-/// input. A `B` is used again after it was committed; `parse` clears it.
-///
-/// # Errors
-/// The first error of reading or of `commit`; nothing is committed after it.
+/// Cuts `source` into blocks of text, calls `parse` on each on up to `threads` threads, and `commit` in the order of
+/// the input. A `B` is used again after it was committed; `parse` clears it. Error: the first error of reading or of
+/// `commit`; nothing is committed after it.
 pub(super) fn parse_blocks<B, P, C>(
     source: Source,
     cut: Cut,
@@ -245,10 +241,8 @@ where
     Ok(())
 }
 
-/// The same of any block source. Gives it back at its end.
-///
-/// # Errors
-/// The first error of reading or of `commit`; nothing is committed after it.
+/// The same of any block source. Gives it back at its end. Error: the first error of reading or of `commit`; nothing is
+/// committed after it.
 pub(super) fn parse_blocks_of<S, B, P, C>(
     source: S,
     budget: &MemoryBudget,

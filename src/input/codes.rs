@@ -3,6 +3,14 @@
 use super::diagnostics::{Code, Diagnostics, Problem};
 use super::error::{ReadError, ReadErrorKind};
 
+/// Declares the codes of a format: `NAME: severity("name", "meaning");`.
+macro_rules! codes {
+    ($($name:ident: $severity:ident($($text:literal),*);)*) => {
+        $(pub static $name: $crate::input::Code = $crate::input::Code::$severity($($text),*);)*
+    };
+}
+pub(super) use codes;
+
 /// The packed input broke off.
 pub(super) static BROKEN_COMPRESSION: Code =
     Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
@@ -53,10 +61,8 @@ impl GraphCodes {
     };
 }
 
-/// An error when no object was read and some were lost.
-///
-/// # Errors
-/// If `objects` is 0 and the dump has any of these problems, or its packing broke off.
+/// An error when no object was read and some were lost. Error: if `objects` is 0 and the dump has any of these
+/// problems, or its packing broke off.
 pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
     if objects > 0 {
         return Ok(());

@@ -68,11 +68,6 @@ impl Strings {
         self.nodes.len()
     }
 
-    /// Returns true if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// The object of a string.
     pub fn node(&self, at: usize) -> NodeId {
         self.nodes[at]

@@ -19,8 +19,6 @@ pub enum ReferenceName {
     Property(String),
     /// An element of an array, from 0.
     Element(u64),
-    /// An entry of a map, by its key.
-    Entry(String),
     /// A variable that a closure has captured.
     Variable(String),
     /// A local variable of a thread, in this frame where the dump says so.
@@ -45,7 +43,7 @@ impl fmt::Display for ReferenceName {
         match self {
             ReferenceName::Field(_, name) | ReferenceName::StaticField(name) => write!(f, ".{name}"),
             ReferenceName::Property(name) if is_identifier(name) || is_accessor(name) => write!(f, ".{name}"),
-            ReferenceName::Property(name) | ReferenceName::Entry(name) => write!(f, "[{name:?}]"),
+            ReferenceName::Property(name) => write!(f, "[{name:?}]"),
             ReferenceName::Element(index) => write!(f, "[{index}]"),
             ReferenceName::Variable(name) => write!(f, " context variable {name}"),
             ReferenceName::VariableSlot(slot) => write!(f, " captured variable (slot {slot})"),

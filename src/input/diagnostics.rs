@@ -78,7 +78,6 @@ impl Problem {
         self.severity == Severity::Note
     }
 
-    /// Its meaning, with the text that stood there.
     pub(super) fn meaning_and_text(&self) -> String {
         let meaning = &self.meaning;
         if self.first_text.is_empty() { meaning.to_string() } else { format!("{meaning}: {}", self.first_text) }

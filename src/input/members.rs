@@ -16,7 +16,6 @@ use flate2::bufread::GzDecoder;
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
-/// Packed bytes that each thread is given.
 const PACKED_BYTES_OF_THREAD: usize = 1 << 20;
 /// A member that unpacks to more is left to one decoder.
 const MOST_MEMBER_BYTES: usize = 4 << 20;

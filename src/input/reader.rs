@@ -156,12 +156,10 @@ impl Reading {
         }
     }
 
-    /// Looks at what was read to its end: reports packed data that broke off. `read` does it for every reader, and checks
-    /// `strict` once there is a graph; a reader that goes on looking for what merely follows from the problems so far does
-    /// it before, with [`check_strict`](Self::check_strict).
-    ///
-    /// # Errors
-    /// If no object was read and some were lost.
+    /// Looks at what was read to its end: reports packed data that broke off. `read` does it for every reader, and
+    /// checks `strict` once there is a graph; a reader that goes on looking for what merely follows from the problems
+    /// so far does it before, with [`check_strict`](Self::check_strict). Error: if no object was read and some were
+    /// lost.
     pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
         self.note_end(extent.end);
         codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
@@ -174,10 +172,7 @@ impl Reading {
         }
     }
 
-    /// Checks `strict`.
-    ///
-    /// # Errors
-    /// Under `strict` at the first problem.
+    /// Checks `strict`. Error: under `strict` at the first problem.
     pub(super) fn check_strict(&self) -> Result<(), ReadError> {
         self.diagnostics.check(self.options.strict)
     }
@@ -238,10 +233,8 @@ impl Objects {
         Objects { finish: Some(Box::new(finish)), ..self }
     }
 
-    /// Makes the graph and reports what did not fit in the words of `codes`; `end` tells the kind of positions.
-    ///
-    /// # Errors
-    /// If there is no memory for the graph.
+    /// Makes the graph and reports what did not fit in the words of `codes`; `end` tells the kind of positions. Error:
+    /// if there is no memory for the graph.
     pub(super) fn resolve(
         self,
         codes: &'static GraphCodes,

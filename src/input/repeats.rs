@@ -17,9 +17,7 @@ pub(super) struct RepeatWatch {
     /// The run that grew last, and the first id of the one above it.
     current: usize,
     next_first: u64,
-    /// Objects that may be repeats, in all sections.
     pub(super) objects: u64,
-    /// Position of the first of them.
     pub(super) first_position: u64,
 }
 
@@ -45,7 +43,6 @@ impl RepeatWatch {
         }
     }
 
-    /// Counts objects that may be repeats.
     pub(super) fn note(&mut self, objects: u64, position: u64) {
         if objects > 0 && (self.objects == 0 || position < self.first_position) {
             self.first_position = position;

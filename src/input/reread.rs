@@ -146,11 +146,6 @@ impl RandomAccess {
         self.bytes
     }
 
-    /// Returns true if the dump has none.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
     /// Fills `out` with the bytes at `offset`.
     ///
     /// # Errors

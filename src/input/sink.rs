@@ -47,7 +47,6 @@ pub(super) trait RecordSink: ObjectSink {
 #[derive(Debug)]
 pub(super) struct SectionPart<'a> {
     pub(super) section: SectionId,
-    /// Objects of the block.
     pub(super) objects: Range<usize>,
     /// Type numbers of the block that were first used in this part.
     pub(super) type_indices: Range<usize>,
@@ -77,7 +76,6 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Begins a section.
     pub(super) fn begin_section(&mut self) {
         self.section = 0;
     }

@@ -240,7 +240,6 @@ impl Source {
         self.workers.store(threads, Ordering::Relaxed);
     }
 
-    /// The account.
     pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }

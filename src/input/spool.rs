@@ -14,7 +14,6 @@ impl SharedFile {
         SharedFile(Arc::new(Mutex::new(Some(file))))
     }
 
-    /// Does something with the file.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         file.as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)

@@ -155,7 +155,6 @@ impl Default for NumberedTypes {
 }
 
 impl NumberedTypes {
-    /// The number of a raw type id.
     #[inline]
     pub(super) fn number(&mut self, raw_id: u64, line: u64) -> u32 {
         let next = self.mentioned.len() as u32;

@@ -15,7 +15,6 @@ const PACKED_BYTES: usize = 256 * 1024;
 /// The note of a broken packing that ended early.
 pub(super) type BrokenNote = Arc<Mutex<Option<String>>>;
 
-/// A packing of bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Packing {
     Gzip,

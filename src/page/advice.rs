@@ -4,7 +4,6 @@
 use crate::answers::RootRow;
 use crate::answers::leaks::{SubjectKind, SuspectView};
 
-/// One to three sentences.
 pub(super) fn sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>) -> Vec<&'static str> {
     let point = &suspect.accumulation_point;
     let member = point.member_type.unwrap_or_default();

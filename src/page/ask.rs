@@ -16,7 +16,6 @@ use crate::answers::{
 };
 use crate::dump::OpenDump;
 
-/// All answers of the page.
 pub(super) struct PageAnswers<'d> {
     pub(super) info: Info,
     pub(super) histogram: Histogram,
@@ -32,13 +31,11 @@ pub(super) struct PageAnswers<'d> {
     pub(super) is_library: LibraryNames,
 }
 
-/// Answers that only one of the models has.
 pub(super) enum PageContent<'d> {
     Objects(Box<ObjectPage<'d>>),
     Allocations(Breakdown<'d>),
 }
 
-/// Of a dump of objects.
 pub(super) struct ObjectPage<'d> {
     pub(super) leaks: Leaks<'d>,
     pub(super) map: TypeMap<'d>,
@@ -142,7 +139,6 @@ impl<'d> PageAnswers<'d> {
     }
 }
 
-/// Totals of the older dump.
 fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
     Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
@@ -154,13 +150,11 @@ fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
     (answer.totals.wasted_bytes > 0).then_some(answer)
 }
 
-/// Suspects on the page.
 pub(super) const SUSPECTS: usize = 12;
 
 /// Threads that the page has, the largest.
 pub(super) const THREADS: usize = 30;
 
-/// Rows of each kind on the page.
 const ROWS_OF_A_KIND: usize = 5;
 
 /// The question about waste.

@@ -60,7 +60,6 @@ impl Budgets {
     }
 }
 
-/// The columns.
 #[derive(Serialize, Default)]
 pub(super) struct Data {
     pub(super) file: String,
@@ -105,7 +104,6 @@ pub(super) struct FigureTable<N> {
 }
 
 impl<N> FigureTable<N> {
-    /// Rows of a histogram.
     pub(super) fn new(rows: &[HistogramRow], figures: &[Figure], mut name: impl FnMut(&HistogramRow) -> N) -> Self {
         let figures_of = |row: &HistogramRow| figures.iter().map(|&figure| row.figure(figure).map(signed)).collect();
         let rows = rows.iter().map(|row| (name(row), figures_of(row))).collect();

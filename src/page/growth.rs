@@ -35,7 +35,6 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    /// Paths that grew.
     fn grown_paths(&self, html: &mut Html) {
         let (Some(paths), Some(old)) = (&self.page.grown_paths, &self.options.old_file) else { return };
         let table = path_table(paths);

@@ -14,7 +14,6 @@ pub(super) struct RowWeight {
     pub(super) rank: usize,
 }
 
-/// Rows at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     /// Rows of the tree; rows that add up others come on top.
@@ -50,7 +49,6 @@ pub(super) struct Pruned<R> {
     pub(super) minimum_bytes: u64,
 }
 
-/// A row that was taken.
 struct Taken<R> {
     /// `None` for what is above the top.
     row: Option<R>,

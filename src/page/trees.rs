@@ -16,7 +16,6 @@ use crate::units::count_of;
 
 /// Steps of a path that are shown; the middle of a longer one is left out.
 const STEPS: usize = 40;
-/// The number of a name for what has none.
 pub(super) const NO_NAME: i64 = -1;
 
 /// A row of the biggest objects.
@@ -47,7 +46,6 @@ impl ObjectOrRun {
     }
 }
 
-/// Rows below a row.
 fn below(biggest: &Biggest<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
     for object in row.own(biggest) {

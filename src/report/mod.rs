@@ -240,7 +240,6 @@ pub struct Table<'a> {
     pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
 
-/// The text of a cell in tables and pipes.
 fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
     match cell {
         Cell::Number(number) if human && unit == Unit::Bytes => units::format_bytes(*number).into(),

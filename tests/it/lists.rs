@@ -121,7 +121,7 @@ fn every_order_is_a_figure_of_the_rows() {
 /// Codes that a source file declares.
 fn codes_in(path: &str) -> Vec<String> {
     let source = std::fs::read_to_string(project(path)).expect(path);
-    let calls = ["Code::warning(", "Code::note("];
+    let calls = ["warning(", "note("];
     let pieces = calls.iter().flat_map(|call| source.split(call).skip(1));
     pieces.map(|piece| piece.split('"').nth(1).expect("a name").to_string()).collect()
 }

@@ -104,7 +104,6 @@ impl DiffBy {
 /// The most that the heap, or some types together, may grow by.
 #[derive(Debug, Clone)]
 pub struct GrowthLimit {
-    /// As it was written.
     text: String,
     /// Types that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,

@@ -347,7 +347,6 @@ impl Serialize for DiffRows {
     }
 }
 
-/// A row with its keys.
 struct KeyedRow<'r> {
     row: DiffRow<'r>,
     by: DiffBy,
@@ -411,11 +410,9 @@ impl ChangedTotals {
     }
 }
 
-/// The totals, and by type what came and went: a new object under its type in the new dump, one that is gone under that in
-/// the old, most growth first. O(objects + references) of the new dump, O(objects) of the old one.
-///
-/// # Errors
-/// As [`changes_of`] and [`retained_of`], and when there is no such section.
+/// The totals, and by type what came and went: a new object under its type in the new dump, one that is gone under that
+/// in the old, most growth first. O(objects + references) of the new dump, O(objects) of the old one. Error: as
+/// [`changes_of`] and [`retained_of`], and when there is no such section.
 pub(super) fn object_diff(
     old: &OpenDump,
     new: &OpenDump,

@@ -35,7 +35,6 @@ struct FileFacts<'s> {
 }
 
 impl FileFacts<'_> {
-    /// Adds a field that has a value.
     fn field(&mut self, field: impl Into<String>, value: Option<impl ToString>) {
         self.fields.extend(value.map(|value| (field.into(), value.to_string())));
     }

@@ -46,10 +46,7 @@ impl ProcessSettings {
 }
 
 /// Reads what a process was told; with `with_secrets` texts too whose name says password, token, secret or key.
-/// O(types + entries).
-///
-/// # Errors
-/// If the dump holds no objects or no values.
+/// O(types + entries). Error: if the dump holds no objects or no values.
 pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let reader = MapReader { graph, values: ValueReader::find(dump)? };
@@ -65,7 +62,6 @@ pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSet
     Ok(if with_secrets { row } else { masked(row) })
 }
 
-/// The row without texts that may be secrets.
 fn masked(mut row: ProcessSettings) -> ProcessSettings {
     for (name, text) in row.properties.iter_mut().chain(&mut row.environment) {
         if is_secret(name) {
@@ -128,7 +124,6 @@ impl MapReader<'_> {
         object_in(&self.values.raw_fields(node), &[name])
     }
 
-    /// The names and texts of a map.
     fn texts(&self, map: NodeId) -> BTreeMap<String, String> {
         let entries = self.entries(map);
         let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.0)).collect();
@@ -176,7 +171,6 @@ impl MapReader<'_> {
         entries
     }
 
-    /// The texts of a list.
     fn list(&self, list: NodeId) -> Vec<String> {
         let mut list = list;
         for _ in 0..4 {

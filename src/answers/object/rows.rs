@@ -93,11 +93,6 @@ impl<'d> NodeRows<'d> {
         self.shown
     }
 
-    /// Returns true if no row is shown.
-    pub fn is_empty(&self) -> bool {
-        self.shown == 0
-    }
-
     /// Rows that there are, shown or not.
     pub fn total(&self) -> usize {
         self.strong.len() + self.others.len()

@@ -374,7 +374,6 @@ struct StepNumbers<'d> {
     numbers: HashMap<String, u32>,
     /// Numbers by the holder's type, its references, and which of them it is.
     by_place: HashMap<(TypeId, usize, usize), u32>,
-    /// References that were named.
     named: usize,
     /// The object whose references were named last, and how many of them were.
     last: (NodeId, usize),

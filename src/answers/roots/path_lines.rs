@@ -85,11 +85,6 @@ impl<'a> PathLines<'a> {
         self.line_ends.last().copied().unwrap_or(0)
     }
 
-    /// Returns true if there is no line.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The lines of a path. As [`get`](Self::get).
     pub fn of_path(&self, path: usize) -> impl Iterator<Item = PathLine> + '_ {
         let end = self.line_ends.get(path).copied().unwrap_or(0);

@@ -73,19 +73,14 @@ impl DetachedRow {
     }
 }
 
-/// The types of detached nodes. O(types).
-///
-/// Node.js marks objects of its own in the same way, which never were in a page.
+/// The types of detached nodes. O(types). Node.js marks objects of its own in the same way, which never were in a page.
 pub(in crate::answers) fn detached_types(graph: &HeapGraph) -> TypeSet {
     let is_detached = |name: &str| name.starts_with("Detached ") && !name.starts_with("Detached Node / ");
     TypeSet::of(graph, |type_id| is_detached(graph.type_name(type_id)))
 }
 
-/// Detached nodes by the topmost of them and what holds it, most retained bytes first. O(objects + references) where there
-/// are any, else O(types).
-///
-/// # Errors
-/// If there is not the memory for it.
+/// Detached nodes by the topmost of them and what holds it, most retained bytes first. O(objects + references) where
+/// there are any, else O(types). Error: if there is not the memory for it.
 pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<DetachedRow>, AnswerError> {
     let types = detached_types(graph);
     if types.is_empty() {

@@ -53,10 +53,8 @@ impl TypesApart {
 }
 
 impl<'d> Groups<'d> {
-    /// Groups the objects of a scope. O(types); by how objects are held O(objects + references).
-    ///
-    /// # Errors
-    /// If the dump does not say what to group by.
+    /// Groups the objects of a scope. O(types); by how objects are held O(objects + references). Error: if the dump
+    /// does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_places() { TypesApart::Always } else { apart };

@@ -24,7 +24,6 @@ impl<T: Serialize> Serialize for Keyed<T> {
 }
 
 impl<R> Keyed<Vec<R>> {
-    /// Rows of groups.
     pub(in crate::answers) fn rows(by: GroupBy, value: Vec<R>) -> Self {
         Keyed { key: if by == GroupBy::Type { "types" } else { "groups" }, value }
     }
@@ -42,7 +41,6 @@ impl Keyed<String> {
     }
 }
 
-/// Amounts of a row at most.
 const MOST_AMOUNTS: usize = 6;
 
 /// Amounts by figure, in the order of columns.
@@ -72,7 +70,6 @@ impl Serialize for RowAmounts {
 pub struct Totals(pub(in crate::answers) Vec<(Figure, Option<u64>)>);
 
 impl Totals {
-    /// Objects and their shallow bytes.
     pub(in crate::answers) fn of_objects(objects: u64, shallow_bytes: u64) -> Self {
         Totals(vec![(OBJECTS, Some(objects)), (SHALLOW, Some(shallow_bytes))])
     }
@@ -114,7 +111,6 @@ impl Serialize for Totals {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct HistogramRow {
-    /// Amounts of the row.
     #[serde(flatten)]
     pub(in crate::answers) amounts: RowAmounts,
     /// Bytes that would be freed with the row's objects, where that was asked for.
@@ -239,7 +235,6 @@ pub(crate) fn loader_key(graph: &HeapGraph, loader: Loader) -> String {
     }
 }
 
-/// A loader as a group.
 pub(in crate::answers) fn loader_text(graph: &HeapGraph, loader: Loader) -> String {
     loader_row(graph, loader).map_or_else(|| "(unknown)".into(), |row| row.text())
 }
@@ -253,8 +248,5 @@ pub(super) fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow>
             type_name: Some(graph.type_name(graph.type_of(node)).to_string()),
             name: None,
         }),
-        Loader::Named(name) => {
-            Some(LoaderRow { id: None, type_name: None, name: Some(graph.types().text(name).to_string()) })
-        }
     }
 }

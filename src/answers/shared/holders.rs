@@ -54,7 +54,6 @@ pub(in crate::answers) struct Holders<'d> {
 /// References of an object from which on they are not told apart.
 const MOST_PROPERTIES: usize = 256;
 
-/// Holders of some objects.
 #[derive(Debug, Default)]
 pub(in crate::answers) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,
@@ -161,8 +160,7 @@ pub struct KnownCollections {
 }
 
 impl KnownCollections {
-    /// # Errors
-    /// At a line that makes no sense.
+    /// Error: at a line that makes no sense.
     pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
         let mut table = CollectionTable::known();
         if let Some((name, text)) = &self.more {

@@ -16,7 +16,6 @@ static ROOTS: &str = include_str!("libraries.txt");
 /// Names of roots with whose they are.
 type Roots = FxHashMap<&'static str, Owner>;
 
-/// Roots of packages of a runtime and of its libraries.
 fn roots_of(runtime: Runtime) -> &'static Roots {
     static ALL: OnceLock<FxHashMap<&'static str, Roots>> = OnceLock::new();
     static NONE: OnceLock<Roots> = OnceLock::new();

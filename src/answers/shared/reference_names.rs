@@ -59,7 +59,7 @@ impl<'d> ReferenceNames<'d> {
         for &(from, to) in examples {
             let found = self.find_between(from, to);
             let name = match found {
-                Some(ReferenceName::Element(_) | ReferenceName::Entry(_)) => "[*]".to_string(),
+                Some(ReferenceName::Element(_)) => "[*]".to_string(),
                 Some(name) => self.text(from, &name),
                 None => continue,
             };

@@ -55,7 +55,6 @@ impl ObjectRow {
     }
 }
 
-/// A class object, by the class that it stands for.
 pub(in crate::answers) fn class_text(class: &str) -> String {
     format!("class {class}")
 }
@@ -102,7 +101,6 @@ pub struct RootRow {
 }
 
 impl RootRow {
-    /// The row of a root record.
     pub(crate) fn new(graph: &HeapGraph, root: &Root) -> Self {
         RootRow {
             kind: root.kind.name(),

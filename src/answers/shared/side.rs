@@ -70,10 +70,8 @@ pub(in crate::answers) struct Side {
 }
 
 impl Side {
-    /// `row_bytes`: what the rows of the other dump take.
-    ///
-    /// # Errors
-    /// If the dump does not have what is asked for, or it takes more memory than it may.
+    /// `row_bytes`: what the rows of the other dump take. Error: if the dump does not have what is asked for, or it
+    /// takes more memory than it may.
     pub(in crate::answers) fn find(
         dump: &OpenDump,
         objects: &ScopeOptions,
@@ -157,7 +155,6 @@ pub enum DiffSide {
     Growth,
 }
 
-/// Old value, new value, and growth.
 const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }
@@ -259,10 +256,7 @@ impl DiffBy {
     }
 }
 
-/// Types of two dumps compare, or an error.
-///
-/// # Errors
-/// If the dumps are of different runtimes.
+/// Error: if the dumps are of different runtimes, whose types do not compare.
 pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
     let [old, new] = [old, new].map(|dump| &*dump.info().format);
     match Runtime::of_format(old) == Runtime::of_format(new) {
@@ -271,10 +265,8 @@ pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Resu
     }
 }
 
-/// Compares the objects of two dumps of one process.
-///
-/// # Errors
-/// If ids of the format do not stay with their objects, or the dumps are not of one process.
+/// Compares the objects of two dumps of one process. Error: if ids of the format do not stay with their objects, or the
+/// dumps are not of one process.
 pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
     let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
     if !of(old) || !of(new) {
@@ -288,11 +280,8 @@ pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<O
     }
 }
 
-/// Bytes that would be freed if all objects of a set went, and those of its objects that no strong root reaches: at least
-/// the bytes of all its objects.
-///
-/// # Errors
-/// If it takes too much work or memory.
+/// Bytes that would be freed if all objects of a set went, and those of its objects that no strong root reaches: at
+/// least the bytes of all its objects. Error: if it takes too much work or memory.
 pub(in crate::answers) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
     dump.check_exact_retained()?;
     dump.phase(Phase::RemovingTypes);

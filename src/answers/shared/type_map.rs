@@ -137,21 +137,6 @@ impl<'d> TypeMap<'d> {
         place
     }
 
-    /// The types from the top down to a place, by name.
-    pub fn path(&self, place: u32) -> Vec<&'d str> {
-        self.tree.path(place as usize).into_iter().map(|type_id| self.graph.type_name(type_id)).collect()
-    }
-
-    /// The place at the end of such a path.
-    pub fn find(&self, path: &[&str]) -> Option<u32> {
-        let mut place: Option<u32> = None;
-        for name in path {
-            let below = place.map_or(self.tops(), |place| self.children(place));
-            place = Some(*below.iter().find(|&&at| self.type_name(at) == *name)?);
-        }
-        place
-    }
-
     /// Objects of the longest chain that was folded into the place; 1 where none was.
     pub fn levels(&self, place: u32) -> u64 {
         self.tree.places[place as usize].levels

@@ -16,7 +16,6 @@ pub const MOST_ELEMENTS: usize = 100;
 /// Characters of a text in words.
 const MOST_CHARACTERS: usize = 100;
 
-/// Reads values of one dump.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::answers) struct ValueReader<'d> {
     graph: &'d HeapGraph,
@@ -40,7 +39,6 @@ impl<'d> ValueReader<'d> {
         said.map_or_else(|_| vec![None; nodes.len()], |said| said.into_iter().map(|one| one.map(Into::into)).collect())
     }
 
-    /// Value of one object.
     pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
         self.said(&[node]).pop().flatten()
     }
@@ -56,7 +54,6 @@ impl<'d> ValueReader<'d> {
         elements.map_or(Vec::new(), |elements| elements.first.iter().filter_map(target_of).collect())
     }
 
-    /// The row of an object with what it says.
     pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {
         let said = self.said_by(node).map(|value| value.words());
         ObjectRow { said, ..ObjectRow::new(self.graph, node) }
@@ -67,7 +64,6 @@ impl<'d> ValueReader<'d> {
         self.details.elements(self.graph, node, MOST_ELEMENTS).map_err(unreadable)
     }
 
-    /// The fields of an object.
     pub(in crate::answers) fn fields(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
         let fields = self.details.fields(self.graph, node).map_err(unreadable)?;
         let targets: Vec<NodeId> = fields.iter().filter_map(|field| target_of(&field.value)).collect();

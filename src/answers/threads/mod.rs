@@ -178,7 +178,6 @@ impl Locals {
     }
 }
 
-/// A thread that may be shown.
 struct FoundThread<'d> {
     number: usize,
     thread: &'d Thread,

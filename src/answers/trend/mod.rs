@@ -77,7 +77,7 @@ impl TrendOptions {
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
-        line.each("--fail-over", self.growth_limits.iter().map(TrendLimit::text));
+        line.each("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
         self.scope.add_to(&mut line);
         self.limits.add_to(&mut line);
         line

@@ -61,7 +61,6 @@ pub struct DumpsTrend {
     /// Bytes of the whole in each dump that was read.
     #[serde(skip)]
     pub(super) total_values: Vec<u64>,
-    /// Words for the whole.
     #[serde(skip)]
     pub(super) whole: &'static str,
     /// Of the dumps that were read, their places among all.
@@ -85,7 +84,6 @@ pub struct DumpsTrend {
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct TrendTotal {
-    /// Its figures.
     #[serde(flatten)]
     pub(super) row: TrendRow,
     /// The median slope by time, where all dumps have one.
@@ -215,7 +213,6 @@ impl DumpsTrend {
         row
     }
 
-    /// Sentence for a row that grows, with its figures.
     pub(super) fn growth_sentence(&self, row: &TrendRow) -> String {
         let read = self.read_count();
         format!(
@@ -283,8 +280,7 @@ impl DumpsTrend {
 /// The most that something may grow by.
 #[derive(Debug, Clone)]
 pub struct TrendLimit {
-    /// As it was written.
-    text: String,
+    pub(super) text: String,
     /// Rows that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,
     size: Threshold,
@@ -311,11 +307,6 @@ impl TrendLimit {
     /// Returns true if it limits types, not the heap.
     pub fn is_of_types(&self) -> bool {
         self.of.is_some()
-    }
-
-    /// The limit as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Returns true if growth from one dump to the next is limited, which depends on all dumps.

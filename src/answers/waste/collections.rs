@@ -6,11 +6,9 @@ use crate::analysis::collections::{Collection, SizeRule, SizeTerm, TypeFields};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::input::{Contents, HeldValue};
 
-/// A collection of the dump.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundCollection {
     pub(super) node: NodeId,
-    /// Elements.
     pub(super) size: u64,
     /// The array of its elements.
     pub(super) table: Option<NodeId>,

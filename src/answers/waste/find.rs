@@ -12,7 +12,6 @@ use crate::answers::waste::options::WasteKind;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 
-/// An object that wastes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wasting {
     pub(super) kind: WasteKind,

@@ -200,10 +200,8 @@ impl Asked<'_> {
 type Answers<T> = (Vec<(String, T)>, Option<CommandOutcome>);
 
 /// Asks every file, in the order of the command line; those of `together` small ones several at a time. One that cannot
-/// be read is reported on standard error, and the next one is asked.
-///
-/// # Errors
-/// When the options are wrong, whatever the files.
+/// be read is reported on standard error, and the next one is asked. Error: when the options are wrong, whatever the
+/// files.
 pub(crate) fn ask_each<T: Send>(
     session: &Session,
     files: &[PathBuf],

@@ -66,7 +66,6 @@ impl From<Refusal> for IpcError {
 }
 
 impl IpcError {
-    /// As it is told.
     pub(super) fn refusal(self, pid: u32) -> Refusal {
         match self {
             IpcError::Refusal(refusal) => refusal,
@@ -94,7 +93,6 @@ pub(super) struct Port<'a> {
     pub(super) address: Address,
 }
 
-/// A text as messages have it.
 pub(super) fn text(text: &str) -> Vec<u8> {
     if text.is_empty() {
         return 0u32.to_le_bytes().to_vec();
@@ -119,7 +117,6 @@ fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
     [MAGIC, &bytes.to_le_bytes(), &[set, command, 0, 0], payload].concat()
 }
 
-/// The head of an answer.
 pub(super) struct AnswerHead {
     /// Bytes behind it.
     payload: usize,

@@ -30,10 +30,7 @@ const MIN_BUFFER: u64 = 256 * MIB;
 /// The pause for a GiB of memory in use: measured 0.1 to 0.76 s for 94 MB, 2.9 s for 501 MB.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
 
-/// The process's diagnostics socket, where it has one.
-///
-/// # Errors
-/// What the system says of one that is there.
+/// The process's diagnostics socket, where it has one. Error: what the system says of one that is there.
 pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal> {
     let folder = process.environment().remove("TMPDIR").filter(|folder| !folder.is_empty());
     let folder = folder.unwrap_or_else(|| "/tmp".into());

@@ -31,7 +31,6 @@ const COLLECTION: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// Options of a session.
 pub(super) struct SessionOptions {
     pub(super) buffer_mib: u64,
     pub(super) names: bool,
@@ -154,7 +153,6 @@ fn judge(
 struct SessionId(Arc<(Mutex<Option<Option<u64>>>, Condvar)>);
 
 impl SessionId {
-    /// The number, or that there is none.
     fn set(&self, number: Option<u64>) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
         self.0.1.notify_all();

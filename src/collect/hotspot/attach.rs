@@ -30,10 +30,8 @@ const MOMENT: Duration = Duration::from_secs(5);
 /// A reply is some lines.
 const MAX_REPLY_BYTES: usize = 64 << 10;
 
-/// Connects to the JVM's socket, which it is asked to open where it has none.
-///
-/// # Errors
-/// `signal-not-caught`, `diagnostics-disabled`, `socket-missing`, `timeout`, and what the system says.
+/// Connects to the JVM's socket, which it is asked to open where it has none. Error: `signal-not-caught`,
+/// `diagnostics-disabled`, `socket-missing`, `timeout`, and what the system says.
 pub(super) fn connect(
     process: &Process,
     data: Option<&PerfData>,
@@ -134,11 +132,9 @@ fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
     open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Takes a socket away that an ended process of this number, of another user, has left behind: nobody listens there, and in
-/// /tmp the JVM cannot remove it itself. What is its own user's it replaces.
-///
-/// # Errors
-/// `socket-missing` where it is in the way and cannot be taken away.
+/// Takes a socket away that an ended process of this number, of another user, has left behind: nobody listens there,
+/// and in /tmp the JVM cannot remove it itself. What is its own user's it replaces. Error: `socket-missing` where it is
+/// in the way and cannot be taken away.
 fn clear_the_way(process: &Process) -> Result<(), Refusal> {
     let name = format!(".java_pid{}", process.ns_pid);
     let Ok(folder) = open_tmp(process) else { return Ok(()) };
@@ -221,16 +217,12 @@ fn wait_for_socket(process: &Process, patience: Duration) -> Result<UnixStream, 
     }
 }
 
-/// Sends a command with two arguments, which may be empty; the third one is.
-///
-/// # Errors
-/// Those of the socket.
+/// Sends a command with two arguments, which may be empty; the third one is. Error: those of the socket.
 pub(super) fn send(mut stream: &UnixStream, command: &str, arguments: [&str; 2]) -> io::Result<()> {
     let [first, second] = arguments;
     stream.write_all(format!("1\0{command}\0{first}\0{second}\0\0").as_bytes())
 }
 
-/// A reply as it comes.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     bytes: Vec<u8>,
@@ -254,7 +246,6 @@ impl Reply {
         }
     }
 
-    /// A reply that has come.
     pub(super) fn of(bytes: &[u8]) -> Self {
         Reply { bytes: bytes.to_vec() }
     }
@@ -264,10 +255,7 @@ impl Reply {
         self.bytes.is_empty()
     }
 
-    /// The number and the text.
-    ///
-    /// # Errors
-    /// `protocol`, when it is no reply.
+    /// The number and the text. Error: `protocol`, when it is no reply.
     pub(super) fn parse(&self, pid: u32) -> Result<(i32, String), Refusal> {
         let end = memchr::memchr(b'\n', &self.bytes).unwrap_or(self.bytes.len());
         let code = std::str::from_utf8(&self.bytes[..end]).ok().and_then(|text| text.trim_end().parse().ok());

@@ -33,7 +33,6 @@ const DUMP_PER_HEAP_PERCENT: u64 = 140;
 /// The pause for a GiB of heap: measured 0.17 to 0.38 s for 46 MB on a loaded machine.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 
-/// Takes a dump.
 pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);
@@ -128,8 +127,8 @@ fn attach_as(
     })
 }
 
-/// Reads counters, a reply and a dump's records, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+/// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
+pub fn read_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
         let _ = (data.version(), data.major(), data.command(), data.heap_bytes(), data.is_attach_off());
     }

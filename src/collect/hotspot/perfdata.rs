@@ -122,7 +122,6 @@ impl PerfData {
         self.text(COMMAND)
     }
 
-    /// Is attaching switched off?
     pub(crate) fn is_attach_off(&self) -> bool {
         self.text(CAPABILITIES).is_some_and(|letters| letters.starts_with('0'))
     }

@@ -32,7 +32,6 @@ pub(super) enum Way {
     File,
 }
 
-/// Options of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestOptions<'o> {
     /// Unreachable objects too.
@@ -54,7 +53,6 @@ impl RequestOptions<'_> {
     }
 }
 
-/// Result of a request.
 pub(super) enum DumpAnswer {
     /// A dump, which is whole; it stood still for so long.
     Created(Duration),
@@ -65,7 +63,6 @@ pub(super) enum DumpAnswer {
 /// Times at which bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
 /// and copies them into the FIFO.
 struct Arrivals {
-    /// Since when the next ones are waited for.
     waiting_since: Instant,
     longest_silence: Duration,
     /// The first ones after the longest silence, and the last of all.

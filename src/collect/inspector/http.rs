@@ -14,7 +14,6 @@ use crate::collect::watch::{PATIENCE, read_some};
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// A head, and what came with it.
 pub(super) struct HttpHead {
     pub(super) text: String,
     pub(super) rest: Vec<u8>,
@@ -34,10 +33,8 @@ impl HttpHead {
     }
 }
 
-/// Sends a request and reads the head of the answer. The connection does not block from here on.
-///
-/// # Errors
-/// `protocol`, `timeout`, what the system says.
+/// Sends a request and reads the head of the answer. The connection does not block from here on. Error: `protocol`,
+/// `timeout`, what the system says.
 pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<HttpHead, Refusal> {
     let failed = |error: io::Error| Refusal::system(peer, error);
     let foreign = |bytes: &[u8]| Refusal::protocol(peer, "the inspector's protocol", bytes);
@@ -60,10 +57,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     }
 }
 
-/// The body behind a path.
-///
-/// # Errors
-/// Those of [`request`]; `protocol` for an answer that is not 200.
+/// The body behind a path. Error: those of [`request`]; `protocol` for an answer that is not 200.
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
     let head = request(stream, peer, &text, limit)?;
@@ -110,7 +104,6 @@ pub(super) const USUAL_PORT: u16 = 9229;
 /// A request that is answered at once by an inspector.
 pub(super) const GET: Duration = Duration::from_secs(2);
 
-/// An inspector that answers.
 pub(in crate::collect) struct Inspector {
     pub(in crate::collect) address: SocketAddr,
     pub(super) runtime: Runtime,
@@ -134,7 +127,6 @@ pub(super) fn inspector_at(
     Ok(Inspector { address, runtime, version: version.to_string() })
 }
 
-/// The targets that an inspector lists.
 pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
     let peer = address.to_string();
     let body = get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;

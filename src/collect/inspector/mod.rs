@@ -111,7 +111,6 @@ fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, R
     Err(refusal.unwrap_or_else(|| Refusal::new(RefusalCode::NoTarget, "no address")))
 }
 
-/// Targets that a refusal lists.
 const TARGETS_LISTED: usize = 10;
 
 /// The one that is meant: by number from 1, by a part of its title or address, or the only one.
@@ -309,7 +308,6 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
     Ok(None)
 }
 
-/// A snapshot on its way.
 struct SnapshotTransfer<'w> {
     socket: WebSocket,
     watch: Watch<'w>,
@@ -410,8 +408,8 @@ impl SnapshotTransfer<'_> {
     }
 }
 
-/// Reads frames and what is in them, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+/// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
+pub fn read_answer(bytes: &[u8]) {
     let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);

@@ -26,7 +26,6 @@ pub(super) struct VersionInfo {
     pub(super) _protocol: String,
 }
 
-/// A message that has come.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message {
@@ -79,7 +78,6 @@ impl<'de> Deserialize<'de> for SnapshotChunk {
     }
 }
 
-/// A request as text.
 pub(super) fn request(id: u64, method: &str, params: serde_json::Value) -> String {
     serde_json::json!({ "id": id, "method": method, "params": params }).to_string()
 }
@@ -91,7 +89,6 @@ pub(super) struct Joiner {
 }
 
 impl Joiner {
-    /// The chunk as it is to be written.
     pub(super) fn join(&mut self, chunk: Vec<u8>) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.high);
         let seam = bytes.len();

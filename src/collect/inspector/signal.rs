@@ -30,11 +30,9 @@ const CLOSE: u64 = 9;
 const CLOSING: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
                        (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))";
 
-/// Opens the inspector, where the user allows it and the signal does no harm.
-///
-/// # Errors
-/// `needs-open-inspector`, `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the
-/// inspector could not be reached, and so not be closed.
+/// Opens the inspector, where the user allows it and the signal does no harm. Error: `needs-open-inspector`,
+/// `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the inspector
+/// could not be reached, and so not be closed.
 pub(super) fn open(
     process: &Process,
     runtime: Runtime,
@@ -96,7 +94,6 @@ fn inspect_port(words: &[String]) -> u16 {
     port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(USUAL_PORT)
 }
 
-/// State of the opening.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
     NotAsked,

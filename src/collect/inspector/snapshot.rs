@@ -20,7 +20,6 @@ struct Meta {
     edge_fields: Vec<serde::de::IgnoredAny>,
 }
 
-/// The value that is passing, of those at the top.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum TopLevelValue {
     #[default]
@@ -120,7 +119,6 @@ impl SnapshotCheck {
         }
     }
 
-    /// The number of objects of a whole snapshot.
     pub(super) fn objects(&self) -> Option<u64> {
         let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last == b'}';
         let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;

@@ -20,7 +20,6 @@ const SEND: Duration = Duration::from_secs(5);
 /// For the other side to close.
 const LEAVING: Duration = Duration::from_secs(3);
 
-/// A connection.
 pub(super) struct WebSocket {
     stream: TcpStream,
     peer: String,
@@ -42,10 +41,8 @@ pub(super) enum Received {
 }
 
 impl WebSocket {
-    /// Upgrades a connection, which is ended as the protocol has it, whatever ends the run.
-    ///
-    /// # Errors
-    /// `protocol`, `timeout`, what the system says.
+    /// Upgrades a connection, which is ended as the protocol has it, whatever ends the run. Error: `protocol`,
+    /// `timeout`, what the system says.
     pub(super) fn open(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
         let mut socket = Self::upgrade(stream, peer, path, limit)?;
         let failed = |error: io::Error| Refusal::system(peer, error);
@@ -54,10 +51,7 @@ impl WebSocket {
         Ok(socket)
     }
 
-    /// Upgrades a connection for what is done at the end of a run.
-    ///
-    /// # Errors
-    /// As [`WebSocket::open`].
+    /// Upgrades a connection for what is done at the end of a run. Error: as [`WebSocket::open`].
     pub(super) fn upgrade(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
         let text = format!(
             "GET {path} HTTP/1.1\r\nHost: {peer}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -72,7 +66,6 @@ impl WebSocket {
         Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
     }
 
-    /// Sends a text.
     pub(super) fn send(&mut self, text: &str) -> Result<(), Refusal> {
         self.send_frame(FINAL | TEXT, text.as_bytes())
     }
@@ -89,10 +82,7 @@ impl WebSocket {
         send_frame(&self.stream, first, content).map_err(|error| Refusal::system(&self.peer, error))
     }
 
-    /// Reads what is there, or waits a tick for it.
-    ///
-    /// # Errors
-    /// `protocol` for what no server sends.
+    /// Reads what is there, or waits a tick for it. Error: `protocol` for what no server sends.
     pub(super) fn receive(&mut self) -> Result<Received, Refusal> {
         if let Some(received) = self.frames()? {
             return Ok(received);
@@ -185,12 +175,10 @@ pub(super) struct WebFrames {
     received: Vec<u8>,
     /// Bytes of it that have been used.
     used: usize,
-    /// Fragments of a message.
     message: Vec<u8>,
     is_in_message: bool,
 }
 
-/// A whole frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebFrame {
     Message(Vec<u8>),
@@ -214,10 +202,7 @@ impl WebFrames {
         self.received.extend_from_slice(bytes);
     }
 
-    /// Takes whole frames off the front until there is something in them.
-    ///
-    /// # Errors
-    /// What no server sends, in words.
+    /// Takes whole frames off the front until there is something in them. Error: what no server sends, in words.
     pub(super) fn next(&mut self) -> Result<Option<WebFrame>, &'static str> {
         loop {
             let Some(head) = self.head()? else { return Ok(None) };

@@ -18,7 +18,6 @@ const SHARE_ORDER: u8 = 80;
 /// Cells of what the further lines of a row are of.
 const LABEL_CELLS: usize = 13;
 
-/// The places of the columns.
 struct ColumnPlaces {
     /// By figure: its first cell, and how many it has; `None` where there is no room for it.
     figures: Vec<Option<(u16, u16)>>,
@@ -148,7 +147,6 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pe
     }
 }
 
-/// The texts of a row, in lines.
 struct RowTexts {
     lead: String,
     name: Vec<String>,

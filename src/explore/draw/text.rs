@@ -99,7 +99,6 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// The end of a text.
 pub(super) fn end_that_fits(text: &str, cells: usize) -> String {
     part(text.chars().rev(), cells).into_iter().rev().collect()
 }

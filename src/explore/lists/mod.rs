@@ -16,10 +16,7 @@ use super::setup::BrowsedDumps;
 use super::view::{BrowserView, Context};
 use crate::answers::AnswerError;
 
-/// Makes the list of a view.
-///
-/// # Errors
-/// Why there is none, in words.
+/// Makes the list of a view. Error: why there is none, in words.
 pub(super) fn make(
     dumps: BrowsedDumps,
     view: &BrowserView,

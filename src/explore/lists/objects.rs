@@ -75,7 +75,6 @@ const MERGED: [ListColumn; 3] = [
     ListColumn { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
 ];
 
-/// Objects of a type.
 pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     // `list` has no order by what an object dominates.
@@ -92,10 +91,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
 /// Rows of each kind that stand beside a list.
 const BESIDE: usize = 100;
 
-/// The facts on an object that stand beside a list.
-///
-/// # Errors
-/// Why there is nothing, in words.
+/// The facts on an object that stand beside a list. Error: why there is nothing, in words.
 pub(crate) fn beside(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
     object(dump, place, BESIDE).map_err(|error| error.to_string())
 }

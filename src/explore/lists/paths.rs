@@ -20,7 +20,6 @@ const MERGED: usize = 5000;
 /// Levels of a merged tree that are indented; deeper ones have their number.
 const LEVELS: usize = 10;
 
-/// Paths to an object.
 pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
@@ -79,7 +78,6 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
     Ok(Listing { above, empty_text: why, ..Listing::new(&OF_OBJECTS, "Path", vec![ListPart::Made(rows)]) })
 }
 
-/// Paths to all objects of a type, merged.
 pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let answer = merged_paths(dump, &MergedPathsOptions::of(scope.clone()))?;
     let (count, rest) = answer.sentence();

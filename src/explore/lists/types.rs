@@ -8,14 +8,12 @@ use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, ti
 use crate::explore::view::{BrowserView, Context, TypeGroup};
 use crate::units::signed;
 
-/// All types, or those of a group.
 pub(super) fn types(dump: &OpenDump, group: Option<&TypeGroup>, context: &Context) -> Result<Listing, AnswerError> {
     let scope = group.map_or_else(ScopeOptions::default, |group| group.scope.clone());
     let options = context.histogram_options(GroupBy::Type, scope, Some(RETAINED), Limits::default());
     Ok(listing(&histogram(dump, &options)?, &options, |row, _| RowTarget::Type(row.name().to_string())))
 }
 
-/// Groups of types.
 pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<Listing, AnswerError> {
     let options = context.histogram_options(by, ScopeOptions::default(), Some(RETAINED), Limits::default());
     let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());

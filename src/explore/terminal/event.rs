@@ -3,7 +3,6 @@
 use crate::explore::setup::LoadedDumps;
 use crate::explore::state::Msg;
 
-/// An event of the loop.
 pub(super) enum LoopEvent {
     Msg(Msg),
     /// The loader has ended.

@@ -40,11 +40,8 @@ const BEAT: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
 
-/// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by a
-/// signal.
-///
-/// # Errors
-/// When the terminal cannot be used, or a dump cannot be read.
+/// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by
+/// a signal. Error: when the terminal cannot be used, or a dump cannot be read.
 pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let Setup { context, look, start, mouse, load, write_index, opened } = setup;
     let (events, queue) = channel();
@@ -188,7 +185,6 @@ impl Show {
         Msg::Opened(dumps)
     }
 
-    /// Returns true if it is the end.
     fn update(&mut self, msg: Msg) -> bool {
         for ask in self.state.update(msg) {
             match ask {

@@ -58,7 +58,6 @@ impl Terminal {
         _ = tcsetattr(&self.keys, OptionalActions::Now, &self.before);
     }
 
-    /// Returns true if there is no terminal any more.
     pub(super) fn is_gone(&self) -> bool {
         let mut polled = [PollFd::new(&self.keys, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -99,7 +98,6 @@ pub(super) fn write_all(bytes: &[u8]) {
     }
 }
 
-/// Writes some of it.
 pub(super) fn write(bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?)
 }
@@ -110,7 +108,6 @@ pub(super) fn suspend() {
     _ = kill_process(getpid(), Signal::TSTP);
 }
 
-/// Reads keys.
 pub(super) struct KeyReader {
     terminal: &'static Terminal,
     /// The beginning of what is not whole.

@@ -42,7 +42,6 @@ impl Terminal {
         EnableMouseCapture.execute_winapi()
     }
 
-    /// Makes it as it was.
     pub(super) fn restore(&self) {
         // The first fails where the mouse was not taken; a console that is gone needs nothing.
         _ = DisableMouseCapture.execute_winapi();
@@ -61,7 +60,6 @@ pub(super) fn write_all(bytes: &[u8]) {
     _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// Writes some of it.
 pub(super) fn write(bytes: &[u8]) -> io::Result<usize> {
     let mut out = io::stdout().lock();
     let count = out.write(bytes)?;
@@ -75,7 +73,6 @@ pub(super) fn suspend() {}
 /// Nothing: a file that is mapped cannot be cut.
 pub(super) fn watch_index() {}
 
-/// Reads keys.
 pub(super) struct KeyReader(Arc<AtomicBool>);
 
 impl KeyReader {

@@ -28,7 +28,6 @@ pub(super) struct DumpOrigin<'o> {
     pub(super) labels: &'o [(String, String)],
 }
 
-/// Writes the table. O(objects).
 pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, out: W) -> Result<W, TableError> {
     let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
     let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;

@@ -29,7 +29,6 @@ impl<'d> ObjectHeap<'d> {
         Ok(ObjectHeap { dump, graph, dominators, retained, reachable: dump.reachable(), id: id.clone(), type_names })
     }
 
-    /// The name of a type.
     pub(super) fn name_of(&self, type_id: TypeId) -> ByteArray {
         self.type_names[type_id.index()].clone()
     }

@@ -71,7 +71,6 @@ impl Drop for Writing {
     }
 }
 
-/// The files of one dump.
 #[derive(Debug)]
 pub(super) struct DumpPlace<'p> {
     pub(super) folder: &'p Path,
@@ -85,7 +84,6 @@ impl DumpPlace<'_> {
         if table.is_large() { folder.join(format!("dump={}", self.id)) } else { folder }
     }
 
-    /// The file of a table.
     pub(super) fn path_of(&self, table: TableName) -> PathBuf {
         let name = if table.is_large() { "part-0.parquet".to_string() } else { format!("{}.parquet", self.id) };
         self.folder_of(table).join(name)

@@ -20,7 +20,6 @@ use super::TableName;
 
 /// Rows of a row group at most.
 pub(super) const GROUP_ROWS: usize = 1 << 20;
-/// Rows of a page.
 const PAGE_ROWS: usize = 20_000;
 /// Rows that a column is asked for at once.
 const ROWS_AT_ONCE: usize = 8192;
@@ -203,7 +202,6 @@ impl<'a> ParquetColumn<'a> {
     }
 }
 
-/// A text as columns take it.
 pub(super) fn text_of(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }

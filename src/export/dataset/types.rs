@@ -70,7 +70,6 @@ struct Set {
     largest_bytes: u64,
 }
 
-/// All sets that have objects.
 struct TypeSets {
     list: Vec<Set>,
     /// By group, of a dump with one section.

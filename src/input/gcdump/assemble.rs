@@ -26,7 +26,6 @@ const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 /// The largest size the format can say.
 const LARGEST: u64 = i32::MAX as u64;
 
-/// Numbers counted on the way.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) objects: u64,
@@ -58,8 +57,7 @@ pub(super) struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// # Errors
-    /// If there is no memory for the names.
+    /// Error: if there is no memory for the names.
     pub(super) fn new(dump: &'a HeapDump<'a>, reading: &'a mut Reading) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(&reading.budget);
@@ -266,10 +264,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Pseudo nodes as roots of what they hold.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Pseudo nodes as roots of what they hold. Error: if there is no memory for them.
     pub(super) fn take_roots(&mut self) -> Result<(), ReadError> {
         let graph = &self.dump.graph;
         let mut share = std::mem::take(&mut self.share);

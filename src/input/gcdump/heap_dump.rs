@@ -40,7 +40,6 @@ pub(super) enum Unreadable {
 }
 
 impl<'a> HeapDump<'a> {
-    /// Reads the file, which begins as every one does.
     pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, Unreadable> {
         let mut objects = Objects::new(file);
         let Ok((rest, FoundObject::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use super::serialization::{FoundObject, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
 use crate::graph::{BuildError, MemoryShare};
 
-/// A type of the dump.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DumpType {
     /// As in the dump; none where the maker left it to be looked up later.
@@ -30,12 +29,10 @@ pub(super) struct MemoryGraph<'a> {
     /// u32 each.
     offsets: &'a [u8],
     pub(super) blob: &'a [u8],
-    /// Offset of the blob in the file.
     pub(super) blob_offset: usize,
     /// i64 each; fewer than nodes when the dump is cut.
     addresses: &'a [u8],
     pub(super) node_count: usize,
-    /// All of it is there.
     pub(super) complete: bool,
     /// There was not the memory for the types.
     pub(super) refused: Option<BuildError>,

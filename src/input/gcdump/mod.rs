@@ -31,7 +31,6 @@ use heap_dump::{HeapDump, Unreadable};
 /// Bytes that are asked of the source at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// The reader.
 pub(super) struct Gcdump;
 
 impl Reader for Gcdump {

@@ -75,10 +75,8 @@ pub(super) fn is_wrapper(type_name: &str) -> bool {
     type_name.starts_with("[CCW ")
 }
 
-/// Everything that pseudo nodes hold, each of them visited once from the dump's root down.
-///
-/// # Errors
-/// If there are more than `share` has room for.
+/// Everything that pseudo nodes hold, each of them visited once from the dump's root down. Error: if there are more
+/// than `share` has room for.
 pub(super) fn find_roots(
     graph: &MemoryGraph<'_>,
     is_object: impl Fn(usize) -> bool,

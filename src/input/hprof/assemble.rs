@@ -151,10 +151,7 @@ impl<'a> Assembler<'a> {
 
     // ---- objects
 
-    /// Appends what was put aside, sizes everything, and appends class objects.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Appends what was put aside, sizes everything, and appends class objects. Error: if there is no memory for them.
     pub(super) fn finish_objects(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
         self.append_deferred()?;
         self.append_classes(sizes)?;
@@ -334,10 +331,7 @@ impl<'a> Assembler<'a> {
     }
     // ---- names
 
-    /// Names all types and says what else is known of them.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Names all types and says what else is known of them. Error: if there is no memory for them.
     pub(super) fn describe_types(&mut self) -> Result<(), ReadError> {
         let classes = self.classes;
         let primitives = self.primitive_array_classes();
@@ -436,10 +430,8 @@ impl<'a> Assembler<'a> {
 
     // ---- roots and threads
 
-    /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root. Error: if there
+    /// is no memory for them.
     pub(super) fn add_roots(&mut self) -> Result<bool, BuildError> {
         let roots = std::mem::take(&mut self.content.roots);
         let section = self.content.section;

@@ -29,7 +29,6 @@ pub(super) struct SlotType {
     pub(super) position: u64,
 }
 
-/// Objects of one type.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeTotal {
     pub(super) objects: u64,
@@ -122,10 +121,7 @@ impl HprofRecords {
         self.slots.get(&(class, kind)).copied()
     }
 
-    /// Takes the next block of the file: of its lists nothing is left in it.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
+    /// Takes the next block of the file: of its lists nothing is left in it. Error: if there is no memory for it.
     pub(super) fn take_block<S: Deliver>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         if self.dump != block.dump && self.dump != 0 {
             self.begin_again();

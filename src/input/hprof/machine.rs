@@ -56,7 +56,6 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
     Some(text)
 }
 
-/// The text of the string that a field of an object holds.
 fn text_of_field(
     graph: &HeapGraph,
     details: &dyn ObjectDetails,

@@ -41,7 +41,6 @@ use segments::block::{Block, parse_block};
 use segments::block_parts::TypeCounts;
 use segments::{BlockContext, SegmentReader, lock};
 
-/// The reader.
 pub(super) struct Hprof;
 
 impl Reader for Hprof {

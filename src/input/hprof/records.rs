@@ -21,7 +21,6 @@ pub(super) const START: &[u8] = b"JAVA PROFILE ";
 /// The version and its NUL are within so many bytes.
 const MOST_VERSION_BYTES: usize = 32;
 
-/// The start of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     /// `1.0.2`
@@ -156,14 +155,12 @@ pub(super) struct Static {
     pub(super) value: u64,
 }
 
-/// A field of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: u64,
     pub(super) basic_type: u8,
 }
 
-/// A class as a heap dump has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClassDump {
     pub(super) id: u64,

@@ -3,7 +3,6 @@
 use crate::graph::FieldKind;
 use crate::input::java_types::PRIMITIVES;
 
-/// Tags of records.
 pub(super) mod record {
     pub const TEXT: u8 = 0x01;
     pub const LOAD_CLASS: u8 = 0x02;
@@ -100,10 +99,8 @@ pub(super) fn element_bytes(basic_type: u8) -> Option<usize> {
     }
 }
 
-/// The number of the first primitive type.
 pub(super) const FIRST_PRIMITIVE: u8 = 4;
 
-/// The kind of the values of a primitive type.
 pub(super) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
     Some(PRIMITIVES.get(usize::from(basic_type.checked_sub(FIRST_PRIMITIVE)?))?.0)
 }

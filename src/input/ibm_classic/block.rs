@@ -32,7 +32,6 @@ pub(super) struct TypeNames {
     arrays: Vec<bool>,
     numbers: FxHashMap<u64, Vec<u32>>,
     cache: Vec<u32>,
-    /// Characters of all names.
     bytes: usize,
 }
 
@@ -99,7 +98,6 @@ impl<S: RecordSink> Batch for Block<S> {
     }
 }
 
-/// Counts of records in a block, or in all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) classes: u64,
@@ -162,7 +160,6 @@ impl<S: RecordSink> Block<S> {
     }
 }
 
-/// The owner of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// The last record of the block before.

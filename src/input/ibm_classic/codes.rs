@@ -1,7 +1,7 @@
 //! The stable codes of this format's problems (docs/formats/ibm-classic.md, "Problems").
 
 use crate::input::Code;
-use crate::input::codes::GraphCodes;
+use crate::input::codes::{GraphCodes, codes};
 
 /// The dump lists records at addresses.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
@@ -19,14 +19,13 @@ pub static LOST: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &T
 /// The same for a dump without its trailer.
 pub static LOST_OF_CUT: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
 
-pub static JUNK_LINE: Code = Code::warning("junk-line", "lines that are no part of a dump; skipped");
-pub static MALFORMED_RECORD: Code =
-    Code::warning("malformed-record", "records with a missing or unreadable address, size or type; skipped");
-pub static MALFORMED_REF: Code = Code::warning("malformed-ref", "words among references that are none; dropped");
-pub static MISSING_TRAILER: Code =
-    Code::warning("missing-trailer", "dump without its \"// EOF\" line: it is probably cut");
-pub static ORPHAN_REF: Code = Code::warning("orphan-ref", "references that belong to no readable record; dropped");
-pub static TRAILER_MISMATCH: Code =
-    Code::warning("trailer-mismatch", "figures of the dump's own totals that differ from what was read");
-pub static TRUNCATED_LINE: Code =
-    Code::warning("truncated-line", "last word without a line end: the dump is cut; the word was dropped");
+codes! {
+    JUNK_LINE: warning("junk-line", "lines that are no part of a dump; skipped");
+    MALFORMED_RECORD: warning("malformed-record",
+        "records with a missing or unreadable address, size or type; skipped");
+    MALFORMED_REF: warning("malformed-ref", "words among references that are none; dropped");
+    MISSING_TRAILER: warning("missing-trailer", "dump without its \"// EOF\" line: it is probably cut");
+    ORPHAN_REF: warning("orphan-ref", "references that belong to no readable record; dropped");
+    TRAILER_MISMATCH: warning("trailer-mismatch", "figures of the dump's own totals that differ from what was read");
+    TRUNCATED_LINE: warning("truncated-line", "last word without a line end: the dump is cut; the word was dropped");
+}

@@ -27,7 +27,6 @@ use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
 
-/// The reader.
 pub(super) struct IbmClassic;
 
 impl Reader for IbmClassic {

@@ -20,10 +20,8 @@ pub(super) struct Assembler<'a> {
     instances: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
-    /// Memory of the heaps.
     share: MemoryShare,
     names_share: MemoryShare,
-    /// Of all heaps.
     frames: u64,
     entries: u64,
 }
@@ -55,10 +53,8 @@ impl<'a> Assembler<'a> {
         self.frames > SURELY_ENOUGH + FOR_EACH_ENTRY * self.entries
     }
 
-    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there.
-    ///
-    /// # Errors
-    /// If there is no memory for them.
+    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there. Error:
+    /// if there is no memory for them.
     pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);

@@ -29,7 +29,6 @@ pub(super) enum TraceItem {
     StackFrames,
 }
 
-/// Facts of a process.
 #[derive(Default)]
 pub(super) struct Process {
     pub(super) name: Option<String>,
@@ -41,7 +40,6 @@ pub(super) struct Process {
     pub(super) types: Option<ById<NameId>>,
 }
 
-/// An event with something of a dump.
 pub(super) struct DumpEvent {
     pub(super) offset: u64,
     pub(super) pid: i64,
@@ -112,8 +110,7 @@ pub(super) struct Collector<'a> {
 const LONG_TEXT: usize = 64 * 1024;
 
 impl Collector<'_> {
-    /// # Errors
-    /// If there is no memory for it.
+    /// Error: if there is no memory for it.
     pub(super) fn take(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         if json.len() > LONG_TEXT {
             self.parsing_share.hold(2 * json.len() as u64)?;

@@ -14,7 +14,6 @@ const BLOCK: usize = 1 << 20;
 /// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
 const LONGEST: usize = 1 << 30;
 
-/// Text with a cursor.
 pub(super) struct Text<'s> {
     read: Feed<'s>,
     data: Vec<u8>,
@@ -29,7 +28,6 @@ pub(super) struct Text<'s> {
 /// Gives bytes, fewer than asked for at the end alone.
 pub(super) type Feed<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
 
-/// A value that was found.
 pub(super) enum Value<'a> {
     /// All of it.
     Whole(&'a [u8], u64),

@@ -25,7 +25,6 @@ pub(super) struct Dumps {
 }
 
 impl Dumps {
-    /// Bytes of memory they take.
     pub(super) fn memory_bytes(&self) -> usize {
         // Lists have room for four rows at least.
         let room = |length: usize| if length == 0 { 0 } else { length.next_power_of_two().max(4) };
@@ -67,7 +66,6 @@ pub(super) struct NodeRow {
     pub(super) parent: Option<u64>,
 }
 
-/// The columns of an allocator.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) counts: Column,
@@ -76,7 +74,6 @@ pub(super) struct Columns {
     pub(super) nodes: Column,
 }
 
-/// A column of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Column {
     numbers: Vec<u64>,

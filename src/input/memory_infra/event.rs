@@ -104,7 +104,6 @@ impl EventPart {
     }
 }
 
-/// A row of any of the three maps.
 #[derive(Default)]
 struct MapRow {
     id: Option<u64>,
@@ -241,7 +240,6 @@ impl<'n> EventReader<'n> {
         self.event.dumps.heaps_v2.get_or_insert_default()
     }
 
-    /// The columns at hand.
     fn columns(&mut self) -> Option<&mut Columns> {
         self.heaps_v2().allocators.last_mut().map(|(_, columns)| columns)
     }

@@ -134,7 +134,6 @@ impl SimpleJson<'_> {
         }
     }
 
-    /// An entry of a heap.
     fn entry(&mut self) -> Option<RawEntry> {
         let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
         self.expect(b'{')?;

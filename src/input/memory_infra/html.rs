@@ -88,7 +88,6 @@ impl<'s> Page<'s> {
         Ok(false)
     }
 
-    /// The next block with a trace.
     pub(super) fn next_block(&mut self) -> io::Result<Option<Block>> {
         if !self.pass(OPENING, |_| Ok(()))? || !self.pass(b">", |_| Ok(()))? {
             return Ok(None);
@@ -116,7 +115,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 struct Decoder {
     content: Vec<u8>,
     share: MemoryShare,
-    /// Text that is still to be decoded.
     text: Vec<u8>,
     is_plain: bool,
 }

@@ -23,7 +23,6 @@ impl RawId {
     /// The empty text, which is the id of the root.
     pub(super) const EMPTY: Self = RawId(NonZeroU32::MIN.saturating_add(NUMBERS));
 
-    /// The id with this text.
     pub(super) fn of_text(text: &str, names: &mut Names) -> Self {
         if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
             return id;
@@ -48,7 +47,6 @@ impl RawId {
         (self.0.get() <= NUMBERS).then(|| self.0.get() as usize - 1)
     }
 
-    /// The text.
     pub(super) fn text(self, names: &Names) -> Cow<'_, str> {
         match self.small() {
             Some(number) => number.to_string().into(),
@@ -62,7 +60,6 @@ impl RawId {
         id.map_or(0, |id| id.0.get()) | if bit { FREE_BIT } else { 0 }
     }
 
-    /// Unpacks an id and its mark.
     fn unpack(packed: u32) -> (Option<Self>, bool) {
         (NonZeroU32::new(packed & !FREE_BIT).map(RawId), packed & FREE_BIT != 0)
     }
@@ -176,7 +173,6 @@ impl<T: Copy> ByNumber<T> {
     }
 }
 
-/// Things by id.
 #[derive(Debug)]
 pub(super) struct ById<T>(ByNumber<T>);
 

@@ -45,7 +45,6 @@ use container::Text;
 use html::Page;
 use trace::read_trace;
 
-/// The reader.
 pub(super) struct MemoryInfra;
 
 /// First keys of a trace that has its events further back.

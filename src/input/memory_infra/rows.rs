@@ -68,7 +68,6 @@ impl MapsOfProcess {
         self.has_unnamed = false;
     }
 
-    /// The heap of an allocator.
     pub(super) fn heap(
         &mut self,
         maker: &mut HeapMaker<'_>,

@@ -21,7 +21,6 @@ impl<'a> SimpleJson<'a> {
         self.at
     }
 
-    /// The text ahead.
     #[inline]
     pub(super) fn ahead(&self) -> &'a [u8] {
         &self.json[self.at..]
@@ -100,7 +99,6 @@ impl<'a> SimpleJson<'a> {
         decimal(&rest[..length])
     }
 
-    /// An id in quotes.
     #[inline]
     pub(super) fn id(&mut self) -> Option<RawId> {
         self.expect(b'"')?;

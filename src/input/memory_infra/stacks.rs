@@ -27,7 +27,6 @@ pub(super) struct Stacks {
     path: Vec<u32>,
 }
 
-/// Cached facts of a frame.
 #[derive(Clone, Copy)]
 pub(super) struct FrameCache {
     /// Display name in the current module map.

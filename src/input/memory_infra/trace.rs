@@ -12,9 +12,8 @@ use crate::allocations::Names;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Code, Diagnostics, Position, ReadError};
 
-/// Reads a trace from its first byte on. `before` is added to the places of problems.
-///
-/// With several threads, another finds the events, and this one reads those that matter.
+/// Reads a trace from its first byte on. `before` is added to the places of problems. With several threads, another
+/// finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
     text: &mut Text<'_>,
     names: &mut Names,

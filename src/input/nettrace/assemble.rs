@@ -158,10 +158,8 @@ impl Collector {
         self.rundown.program().unwrap_or_else(|| format!("process {process}"))
     }
 
-    /// The builder of the selected snapshot. Takes the store; the collector is of no other use after.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
+    /// The builder of the selected snapshot. Takes the store; the collector is of no other use after. Error: if there
+    /// is no memory for it.
     pub(super) fn build(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Result<GraphBuilder, BuildError> {
         let SnapshotStore::Graph(store) = std::mem::take(&mut self.store) else {
             return Ok(GraphBuilder::default());

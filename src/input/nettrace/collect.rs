@@ -80,10 +80,7 @@ impl Collector {
         self.error = self.error.or(self.share.hold(bytes as u64).err());
     }
 
-    /// Returns the error of data that cannot be built, once it shows: reading on is of no use.
-    ///
-    /// # Errors
-    /// That.
+    /// Returns the error of data that cannot be built, once it shows: reading on is of no use. Error: that.
     pub(super) fn check(&mut self) -> Result<(), BuildError> {
         self.check_memory();
         self.error.map_or(Ok(()), Err)

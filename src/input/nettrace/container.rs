@@ -23,10 +23,8 @@ const END_OBJECT: u8 = 6;
 /// The first bytes of a block's object: an object, its type, no type of the type.
 pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
 
-/// Reads all blocks into `collector`; gives the version as words.
-///
-/// # Errors
-/// If the system cannot read, or the version is not known.
+/// Reads all blocks into `collector`; gives the version as words. Error: if the system cannot read, or the version is
+/// not known.
 pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Result<String, ReadError> {
     window.ahead(MAGIC.len())?;
     window.advance(MAGIC.len());

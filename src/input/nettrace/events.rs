@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Parsed, varu32, varu64};
 
-/// One event.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Event<'a> {
     pub(super) metadata_id: u32,

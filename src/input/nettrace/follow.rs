@@ -59,10 +59,7 @@ enum NextPiece {
 }
 
 impl Follower {
-    /// Takes the next bytes.
-    ///
-    /// # Errors
-    /// If they begin no trace; never later.
+    /// Takes the next bytes. Error: if they begin no trace; never later.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), NotNettrace> {
         if self.has_ended {
             return Ok(());

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use super::events::for_each_event;
 use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
 
-/// The events that matter, by what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
     GcStart,
@@ -32,7 +31,6 @@ pub(super) enum EventKind {
     Other,
 }
 
-/// The declaration in a metadata row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) id: u32,

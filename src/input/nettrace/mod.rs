@@ -41,7 +41,6 @@ use collect::Collector;
 use store::{CountStore, SnapshotStore};
 use window::Window;
 
-/// The reader.
 pub(super) struct Nettrace;
 
 impl Reader for Nettrace {

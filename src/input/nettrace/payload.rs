@@ -27,7 +27,6 @@ pub(super) struct Dependent {
     pub(super) value: u64,
 }
 
-/// A static field.
 #[derive(Debug, Clone)]
 pub(super) struct Static {
     pub(super) object: u64,
@@ -51,7 +50,6 @@ pub(super) struct Rows {
     pub(super) complete: bool,
 }
 
-/// The head of the bulk streams.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BulkHead<'a> {
     pub(super) index: u32,

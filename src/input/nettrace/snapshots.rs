@@ -16,13 +16,11 @@ pub(super) struct BulkEvent {
     /// Its place in the store.
     pub(super) piece: usize,
     pub(super) count: u64,
-    /// Bytes of the objects.
     pub(super) bytes: u64,
     /// References that the objects say they have.
     pub(super) declared_references: u64,
 }
 
-/// The meaning of an event for a snapshot.
 #[derive(Debug, Clone)]
 pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.
@@ -51,7 +49,6 @@ pub(super) enum HeapEventKind {
     Generation(GenerationRange),
 }
 
-/// An event that matters for snapshots.
 #[derive(Debug, Clone)]
 pub(super) struct HeapEvent {
     pub(super) timestamp: u64,

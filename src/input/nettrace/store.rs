@@ -165,7 +165,6 @@ struct Run {
 }
 
 impl CountStore {
-    /// Bytes of memory it takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.packed.capacity()
             + self.starts.capacity() * size_of::<usize>()

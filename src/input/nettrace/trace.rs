@@ -18,7 +18,6 @@ pub(super) struct Trace {
     pub(super) process_id: u64,
 }
 
-/// The content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Events,

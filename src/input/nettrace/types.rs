@@ -10,7 +10,6 @@ use super::fields::{Parsed, text_of_utf16, utf16z};
 /// Slots of the table before the map: most objects are of a few types.
 const CACHE: usize = 1024;
 
-/// The flag of arrays.
 const ARRAY: u32 = 8;
 
 /// Facts of a type in the trace.
@@ -30,7 +29,6 @@ pub(super) struct TypeInfo {
 pub(super) struct TypeTable {
     numbers: FxHashMap<u64, u32>,
     cache: Vec<(u64, u32)>,
-    /// The id of each number.
     pub(super) ids: Vec<u64>,
     pub(super) described: FxHashMap<u64, TypeInfo>,
     /// Characters of all names.

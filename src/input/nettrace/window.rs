@@ -36,15 +36,11 @@ impl Window {
         Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, has_ended: false, reader, share }
     }
 
-    /// Offset of the window in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// At least `wanted` bytes, unless the file ends before.
-    ///
-    /// # Errors
-    /// If the system cannot read.
+    /// At least `wanted` bytes, unless the file ends before. Error: if the system cannot read.
     pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
         while self.end - self.start < wanted && !self.has_ended {
             self.refill()?;

@@ -34,7 +34,6 @@ enum SlotKind {
     Class,
 }
 
-/// A class record.
 #[derive(Debug)]
 struct Class {
     address: u64,
@@ -133,7 +132,6 @@ impl<'r> Assembler<'r> {
         self.core = Some(core);
     }
 
-    /// Says what the header says.
     pub(super) fn begin(&mut self, layout: &PhdHeader) {
         self.builder.set_id_style(IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 }));
         self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
@@ -145,7 +143,6 @@ impl<'r> Assembler<'r> {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 
-    /// Takes a record.
     pub(super) fn take(&mut self, what: What, records: &Records, at: u64) -> Result<(), ReadError> {
         let kind = match &what {
             What::Object(class) => SlotKind::Object(*class),

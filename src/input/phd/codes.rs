@@ -1,13 +1,13 @@
 //! The stable codes of this format's problems (docs/formats/phd.md, "Problems").
 
-use crate::input::Code;
+use crate::input::codes::codes;
 
-pub static BAD_NAME: Code = Code::warning("bad-name", "names of classes with bytes that are no characters");
-pub static BAD_RECORD: Code = Code::warning("bad-record", "record that cannot be; what follows is lost");
-pub static DATA_AFTER_END: Code = Code::note("data-after-end", "data behind the end of the dump; ignored");
-pub static TRUNCATED: Code = Code::warning("truncated", "dump that is cut off; what came before was read");
-pub static UNKNOWN_CLASS: Code = Code::warning(
-    "unknown-class",
-    "objects whose class has no record: their type is `unknown class 0x...`, and their size is not known",
-);
-pub static JAVA_CORE: Code = Code::note("java-core", "threads whose names are from the Java core beside the dump");
+codes! {
+    BAD_NAME: warning("bad-name", "names of classes with bytes that are no characters");
+    BAD_RECORD: warning("bad-record", "record that cannot be; what follows is lost");
+    DATA_AFTER_END: note("data-after-end", "data behind the end of the dump; ignored");
+    TRUNCATED: warning("truncated", "dump that is cut off; what came before was read");
+    UNKNOWN_CLASS: warning("unknown-class",
+        "objects whose class has no record: their type is `unknown class 0x...`, and their size is not known");
+    JAVA_CORE: note("java-core", "threads whose names are from the Java core beside the dump");
+}

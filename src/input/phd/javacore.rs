@@ -8,19 +8,16 @@ use crate::input::{ReadError, Source};
 
 /// Bytes that are read at once; longer lines are cut.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Characters of a name that are kept.
 const MOST_NAME_CHARS: usize = 1000;
 /// Threads that are kept: no virtual machine has more.
 const MOST_THREADS: usize = 1 << 17;
 
-/// A thread that has an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CoreThread {
     pub(super) name: String,
     pub(super) address: u64,
 }
 
-/// The threads of a Java core.
 #[derive(Debug)]
 pub(super) struct JavaCore {
     /// Its file's name.

@@ -3,7 +3,6 @@
 use super::stream::{Stop, Stream};
 use crate::input::Position;
 
-/// The name of the one section.
 pub(super) const SECTION: &str = "heap";
 
 /// A place in the file.
@@ -14,7 +13,6 @@ pub(super) fn position(byte: u64) -> Position {
 /// The first bytes of a dump.
 pub(super) const MARK: &[u8] = b"\0\x12portable heap dump";
 
-/// The header of a dump.
 #[derive(Debug, Clone)]
 pub(super) struct PhdHeader {
     pub(super) version: u32,
@@ -90,7 +88,6 @@ impl ArrayForm {
         if matches!(self, ArrayForm::Full(_)) { 8 } else { 4 }
     }
 
-    /// Bytes of an array of so many elements.
     pub(super) fn bytes(self, length: u64, element_bytes: u64) -> u64 {
         let content = length.saturating_mul(element_bytes);
         match self {
@@ -100,7 +97,6 @@ impl ArrayForm {
         }
     }
 
-    /// For people.
     pub(super) fn describe(self) -> &'static str {
         match self {
             ArrayForm::Narrow => "arrays as on 32 bits",

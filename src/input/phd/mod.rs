@@ -27,12 +27,10 @@ use layout::{MARK, PhdHeader, SECTION};
 use records::Records;
 use stream::{Stop, Stream};
 
-/// The reader.
 pub(super) struct Phd;
 
 /// The rest of the mark and the version where a dump was sent as text.
 const SENT_AS_TEXT: &[u8] = b"\x00\x12\xd7\x3f\x94\xb1\x2f\xdf";
-/// Versions that are read.
 const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
 
 impl Reader for Phd {

@@ -3,7 +3,6 @@
 use super::layout::PhdHeader;
 use super::stream::{Stop, Stream};
 
-/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
     /// An object of the class at this address.
@@ -47,7 +46,6 @@ impl Records {
         }
     }
 
-    /// The next record.
     pub(super) fn next(&mut self, stream: &mut Stream) -> Result<What, Stop> {
         self.references.clear();
         let tag = stream.u8()?;

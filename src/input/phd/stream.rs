@@ -109,7 +109,6 @@ impl Stream {
         })
     }
 
-    /// So many bytes of text.
     pub(super) fn text(&mut self, bytes: u16) -> Result<Vec<u8>, Stop> {
         (0..bytes).map(|_| self.u8()).collect()
     }

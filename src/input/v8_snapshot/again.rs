@@ -12,7 +12,6 @@ use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBu
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
 
-/// A snapshot that was read again.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) snapshot: Snapshot,

@@ -126,7 +126,6 @@ fn name_types(builder: &mut GraphBuilder, classes: &Classes) {
     }
 }
 
-/// The number of categories before a node.
 #[inline]
 fn before(categories: &[u32], node: u32) -> u32 {
     match categories.last() {
@@ -318,7 +317,6 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u6
     named
 }
 
-/// Records by kind.
 pub(super) fn records(snapshot: &Snapshot) -> Vec<(&'static str, u64)> {
     let categories = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).count();
     let synthetic = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::Synthetic).count();

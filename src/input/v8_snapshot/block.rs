@@ -13,7 +13,6 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
 pub(super) const LARGE: u16 = u16::LARGE;
 
-/// Nodes of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pub(super) kinds: Vec<u8>,
@@ -38,7 +37,6 @@ pub(super) struct Function {
     pub(super) column: u32,
 }
 
-/// Edges of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
     /// The kind of each, and the index of its name or its number.
@@ -86,7 +84,6 @@ impl Batch for Block {
 }
 
 impl Block {
-    /// Parses a piece.
     pub(super) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
         (self.region, self.offset) = (context.region, context.offset);
         self.layout.clone_from(&context.layout);

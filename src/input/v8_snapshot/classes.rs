@@ -9,7 +9,6 @@ use super::shapes::{NO_SHAPE, Shapes};
 use super::snapshot::Snapshot;
 use crate::graph::{SlotColumn, SourcePlace};
 
-/// Not classified so far.
 const NONE: u32 = u32::MAX;
 
 /// Names of classes and the class of each node.
@@ -24,7 +23,6 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// The name of a class.
     pub(super) fn name(&self, class: usize) -> &str {
         &self.names[self.all[class].0 as usize]
     }

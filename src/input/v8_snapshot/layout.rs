@@ -101,12 +101,10 @@ pub(super) struct EdgeFields {
 /// Places of some fields in the rows of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowFields<const N: usize> {
-    /// Values in a row.
     pub(super) width: usize,
     pub(super) places: [usize; N],
 }
 
-/// The header of a snapshot.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotHeader {
     pub(super) node: NodeFields,
@@ -123,7 +121,6 @@ pub(super) struct SnapshotHeader {
     pub(super) kinds: Vec<NodeKind>,
     pub(super) kind_names: Vec<String>,
     pub(super) edge_kinds: Vec<EdgeKind>,
-    /// Ordinal of the root.
     pub(super) root: u32,
     pub(super) node_count: Option<u64>,
     pub(super) edge_count: Option<u64>,
@@ -132,10 +129,7 @@ pub(super) struct SnapshotHeader {
 }
 
 impl SnapshotHeader {
-    /// Reads the value of `"snapshot"`.
-    ///
-    /// # Errors
-    /// If it is not the header of a snapshot.
+    /// Reads the value of `"snapshot"`. Error: if it is not the header of a snapshot.
     pub(super) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;

@@ -44,7 +44,6 @@ use details::V8Details;
 use snapshot::Snapshot;
 use strings::Keep;
 
-/// The reader.
 pub(super) struct V8Snapshot;
 
 /// Problems by which objects may be lost.

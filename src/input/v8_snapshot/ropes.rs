@@ -70,7 +70,6 @@ fn multiply(a: u128, b: u128) -> u128 {
     add(add(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
 }
 
-/// Facts of a rope.
 #[derive(Debug, Clone, Copy)]
 struct Rope {
     /// Its text; `None` where a part is not in the snapshot.

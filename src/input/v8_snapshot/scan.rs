@@ -26,13 +26,11 @@ pub(super) enum Region {
     Strings,
 }
 
-/// The context in which a piece is parsed.
 #[derive(Debug, Clone)]
 pub(super) struct PieceContext {
     pub(super) region: Region,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
-    /// Values in it, at most.
     pub(super) values: usize,
     /// Offset of the piece in the input.
     pub(super) offset: u64,

@@ -22,11 +22,9 @@ pub(super) struct Shapes {
     pub(super) of_objects: Vec<u32>,
 }
 
-/// Lists of numbers, each once.
 #[derive(Default)]
 struct Lists {
     values: Vec<u32>,
-    /// The end of each.
     ends: Vec<u32>,
     /// The number of times that each was met.
     counts: Vec<u32>,
@@ -66,7 +64,6 @@ impl Lists {
         }
     }
 
-    /// The number of a list, which is counted.
     fn add(&mut self, list: &[u32]) -> u32 {
         if 4 * self.ends.len() >= 3 * self.table.len() {
             self.grow();

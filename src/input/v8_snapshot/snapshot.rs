@@ -14,7 +14,6 @@ use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
-/// A snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
@@ -42,7 +41,6 @@ pub(super) struct Snapshot {
     /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
     pub(super) stacks: Vec<(u32, u32)>,
     pub(super) functions: Vec<Function>,
-    /// The tree of stacks as the file has it.
     pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
     pub(super) has_edges: bool,
@@ -176,10 +174,8 @@ fn append<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
 
 impl Snapshot {
     /// Reads a source to its end, with the strings that `keep` says. What was counted stays in `budget` as long as the
-    /// second of what it returns lives.
-    ///
-    /// # Errors
-    /// If the source cannot be read, has no header, or takes more memory than it may.
+    /// second of what it returns lives. Error: if the source cannot be read, has no header, or takes more memory than
+    /// it may.
     pub(super) fn read(
         source: Source,
         keep: Keep,
@@ -209,7 +205,6 @@ impl Snapshot {
         Ok(content.finish(scanner, layout, diagnostics))
     }
 
-    /// Nodes.
     pub(super) fn len(&self) -> usize {
         self.kinds.len()
     }

@@ -37,7 +37,6 @@ pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts 
     HeapParts { names, runs }
 }
 
-/// A stack of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stack {
     id: u32,
@@ -109,7 +108,6 @@ impl Stacks {
         self.all.is_empty()
     }
 
-    /// The number of a stack.
     pub(super) fn find(&self, id: u32) -> Option<u32> {
         let at = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         Some(self.by_id[at].1)

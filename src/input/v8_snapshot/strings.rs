@@ -2,7 +2,6 @@
 
 use super::bits::Bits;
 
-/// The strings that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Keep {
     #[default]
@@ -15,7 +14,6 @@ pub(super) enum Keep {
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     text: Vec<u8>,
-    /// The end of each that is kept.
     ends: Vec<u64>,
     /// The strings that are kept, where not all are, and the number of them before each word.
     kept: Option<(Bits, Vec<u32>)>,

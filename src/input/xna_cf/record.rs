@@ -46,7 +46,6 @@ pub(super) fn reference(input: &[u8]) -> IResult<&[u8], u64, ()> {
     field_end(rest).map(|(rest, ())| (rest, id))
 }
 
-/// An object record without its references.
 pub(super) struct ObjectHead {
     pub(super) id: u64,
     pub(super) type_id: u64,
@@ -82,7 +81,6 @@ pub(super) fn type_record(fields: &[u8]) -> Option<(u64, &[u8])> {
     Some((id, trim(name)))
 }
 
-/// A root record as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RootRecord {
     pub(super) object: u64,

@@ -72,7 +72,6 @@ pub struct SubRecord {
     pub bytes: Vec<u8>,
 }
 
-/// A part of the file.
 struct FilePart {
     extent: usize,
     bytes: Vec<u8>,

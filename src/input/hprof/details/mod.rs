@@ -51,7 +51,6 @@ impl HprofDetails {
         self.finder.places.id_bytes
     }
 
-    /// Fields of an instance with their values.
     fn instance_fields(&self, graph: &HeapGraph, node: NodeId, record: &[u8]) -> Vec<FieldValue> {
         let name = |field: crate::graph::Field| graph.types().text(field.name).to_string();
         let values = instance_values(graph, graph.type_of(node), record, self.id_bytes());
@@ -63,7 +62,6 @@ impl HprofDetails {
         fields.collect()
     }
 
-    /// Static variables of a class with their values.
     fn static_fields(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<FieldValue> {
         let types = graph.types();
         let Some(class) = types.of_class_object(node) else { return Vec::new() };

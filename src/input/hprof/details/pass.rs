@@ -57,11 +57,8 @@ impl Once<'_> {
     }
 }
 
-/// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors. Each
-/// object is shown once, with its first record.
-///
-/// # Errors
-/// If the file cannot be read again.
+/// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors.
+/// Each object is shown once, with its first record. Error: if the file cannot be read again.
 pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V + Sync) -> Result<Vec<V>, ReadError> {
     let repeated = &places.repeated[..];
     let in_order = |input: &mut dyn Input, with_others| -> Result<V, ReadError> {
@@ -100,7 +97,6 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
     Ok(visitors)
 }
 
-/// The file, by place.
 trait Input {
     /// Fills `out` with bytes at an offset, fewer where the file ends. Offsets ascend; what lies before the last is gone.
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError>;

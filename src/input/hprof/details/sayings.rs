@@ -240,7 +240,6 @@ fn value_of(
     })
 }
 
-/// The type of the instance that a record is of.
 fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
     let id = crate::input::hprof::wire::id_of(&record.bytes, 1, id_bytes)?;
     match (record.tag, reference(graph, id)) {

@@ -13,7 +13,6 @@ use crate::input::{ContentKey, ReadError, Strings, Text};
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
 const MOST_TOGETHER: usize = 64 << 20;
 
-/// Strings by the arrays of their characters.
 struct ByArray<'g> {
     graph: &'g HeapGraph,
     arrays: NodeNumbers,

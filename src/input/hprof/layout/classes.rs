@@ -9,7 +9,6 @@ use crate::graph::Holding;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
-/// No superclass.
 const NONE: u32 = u32::MAX;
 /// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
 const MOST_TOGETHER: usize = 64;

@@ -159,7 +159,6 @@ struct PieceParser<'b, const W: usize, S> {
     layouts: &'b Layouts,
     block: &'b mut Block<S>,
     previous: Previous,
-    /// The class of the last instance, and its number.
     last_class: (u64, u32),
 }
 

@@ -119,7 +119,6 @@ impl SegmentReader {
         Ok(true)
     }
 
-    /// Bytes of the sub-record that is next.
     fn next_sub_bytes(&mut self) -> Result<SubBytes, ReadError> {
         loop {
             let available = self.stream.ahead().len();

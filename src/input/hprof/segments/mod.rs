@@ -24,7 +24,6 @@ use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
 use block_parts::{Heap, Piece};
 use stream::Stream;
 
-/// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
 pub(super) const FULL_BYTES: usize = BLOCK_BYTES / 2;
@@ -35,7 +34,6 @@ pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
-/// The context in which a block is parsed.
 pub(super) struct BlockContext {
     pub(super) pieces: Vec<Piece>,
     pub(super) layouts: Arc<Layouts>,
@@ -43,7 +41,6 @@ pub(super) struct BlockContext {
     pub(super) dump: usize,
 }
 
-/// One dump of the file.
 #[derive(Debug, Clone)]
 pub(super) struct DumpFacts {
     /// Microseconds after the time in the header.
@@ -372,7 +369,6 @@ impl SegmentReader {
         self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came));
     }
 
-    /// Notes that the rest of the file is not read.
     pub(super) fn note_rest_unread(&mut self) {
         self.lost.behind += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
     }
