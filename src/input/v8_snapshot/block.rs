@@ -37,7 +37,6 @@ pub(super) struct Function {
     pub(super) column: u32,
 }
 
-/// Edges of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
     /// The kind of each, and the index of its name or its number.
