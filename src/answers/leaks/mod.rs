@@ -178,7 +178,7 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
 type Rows = Vec<(LeakSuspect, Told)>;
 
 /// The suspect that a cause is, with it.
-fn caused(found: &Causes<'_>, search: &SuspectSearch<'_>, named: Box<Named>) -> Option<(LeakSuspect, Told)> {
+fn caused(found: &Causes<'_>, search: &SuspectSearch<'_>, named: Named) -> Option<(LeakSuspect, Told)> {
     let suspect = search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost))?;
     Some((suspect, Told::of(named)))
 }

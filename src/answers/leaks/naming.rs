@@ -95,8 +95,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn of(named: Box<Named>) -> Self {
-        Told { growth: named.growth, named: Some(named) }
+    pub(super) fn of(named: Named) -> Self {
+        Told { growth: named.growth, named: Some(Box::new(named)) }
     }
 }
 
@@ -104,7 +104,7 @@ impl Told {
 pub(super) struct Causes<'d> {
     pub(super) program: Program<'d>,
     before: Option<Program<'d>>,
-    pub(super) named: Vec<Box<Named>>,
+    pub(super) named: Vec<Named>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
     exact_sizes: bool,
@@ -147,8 +147,8 @@ pub(super) fn causes<'d>(
     let threshold = search.threshold();
     let finder =
         Finder { program: &program, before: before.as_ref(), search: &search, exact_sizes: options.exact_sizes };
-    let mut named: Vec<Box<Named>> = finder.named().into_iter().map(Box::new).collect();
-    named.extend(finder.left_over_loaders(twins.as_ref()).map(Box::new));
+    let mut named = finder.named();
+    named.extend(finder.left_over_loaders(twins.as_ref()));
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
     Ok(Causes { named, threshold, program, before, exact_sizes: options.exact_sizes })
 }
