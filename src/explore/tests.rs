@@ -175,8 +175,10 @@ fn every_view_looks_as_it_did() {
 fn names_are_whole_at_every_width() {
     let squeezed = |text: &str| text.chars().filter(|ch| !ch.is_whitespace()).collect::<String>();
     let mut seen = 0;
-    let sizes = [(80, 24), (60, 24), (40, 10)];
-    for (dump, size) in [ZOO, NET, V8].into_iter().flat_map(|dump| sizes.map(|size| (dump, size))) {
+    // Names of C++ may be longer than the smallest screen has room for.
+    let sizes: [((u16, u16), &[_]); 3] =
+        [((80, 24), &[ZOO, NET, V8]), ((60, 24), &[ZOO, NET, V8]), ((40, 10), &[ZOO, NET])];
+    for (size, dump) in sizes.into_iter().flat_map(|(size, dumps)| dumps.iter().map(move |dump| (size, *dump))) {
         let mut driver = Driver::new(&dump, size, COLORS);
         for script in ["", "Enter", "Enter", "o", "j j p", "2", "j Enter", "2 p", "1"] {
             let screen = driver.keys(script).screen();
@@ -192,10 +194,6 @@ fn names_are_whole_at_every_width() {
                 seen += usize::from(!reference.is_empty() && reference != "…");
                 for name in [row.reference.as_str(), reference, row.name.as_str()] {
                     let least = crate::names::fit_name(name, 0);
-                    // Names of C++ may be longer than the smallest screen has room for beside figures.
-                    if least.len() > usize::from(size.0 / 2 * (size.1 - 5)) {
-                        continue;
-                    }
                     let mut words = least.split(|ch: char| !(ch.is_alphanumeric() || "_$".contains(ch)));
                     let missing = words.find(|word| !text.contains(word));
                     assert_eq!(missing, None, "{dump:?} {size:?} {script}: {name}\n{screen}");

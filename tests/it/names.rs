@@ -18,8 +18,8 @@ const OF_OBJECTS: &[&str] = &[
     "list -n 8 --sort retained",
     "show ID -n 8",
     "roots ID --paths 2 --all-steps",
-    "roots ID --merge -n 6",
-    "roots --type =TYPE -n 4",
+    "roots ID --merge -n 6 --all-steps",
+    "roots --type =TYPE -n 4 --all-steps",
     "referrers --type =TYPE -n 4 --depth 3",
     "dominators -n 3 --depth 6",
     "dominators ID -n 4 --depth 3 --bytes",
@@ -209,7 +209,7 @@ fn merged_paths_begin_at_a_class() {
     assert!(asked(&["-f", "json"]).contains(".classes"));
 }
 
-/// A row of a breakdown says how what dominates its objects holds them; where several do, it says that.
+/// A row of a breakdown says how what dominates its objects holds them.
 #[test]
 fn a_breakdown_names_references() {
     let question = ["breakdown", "fixtures/hprof/shop-new.hprof.zst", "--min-percent", "1", "-q"];
@@ -220,5 +220,6 @@ fn a_breakdown_names_references() {
     names_in(&json, &mut names);
     let whole = joined(&text);
     assert!(names.len() > 5 && names.iter().all(|name| whole.contains(&joined(name))), "{names:?}\n{text}");
-    assert!(!names.contains(&"…".to_string()) && text.contains("…  "), "{text}");
+    // Several ways in are no name.
+    assert!(!names.contains(&"…".to_string()), "{json}");
 }
