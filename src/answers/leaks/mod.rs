@@ -275,7 +275,7 @@ impl<'s> SuspectView<'s> {
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < naming::MOST_EXPLAINED);
         view.text = paragraph::of(suspects, &view);
         view
     }

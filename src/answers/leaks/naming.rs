@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
-use super::knowledge::MOST_EXPLAINED;
 use super::options::LeaksOptions;
 use super::program::{DeadLoaders, Heap, Program, Symbols, owner_of_script, simple_name};
 use super::shapes::{Shape, shape_of};
@@ -23,6 +22,9 @@ use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
 use crate::input::{ReferenceName, Value};
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
+
+/// Suspects with sentences, causes among them: each takes some reads of the dump.
+pub(super) const MOST_EXPLAINED: usize = 100;
 
 /// What has nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
