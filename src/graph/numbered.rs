@@ -2,7 +2,7 @@
 
 use super::id_map::{IdMap, IdRange};
 use super::make_room;
-use super::type_columns::SlotColumn;
+use super::type_columns::{SlotColumn, remove};
 
 /// Ids of objects by number: 4 bytes each while all fit.
 #[derive(Debug, Clone)]
@@ -108,19 +108,6 @@ impl ObjectIds {
         *self = ObjectIds::default();
         self.extend(&ids);
         (repeated.len() as u64, repeated.first().map_or(0, |&number| number as usize))
-    }
-}
-
-/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
-pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
-    let mut write = numbers.first().map_or(0, |&first| first as usize);
-    for (at, &number) in numbers.iter().enumerate() {
-        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
-        column.copy_within(number as usize + 1..end, write);
-        write += end - number as usize - 1;
-    }
-    if !numbers.is_empty() {
-        column.truncate(write);
     }
 }
 
