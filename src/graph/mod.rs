@@ -70,8 +70,7 @@ pub use sections::{IdStyle, Section};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
-pub use type_columns::SlotColumn;
-pub use type_columns::remove;
+pub use type_columns::{SlotColumn, remove};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 

@@ -5,19 +5,6 @@ use std::ops::Range;
 
 use super::column::{Column, ColumnSink, ColumnSource};
 use super::{TypeId, TypeSlot, make_room};
-
-/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
-pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
-    let mut write = numbers.first().map_or(0, |&first| first as usize);
-    for (at, &number) in numbers.iter().enumerate() {
-        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
-        column.copy_within(number as usize + 1..end, write);
-        write += end - number as usize - 1;
-    }
-    if !numbers.is_empty() {
-        column.truncate(write);
-    }
-}
 use crate::parallel;
 
 /// As many types, or slots, as 2 bytes tell apart.
@@ -129,6 +116,19 @@ impl SlotColumn {
                 TypeColumn::Wide(types.into_iter().map(TypeId).collect::<Vec<_>>().into())
             }
         }
+    }
+}
+
+/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
+pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
+    let mut write = numbers.first().map_or(0, |&first| first as usize);
+    for (at, &number) in numbers.iter().enumerate() {
+        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
+        column.copy_within(number as usize + 1..end, write);
+        write += end - number as usize - 1;
+    }
+    if !numbers.is_empty() {
+        column.truncate(write);
     }
 }
 
