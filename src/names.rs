@@ -234,14 +234,20 @@ fn quoted(text: &str) -> usize {
 
 fn kind_of(before: &str, name: &str, after: &str) -> PartKind {
     let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
-    let is_member = BEFORE_MEMBERS.iter().any(|words| before.ends_with(words)) || after.trim_start().starts_with('(');
+    let is_member =
+        BEFORE_MEMBERS.iter().any(|words| before.ends_with(words)) || after.starts_with('(') || after.starts_with(" (");
     if is_member {
         let simple = starts.rev().nth(1).unwrap_or(0);
         return PartKind::Member { simple };
     }
-    // A field has no package.
+    // A field has no package. A constant is one, and stands behind its class.
     let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
-    starts.rfind(is_class).map_or(PartKind::Fixed, |simple| PartKind::Type { simple })
+    let Some(simple) = starts.rfind(is_class) else { return PartKind::Fixed };
+    let is_constant = name[simple..].contains('_') && !name[simple..].contains(char::is_lowercase);
+    match starts.next_back().or(Some(0)).filter(is_class).filter(|_| is_constant) {
+        Some(simple) => PartKind::Member { simple },
+        None => PartKind::Type { simple },
+    }
 }
 
 /// A name without the segments before its simple one, or as many of them as bring it `over` columns down.
@@ -285,6 +291,8 @@ mod tests {
             ("local of Demo.Program.Main (Program.cs:7)", "local of Program.Main (Program.cs:7)"),
             (".sessions  java.util.HashMap \"short\"", ".sessions  HashMap \"short\""),
             (".TRANSFORM_NAMES  a.b.C$D", ".TRANSFORM_NAMES  C$D"),
+            ("a.b.Factory.TRANSFORM_NAMES", "Factory.TRANSFORM_NAMES"),
+            ("{7}, .next, ...  (array)", "{7}, .next, ...  (array)"),
             ("drop (sync.cc:42) of a_very_long_name_indeed", "drop (sync.cc:42) of a_very_long_name_indeed"),
             ("java.lang.only.lowercase.names", "java.lang.only.lowercase.names"),
         ] {

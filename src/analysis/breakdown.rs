@@ -71,6 +71,8 @@ pub struct BreakdownEntry {
     pub axis: Axis,
     /// The name of a frame or type.
     pub name: Option<NameId>,
+    /// The frame, of a tree from the top down.
+    pub frame: Option<u32>,
     /// Amount of the row.
     pub amount: Amount,
 }
@@ -78,7 +80,7 @@ pub struct BreakdownEntry {
 impl BreakdownEntry {
     /// The heap.
     pub fn root(amount: Amount) -> Self {
-        BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, amount }
+        BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
     }
 
     /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
@@ -98,6 +100,7 @@ impl BreakdownEntry {
             kind: BreakdownKind::Other,
             axis,
             name: None,
+            frame: None,
             amount: left,
         })
     }
@@ -183,7 +186,8 @@ impl BreakdownTree<'_> {
                 let called = self.heap.frames[frame as usize];
                 let kind = if called.is_self { BreakdownKind::SelfCost } else { BreakdownKind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.is_reported)?;
-                let row = BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), amount };
+                let row =
+                    BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
                 Some(node(row, Position { frame, exclusive: false, ..position }))
             })
             .collect();
@@ -203,7 +207,13 @@ impl BreakdownTree<'_> {
             }
         };
         if !found.is_empty() && amount.is_something() {
-            let row = BreakdownEntry { kind: BreakdownKind::SelfCost, axis: Axis::Backtrace, name: None, amount };
+            let row = BreakdownEntry {
+                kind: BreakdownKind::SelfCost,
+                axis: Axis::Backtrace,
+                name: None,
+                frame: None,
+                amount,
+            };
             found.push(node(row, Position { exclusive: true, ..position }));
         }
         found
@@ -218,7 +228,13 @@ impl BreakdownTree<'_> {
                 if !amount.is_something() && (exclusive || !amount.is_reported) {
                     return None;
                 }
-                let row = BreakdownEntry { kind: BreakdownKind::Type, axis: Axis::Type, name: type_name, amount };
+                let row = BreakdownEntry {
+                    kind: BreakdownKind::Type,
+                    axis: Axis::Type,
+                    name: type_name,
+                    frame: None,
+                    amount,
+                };
                 Some(node(row, Position { frame, type_name, exclusive }))
             })
             .collect()
@@ -306,7 +322,7 @@ fn by_name(heap: &AllocationHeap, shares: Vec<Share>, is_cut: bool) -> Vec<Calle
         }
         let (kind, position) =
             if name.is_some() { (BreakdownKind::Backtrace, shares) } else { (BreakdownKind::SelfCost, Vec::new()) };
-        Node { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, amount }, position }
+        Node { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, frame: None, amount }, position }
     };
     groups.into_iter().map(node).collect()
 }

@@ -8,8 +8,9 @@ use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, N
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The heap of the objects below `from`, of those that are wanted; where some are chosen, these alone count, and others are
-/// only on the way to them. An object at `from` is at the root of the frames itself, wanted or not. Paths
-/// longer than `depth` end there and hold what is below. O(objects below), 8 bytes for each object of the graph besides the paths.
+/// only on the way to them. An object at `from` is at the root of the frames itself, wanted or not. Paths longer than `depth`
+/// end there and hold what is below. With it, by frame, the first and the last of its objects, without those below a path's
+/// end. O(objects below), 8 bytes for each object of the graph besides the paths.
 pub fn dominator_tree_as_allocations(
     graph: &HeapGraph,
     dominators: &Dominators,
@@ -17,7 +18,7 @@ pub fn dominator_tree_as_allocations(
     depth: u32,
     wanted: impl Fn(NodeId) -> bool,
     chosen: Option<&Chosen<'_>>,
-) -> (Names, AllocationHeap) {
+) -> (Names, AllocationHeap, Vec<(DomNode, DomNode)>) {
     let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.has(node));
     let mut names = Names::default();
     let root = names.intern("");
@@ -34,6 +35,7 @@ pub fn dominator_tree_as_allocations(
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
     // order of the heap's frames must not hang on how the tree is numbered.
     let mut above = vec![(0u32, 0u32)];
+    let mut examples = vec![(from, from)];
     dominators.children().walk(from, |step| {
         let number = match step {
             Step::Enter(number) => number,
@@ -49,7 +51,14 @@ pub fn dominator_tree_as_allocations(
         }
         let type_name = types[graph.type_of(node).index()];
         let place = match above.last() {
-            Some(&(frame, own_depth)) if own_depth < depth => (builder.frame(frame, type_name), own_depth + 1),
+            Some(&(frame, own_depth)) if own_depth < depth => {
+                let own = builder.frame(frame, type_name);
+                match examples.get_mut(own as usize) {
+                    Some((_, last)) => *last = number,
+                    None => examples.push((number, number)),
+                }
+                (own, own_depth + 1)
+            }
             Some(&place) => place,
             None => (0, 0),
         };
@@ -71,5 +80,5 @@ pub fn dominator_tree_as_allocations(
         frames,
         entries,
     };
-    (names, heap)
+    (names, heap, examples)
 }

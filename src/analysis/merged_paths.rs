@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::root_paths::RootPath;
 use super::root_paths::display_rank;
-use crate::graph::{HeapGraph, NodeId, Root, TypeId};
+use crate::graph::{HeapGraph, Loader, NodeId, Root, TypeId};
 
 /// Greatest depth of a row: objects that are deeper count for the row at this depth.
 pub const MAX_DEPTH: usize = 200;
@@ -20,6 +20,8 @@ pub struct PathRow {
     pub root: Option<Root>,
     /// The type of its objects.
     pub type_id: TypeId,
+    /// Of a row that stands for the steps from a loader to a class object: the class, and its loader.
+    pub class: Option<(TypeId, NodeId)>,
     /// The row above; `None` at the top.
     pub above: Option<usize>,
     /// Rows from the top, 0 at the top.
@@ -55,6 +57,11 @@ impl Examples {
         &self.chosen
     }
 
+    /// The object of a single reference.
+    pub fn only(&self) -> Option<NodeId> {
+        Some(self.chosen.first()?.1).filter(|_| self.seen == 1)
+    }
+
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
         if self.seen & ((1 << self.step) - 1) == 0 {
             if self.chosen.len() == Self::MOST {
@@ -82,8 +89,9 @@ pub struct MergedPaths {
     pub reached_objects: u64,
 }
 
-/// Kind, flags, container and name of a root, and the type of its object.
-type TopKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId);
+/// Kind, flags, container and name of a root, the type of its object, and where the path begins at a class that class and
+/// its loader.
+type TopKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId, Option<(TypeId, NodeId)>);
 
 const UNSEEN: u32 = u32::MAX;
 const FROM_ROOT: u32 = u32::MAX - 1;
@@ -93,12 +101,13 @@ pub type NumberOfName<'n> = &'n mut dyn FnMut(NodeId, NodeId) -> u32;
 
 /// Merges the shortest paths to all wanted objects. Paths never touch an `avoided` object. `weight_of` is asked for
 /// each wanted object that is reached, `name_of` where objects of one type follow one another, if references have names.
-/// With `all_kinds` weak roots count as well. O(objects + references); 16 bytes per object.
+/// With `all_kinds` weak roots count as well; without `all_steps` the steps from a loader to a class are one row. O(objects +
+/// references); 16 bytes per object.
 pub fn merge_root_paths(
     graph: &HeapGraph,
     is_wanted: impl Fn(NodeId) -> bool,
     is_avoided: impl Fn(NodeId) -> bool,
-    all_kinds: bool,
+    (all_kinds, all_steps): (bool, bool),
     weight_of: impl Fn(NodeId) -> u64,
     name_of: Option<NumberOfName<'_>>,
 ) -> MergedPaths {
@@ -131,11 +140,11 @@ pub fn merge_root_paths(
             needed.insert(NodeId::new(parents[node.index()] as usize));
         }
     }
-    let mut merger = Merger::new(graph, name_of);
+    let mut merger = Merger::new(graph, name_of, all_steps);
     let mut row_of = vec![UNSEEN; graph.node_count()];
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
         let (row, chain) = match parents[node.index()] {
-            FROM_ROOT => (merger.top(roots[roots.partition_point(|root| root.node < node)], node), 1),
+            FROM_ROOT => (merger.top(roots[roots.partition_point(|root| root.node < node)], node, None), 1),
             parent => {
                 let above = (row_of[parent as usize] as usize, parents[parent as usize]);
                 merger.below(above, NodeId::new(parent as usize), node)
@@ -158,12 +167,13 @@ const MOST_OF_A_PATH: usize = 1000;
 pub fn merge_paths<'p>(
     graph: &HeapGraph,
     paths: impl Iterator<Item = RootPath<'p>>,
+    all_steps: bool,
     name_of: Option<NumberOfName<'_>>,
 ) -> MergedPaths {
-    let mut merger = Merger::new(graph, name_of);
+    let mut merger = Merger::new(graph, name_of, all_steps);
     for path in paths {
         let mut last = path.start();
-        let mut above = (merger.top(path.root, last), 1);
+        let mut above = (merger.top(path.root, last, None), 1);
         for node in path.nodes().take(MOST_OF_A_PATH).skip(1) {
             above = merger.below(above, last, node);
             last = node;
@@ -177,29 +187,51 @@ pub fn merge_paths<'p>(
 struct Merger<'g, 'n> {
     graph: &'g HeapGraph,
     name_of: Option<NumberOfName<'n>>,
+    all_steps: bool,
     merged: MergedPaths,
     tops: FxHashMap<TopKey<'g>, usize>,
     below: FxHashMap<(usize, TypeId, Option<u32>), usize>,
 }
 
 impl<'g, 'n> Merger<'g, 'n> {
-    fn new(graph: &'g HeapGraph, name_of: Option<NumberOfName<'n>>) -> Self {
+    fn new(graph: &'g HeapGraph, name_of: Option<NumberOfName<'n>>, all_steps: bool) -> Self {
         let (merged, tops, below) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
-        Merger { graph, name_of, merged, tops, below }
+        Merger { graph, name_of, all_steps, merged, tops, below }
     }
 
-    /// The row of an object that a root holds.
-    fn top(&mut self, root: &Root, node: NodeId) -> usize {
+    /// The row of an object that a root holds, or of a class whose loader it does.
+    fn top(&mut self, root: &Root, node: NodeId, class: Option<(TypeId, NodeId)>) -> usize {
         let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
         let container = root.container.map(|container| graph.shown_type(container));
-        let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id);
-        *self.tops.entry(key).or_insert_with(|| self.merged.push(Some(root.clone()), type_id, None, None))
+        let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id, class);
+        *self.tops.entry(key).or_insert_with(|| {
+            let row = self.merged.push(Some(root.clone()), type_id, None, None);
+            self.merged.rows[row].class = class;
+            row
+        })
+    }
+
+    /// The row of a class object below one of its loader: what stands between is the same for every class of a program.
+    fn class_start(&mut self, above: usize, node: NodeId) -> Option<usize> {
+        const LONGEST: usize = 16;
+        let types = self.graph.types();
+        let class = types.of_class_object(node).filter(|_| !self.all_steps)?;
+        let Loader::Object(loader) = types.loader(class) else { return None };
+        let loader_type = self.graph.shown_type_of(loader);
+        let rows = &self.merged.rows;
+        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(LONGEST);
+        way().find(|row| row.type_id == loader_type)?;
+        let root = way().last()?.root.clone()?;
+        Some(self.top(&root, node, Some((self.graph.shown_type(class), loader))))
     }
 
     /// The row of an object that `parent` holds, and how many objects of the chain that folded into the row it ends; `above`
     /// is both of `parent`.
     fn below(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
         let type_id = self.graph.shown_type_of(node);
+        if let Some(row) = self.class_start(above, node) {
+            return (row, 1);
+        }
         let own = &self.merged.rows[above];
         if own.depth >= MAX_DEPTH {
             return (above, chain);
@@ -228,7 +260,7 @@ impl<'g, 'n> Merger<'g, 'n> {
         row.weight_bytes = row.weight_bytes.saturating_add(weight_bytes);
     }
 
-    /// With what is below each row counted there too.
+    /// With what is below each row counted there too. The way to a class may have nothing else.
     fn finish(self) -> MergedPaths {
         let mut merged = self.merged;
         for row in (0..merged.rows.len()).rev() {
@@ -238,6 +270,17 @@ impl<'g, 'n> Merger<'g, 'n> {
                     merged.rows[above].weight_bytes.saturating_add(merged.rows[row].weight_bytes);
             }
         }
+        let mut kept = 0;
+        let places: Vec<usize> = merged
+            .rows
+            .iter()
+            .map(|row| {
+                kept += usize::from(row.objects > 0);
+                kept.saturating_sub(1)
+            })
+            .collect();
+        merged.rows.retain(|row| row.objects > 0);
+        merged.rows.iter_mut().for_each(|row| row.above = row.above.map(|above| places[above]));
         merged
     }
 }
@@ -249,6 +292,7 @@ impl MergedPaths {
         self.rows.push(PathRow {
             root,
             type_id,
+            class: None,
             above,
             depth,
             step,
@@ -306,7 +350,8 @@ mod tests {
             builder.add_root_record(section, RootRecord { name, ..RootRecord::new(id, RootKind::Static, id) });
         }
         let (graph, _) = builder.resolve(ResolveOptions::default());
-        let merged = merge_root_paths(&graph, |_| true, |_| false, false, |node| graph.shallow_bytes(node), None);
+        let merged =
+            merge_root_paths(&graph, |_| true, |_| false, (false, false), |node| graph.shallow_bytes(node), None);
         let row =
             |row: &PathRow| (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects);
         let rows: Vec<_> = merged.rows.iter().map(row).collect();

@@ -118,12 +118,12 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// Values that a shape has at most.
+/// Values that a sparkline has at most.
 pub const MAX_SHAPE: usize = 16;
 
 /// A row of bars, from the least value to the greatest in eight heights, 16 bars at most: of more values evenly chosen
 /// ones, with the first and the last.
-pub fn shape(values: &[u64]) -> String {
+pub fn sparkline(values: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (least, greatest) = (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
     let bars = values.len().min(MAX_SHAPE);
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn shapes_keep_both_ends() {
-        assert_eq!(shape(&[0, 7, 14]), "▁▅█");
-        assert_eq!(shape(&[3, 3]), "▁▁");
-        assert_eq!(shape(&[]), "");
+    fn sparklines_keep_both_ends() {
+        assert_eq!(sparkline(&[0, 7, 14]), "▁▅█");
+        assert_eq!(sparkline(&[3, 3]), "▁▁");
+        assert_eq!(sparkline(&[]), "");
         let rising: Vec<u64> = (0..1000).collect();
-        let bars = shape(&rising);
+        let bars = sparkline(&rising);
         assert_eq!((bars.chars().count(), bars.chars().next(), bars.chars().last()), (16, Some('▁'), Some('█')));
-        assert_eq!(shape(&[u64::MAX, 0]), "█▁");
+        assert_eq!(sparkline(&[u64::MAX, 0]), "█▁");
     }
 
     #[test]

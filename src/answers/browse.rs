@@ -13,7 +13,7 @@ use crate::analysis::shortest_parents::ShortestParents;
 use crate::answers::figure::{DOMINATED, SHALLOW};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::{dominators_above, sort_first};
-use crate::answers::values::{ShownValue, ValueReader};
+use crate::answers::values::ValueReader;
 use crate::answers::{AnswerError, Figure, ObjectId, ObjectRow, PathRow, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Reference};
@@ -168,7 +168,7 @@ impl<'d> Browser<'d> {
     /// Values of objects in words, where the dump has them. Reads the dump.
     pub fn said(&self, objects: &[NodeId]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
-        values.said(objects).iter().map(|said| said.as_ref().map(ShownValue::words)).collect()
+        values.words(objects)
     }
 
     /// Returns true if objects say something of themselves.
@@ -335,8 +335,8 @@ impl Biggest<'_> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         let nodes: Vec<NodeId> = objects.iter().map(|&object| self.node(object)).collect();
         let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
-        let said = values.said(&nodes).into_iter().zip(nodes);
-        said.map(|(said, node)| said.filter(|_| !is_class(node)).map(|said| said.words())).collect()
+        let said = values.words(&nodes).into_iter().zip(nodes);
+        said.map(|(said, node)| said.filter(|_| !is_class(node))).collect()
     }
 
     /// Names of the references by which objects are held by those that dominate them: `…` where these refer to them only by

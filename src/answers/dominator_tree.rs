@@ -13,7 +13,7 @@ use super::problems::{ProblemRow, problems_of};
 use super::reference_names::{ReferenceNames, reference_places};
 use super::rows::{FEW_ROWS, is_false};
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
-use super::values::{ShownValue, ValueReader};
+use super::values::ValueReader;
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
@@ -142,7 +142,7 @@ pub struct DominatorNodes<'d> {
     retained: &'d Retained,
     reachable_bytes: u64,
     values: Option<ValueReader<'d>>,
-    said: OnceCell<Vec<Option<ShownValue>>>,
+    said: OnceCell<Vec<Option<String>>>,
 }
 
 /// An object of the dominator tree.
@@ -354,9 +354,9 @@ impl DominatorNodes<'_> {
         let rows = self.tree.rows();
         let said = self.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.values.map_or(Vec::new(), |values| values.words(&nodes))
         });
-        let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
+        let said = said.get(row).cloned().flatten();
         ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 

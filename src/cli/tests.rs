@@ -162,7 +162,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         let limits = Limits { rows: Some(7), reverse: false };
         let kept_rows = KeptRows::OfShare("0.25%".parse().expect("a share"));
         let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
-        let all = MergedPathsOptions { all_kinds: true, ..all };
+        let all = MergedPathsOptions { all_kinds: true, all_steps: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::ToAll(all))));
     }
 

@@ -101,7 +101,7 @@ impl BrowserState {
             Char('o') => self.open_selected(BrowserView::Object),
             Char('p') => self.paths(),
             Char('+') => self.more_paths(),
-            Char('t') => self.merge(),
+            Char('t') => self.toggle_merged(),
             Char('r') => self.exact(asks),
             Char('/') => self.prompt = Some(Prompt::Find(String::new())),
             Char('n') => self.find_again(1),
@@ -285,7 +285,7 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn merge(&mut self) {
+    pub(super) fn toggle_merged(&mut self) {
         let is_objects = self.context.is_objects;
         self.with_frame(|frame| {
             match &mut frame.view {

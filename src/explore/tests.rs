@@ -23,6 +23,7 @@ const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pai
 const GAME: [&str; 1] = ["fixtures/xna_cf/pair_after.txt"];
 const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
 const NET: [&str; 1] = ["fixtures/gcdump/small-net9.gcdump.zst"];
+const V8: [&str; 1] = ["fixtures/v8_snapshot/page156.heapsnapshot.zst"];
 const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
 const COLORS: ScreenLook = ScreenLook { color: true, ascii: false };
 
@@ -174,7 +175,10 @@ fn every_view_looks_as_it_did() {
 fn names_are_whole_at_every_width() {
     let squeezed = |text: &str| text.chars().filter(|ch| !ch.is_whitespace()).collect::<String>();
     let mut seen = 0;
-    for (dump, size) in [(ZOO, (80, 24)), (ZOO, (60, 24)), (ZOO, (40, 10)), (NET, (80, 24)), (NET, (60, 24))] {
+    // Names of C++ may be longer than the smallest screen has room for.
+    let sizes: [((u16, u16), &[_]); 3] =
+        [((80, 24), &[ZOO, NET, V8]), ((60, 24), &[ZOO, NET, V8]), ((40, 10), &[ZOO, NET])];
+    for (size, dump) in sizes.into_iter().flat_map(|(size, dumps)| dumps.iter().map(move |dump| (size, *dump))) {
         let mut driver = Driver::new(&dump, size, COLORS);
         for script in ["", "Enter", "Enter", "o", "j j p", "2", "j Enter", "2 p", "1"] {
             let screen = driver.keys(script).screen();

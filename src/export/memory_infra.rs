@@ -81,7 +81,7 @@ fn heap_of_objects(
     let scope = ScopeOptions::of_section(options.heaps.section.as_deref()).resolve(dump)?;
     let dominators = dump.dominator_tree()?;
     let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
-    let (names, mut heap) =
+    let (names, mut heap, _) =
         dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();

@@ -2,13 +2,11 @@
 
 use super::BuildError;
 use super::builder::GraphBuilder;
-use super::byte_counts::PackedBytes;
 use super::id_map::IdMap;
 use super::numbered::{NumberedObjects, NumberedRest, NumberedWeak};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::Resolved;
-use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
 use super::{HeapGraph, NodeId, SectionId, SectionIds};
 use crate::parallel;
@@ -29,16 +27,7 @@ impl GraphBuilder {
         if let Some((range, is_ascending)) = ids.range() {
             (build.range, build.ascending) = (Some(range), is_ascending);
         }
-        self.objects.types = SlotColumn::default();
-        self.objects.types.extend(types.iter().copied(), self.slots.len());
-        drop(types);
-        let mut large = large.into_iter();
-        let mut bytes_of =
-            |small: u32| if small == u32::MAX { large.next().map_or(0, |(_, bytes)| bytes) } else { small.into() };
-        let bytes = shallow.iter().map(|&small| bytes_of(small));
-        self.objects.shallow =
-            bytes.enumerate().map(|(at, bytes)| u16::packed(bytes, at, &mut self.objects.large)).collect();
-        drop(shallow);
+        (self.objects.types, self.objects.shallow, self.objects.large) = (types, shallow, large);
         self.objects.counts = counts;
         self.objects.reference_words = references;
         self.numbered = Some(NumberedRest { ids, weak, dangling });
@@ -114,8 +103,8 @@ mod tests {
         let slot = builder.new_type();
         builder.name_type(slot, "T");
         let mut numbered = NumberedObjects {
-            types: vec![slot.0; ids.len()],
-            shallow: (1..=ids.len() as u32).collect(),
+            types: ids.iter().map(|_| slot.0).collect(),
+            shallow: (1..=ids.len() as u16).collect(),
             counts: references.iter().map(|own| own.len() as u32).collect(),
             references: references.concat(),
             weak: weak.iter().map(|&(source, place, target)| NumberedWeak { source, place, target }).collect(),

@@ -61,7 +61,7 @@ pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
 pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub use names::{NameId, Names};
 pub use node_set::NodeSet;
-pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds, remove};
+pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds};
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
 pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};
@@ -70,6 +70,7 @@ pub use sections::{IdStyle, Section};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
+pub use type_columns::{SlotColumn, remove};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 

@@ -2,6 +2,7 @@
 
 use super::id_map::{IdMap, IdRange};
 use super::make_room;
+use super::type_columns::{SlotColumn, remove};
 
 /// Ids of objects by number: 4 bytes each while all fit.
 #[derive(Debug, Clone)]
@@ -110,19 +111,6 @@ impl ObjectIds {
     }
 }
 
-/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
-pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
-    let mut write = numbers.first().map_or(0, |&first| first as usize);
-    for (at, &number) in numbers.iter().enumerate() {
-        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
-        column.copy_within(number as usize + 1..end, write);
-        write += end - number as usize - 1;
-    }
-    if !numbers.is_empty() {
-        column.truncate(write);
-    }
-}
-
 /// A weak reference by numbers of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberedWeak {
@@ -140,9 +128,9 @@ pub struct NumberedObjects {
     /// Each once.
     pub ids: ObjectIds,
     /// Slots of the builder.
-    pub types: Vec<u32>,
-    /// Shallow bytes; `u32::MAX` for those in `large`.
-    pub shallow: Vec<u32>,
+    pub types: SlotColumn,
+    /// Shallow bytes; `u16::MAX` for those in `large`.
+    pub shallow: Vec<u16>,
     /// (object, bytes) of those that do not fit, ascending.
     pub large: Vec<(u32, u64)>,
     /// Strong references of each.

@@ -12,7 +12,7 @@ const MOST_NARROW: usize = 1 << 16;
 
 /// Slots of objects in the order they were appended in.
 #[derive(Debug)]
-pub(super) enum SlotColumn {
+pub enum SlotColumn {
     /// All are below 2^16.
     Narrow(Vec<u16>),
     /// Any.
@@ -22,6 +22,12 @@ pub(super) enum SlotColumn {
 impl Default for SlotColumn {
     fn default() -> Self {
         SlotColumn::Narrow(Vec::new())
+    }
+}
+
+impl FromIterator<u32> for SlotColumn {
+    fn from_iter<I: IntoIterator<Item = u32>>(slots: I) -> Self {
+        SlotColumn::Wide(slots.into_iter().collect())
     }
 }
 
@@ -40,11 +46,26 @@ impl SlotColumn {
         }
     }
 
+    /// The slot of an object, which must be there.
     #[inline]
-    pub(super) fn get(&self, object: usize) -> TypeSlot {
+    pub fn get(&self, object: usize) -> TypeSlot {
         match self {
             SlotColumn::Narrow(slots) => TypeSlot(slots[object].into()),
             SlotColumn::Wide(slots) => TypeSlot(slots[object]),
+        }
+    }
+
+    /// Appends one.
+    #[inline]
+    pub fn push(&mut self, slot: u32) {
+        self.extend(std::iter::once(slot), slot as usize + 1);
+    }
+
+    /// Takes out those of these objects, which are ascending.
+    pub fn remove(&mut self, objects: &[u32]) {
+        match self {
+            SlotColumn::Narrow(slots) => remove(slots, objects),
+            SlotColumn::Wide(slots) => remove(slots, objects),
         }
     }
 
@@ -95,6 +116,19 @@ impl SlotColumn {
                 TypeColumn::Wide(types.into_iter().map(TypeId).collect::<Vec<_>>().into())
             }
         }
+    }
+}
+
+/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
+pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
+    let mut write = numbers.first().map_or(0, |&first| first as usize);
+    for (at, &number) in numbers.iter().enumerate() {
+        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
+        column.copy_within(number as usize + 1..end, write);
+        write += end - number as usize - 1;
+    }
+    if !numbers.is_empty() {
+        column.truncate(write);
     }
 }
 

@@ -265,6 +265,12 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The function whose variables an object has for the closures in it, as [`function`](Self::function) names it; `None`
+    /// where the dump does not say, and for what has none.
+    fn function_of_variables(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
+        Ok(None)
+    }
+
     /// Kinds of all references at once; `None` of a format that has none. Takes as much memory as the dump.
     ///
     /// # Errors

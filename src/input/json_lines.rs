@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::text::{hex_field, trim};
+use super::text::{decimal_field, hex_field, trim};
 
 /// The value of a field, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +16,17 @@ pub(super) enum RawValue<'a> {
 }
 
 impl<'a> RawValue<'a> {
-    /// An id: a text or a number.
+    /// A text that is a hexadecimal number.
     pub(super) fn id(self) -> Option<u64> {
         match self {
             RawValue::Text(text) => hex_field(text),
             _ => None,
         }
+    }
+
+    /// A whole number.
+    pub(super) fn number(self) -> Option<u64> {
+        if let RawValue::Other(number) = self { decimal_field(number) } else { None }
     }
 
     /// The text, if it is one.

@@ -1,6 +1,6 @@
 //! From bytes to a heap graph, or to allocation trees: one folder per format, all listed in [`READERS`].
 //!
-//! A new format is one folder and one line here, a document in `docs/formats` and a folder in `fixtures`. A reader
+//! A new format is one folder and two lines here, a document in `docs/formats` and a folder in `fixtures`. A reader
 //! recognises its format by content, reads whatever of a damaged dump can be read, and reports the rest under stable
 //! codes; [`Reader`] says what it need not think of. nom lives here and nowhere else.
 //!

@@ -65,7 +65,8 @@ pub trait Observer: Send + Sync {
     fn steps(&self, _done: u64, _total: u64) {}
 
     /// Returns true if the work shall stop: reading then fails with [`ReadErrorKind::Cancelled`].
-    /// [`ReadErrorKind::Cancelled`]: super::ReadErrorKind::Cancelled.
+    ///
+    /// [`ReadErrorKind::Cancelled`]: super::ReadErrorKind::Cancelled
     fn is_cancelled(&self) -> bool {
         false
     }

@@ -307,6 +307,13 @@ fn completions_for_every_shell() {
         // The columns of --sort; powershell and elvish are told no words of any option.
         let has_words = !["powershell", "elvish"].contains(&shell);
         assert!(!has_words || script.contains("copies"), "{shell}");
+        if shell == "bash" {
+            let mut after: Vec<&str> = script.split("--sort)\n").collect();
+            after.remove(0);
+            let without: Vec<_> =
+                after.iter().filter(|text| !text.trim_start().starts_with("COMPREPLY=($(compgen -W")).collect();
+            assert!(after.len() > 8 && without.is_empty(), "commands whose --sort has no words: {}", without.len());
+        }
     }
 }
 

@@ -126,7 +126,10 @@ fn command_lines_ask_what_the_library_answers() {
             let ran = run(&words);
             match question.texts {
                 Ok(texts) => assert_eq!(texts[0], ran.stdout, "{words:?}"),
-                Err(error) => assert!(ran.code != 0 && ran.stdout.is_empty(), "{words:?}: {error}\n{}", ran.stdout),
+                Err(error) => {
+                    assert!(ran.code != 0 && ran.stdout.is_empty(), "{words:?}: {error}\n{}", ran.stdout);
+                    assert!(!ran.stderr.contains("Usage:"), "{words:?}: {error}\n{}", ran.stderr);
+                }
             }
             checked += 1;
         }

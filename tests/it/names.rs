@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::common::cmd::{Ran, finish, heapdump};
+use crate::common::synth_v8::{node, v8_nodes};
 
 /// Questions on a dump: words, `ID` for an object and `TYPE` for its type. Limited, as JSON has all rows otherwise.
 const OF_OBJECTS: &[&str] = &[
@@ -17,8 +18,8 @@ const OF_OBJECTS: &[&str] = &[
     "list -n 8 --sort retained",
     "show ID -n 8",
     "roots ID --paths 2 --all-steps",
-    "roots ID --merge -n 6",
-    "roots --type =TYPE -n 4",
+    "roots ID --merge -n 6 --all-steps",
+    "roots --type =TYPE -n 4 --all-steps",
     "referrers --type =TYPE -n 4 --depth 3",
     "dominators -n 3 --depth 6",
     "dominators ID -n 4 --depth 3 --bytes",
@@ -169,4 +170,56 @@ fn names_stand_whole_in_allocation_totals_and_in_pairs_of_dumps() {
     assert_eq!(check(pair, &growth), 4);
     let pair = "fixtures/hprof/shop-old.hprof.zst fixtures/hprof/shop-new.hprof.zst";
     assert_eq!(check(pair, &growth[..3]), 3);
+}
+
+/// Of what function the variables are, people are told; programs get the runtime's own name.
+#[test]
+fn captured_variables_are_those_of_a_function() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("closure.heapsnapshot");
+    let snapshot = v8_nodes(&[
+        node("synthetic", "", 0).edge("element", 1, 1),
+        node("object", "Server", 16).edge("property", "on", 2).edge("property", "of", 5),
+        node("closure", "handle", 64).edge("internal", "shared", 3),
+        node("code", "shared", 8).edge("internal", "name_or_scope_info", 4),
+        node("code", "system / ScopeInfo", 8),
+        node("object", "system / Context", 40).edge("internal", "scope_info", 4),
+    ]);
+    std::fs::write(&path, snapshot).expect("written");
+    let path = path.display().to_string();
+    for question in ["show @11", "show @3", "roots @11", "dominators --depth 3"] {
+        let words = [&question.split(' ').collect::<Vec<_>>()[..], &[&path, "-q"]].concat();
+        let text = answer(&[&words[..], &["--pretty"]].concat(), 100).stdout;
+        assert!(text.contains("closure variables of handle() (system / Context)"), "{question}: {text}");
+        let json = answer(&[&words[..], &["-f", "json"]].concat(), 100).stdout;
+        assert!(json.contains(r#""system / Context""#) && !json.contains("of handle()"), "{question}: {json}");
+    }
+}
+
+/// Steps that every class of a program has are one, in trees of paths too; programs get all.
+#[test]
+fn merged_paths_begin_at_a_class() {
+    let question = ["roots", "--type", "=zoo.Zoo$Colour", "fixtures/hprof/zoo-jdk21-serial.hprof.zst", "-n", "0", "-q"];
+    let asked = |more: &[&str]| answer(&[&question[..], more].concat(), 80).stdout;
+    let (text, all) = (asked(&["--pretty"]), asked(&["--pretty", "--all-steps"]));
+    let start = "class zoo.Zoo$Colour (loaded by";
+    assert!(text.contains(start) && !text.contains(".classes"), "{text}");
+    assert!(!all.contains(start) && all.contains(".classes"), "{all}");
+    assert_eq!(asked(&["-f", "json"]), asked(&["-f", "json", "--all-steps"]));
+    assert!(asked(&["-f", "json"]).contains(".classes"));
+}
+
+/// A row of a breakdown says how what dominates its objects holds them.
+#[test]
+fn a_breakdown_names_references() {
+    let question = ["breakdown", "fixtures/hprof/shop-new.hprof.zst", "--min-percent", "1", "-q"];
+    let text = answer(&[&question[..], &["--pretty"]].concat(), 100).stdout;
+    let json = answer(&[&question[..], &["-f", "json"]].concat(), 100).stdout;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let mut names = Vec::new();
+    names_in(&json, &mut names);
+    let whole = joined(&text);
+    assert!(names.len() > 5 && names.iter().all(|name| whole.contains(&joined(name))), "{names:?}\n{text}");
+    // Several ways in are no name.
+    assert!(!names.contains(&"…".to_string()), "{json}");
 }

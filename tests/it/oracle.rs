@@ -202,7 +202,7 @@ proptest! {
         let starts = heap.strong_starts();
         let distances = heap.distances(&starts);
         let is_wanted = |node: NodeId| wanted[node.index()];
-        let merged = merge_root_paths(&graph, is_wanted, |_| false, false, |node| graph.shallow_bytes(node), None);
+        let merged = merge_root_paths(&graph, is_wanted, |_| false, (false, true), |node| graph.shallow_bytes(node), None);
         let reached: Vec<usize> = (0..heap.objects.len()).filter(|&o| wanted[o] && distances[o].is_some()).collect();
         prop_assert_eq!(merged.reached_objects, reached.len() as u64);
         let tops = merged.rows.iter().filter(|row| row.above.is_none());

@@ -50,6 +50,27 @@ fn classes_have_their_names() {
     assert_eq!(references, ["0x7f0000001028", "0x7f0000002118"], "its class is the last one");
 }
 
+/// Texts, names of variables from shapes and of elements where each has a reference, and where it was allocated.
+#[test]
+fn lines_are_read_again_for_what_is_shown() {
+    let file = "fixtures/ruby_objspace/every-kind.jsonl";
+    let names = |id: &str| {
+        let shown = ask(&["show", id], file);
+        let rows = shown["references"].as_array().unwrap().clone();
+        rows.into_iter().map(|row| row["reference"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("0x7f0000001000"), [serde_json::json!(".@orders"), "<class>".into()]);
+    // Ten elements, one of them an object: which one it is cannot be told. Two references, no shape.
+    assert_eq!(names("0x7f0000001078"), [Value::Null, "<class>".into()]);
+    assert_eq!(names("0x7f0000001050"), [Value::Null, Value::Null, "<class>".into()]);
+    assert_eq!(names("0x7f0000002168")[0], "<superclass>");
+    assert_eq!(ask(&["show", "0x7f0000001140"], file)["object"]["value"], "x\"y\\z\n]}");
+    assert_eq!(ask(&["show", "0x7f0000001258"], file)["object"]["value"], "never_held");
+    assert_eq!(ask(&["show", "0x7f00000012a8"], file)["object"]["backtrace"][0], "new (/app/order.rb:12)");
+    let texts = ask(&["strings", "--duplicates", "-n", "1"], "fixtures/ruby_objspace/known.jsonl.zst");
+    assert_eq!(texts["strings"][0]["copies"], 104);
+}
+
 /// An array of a million elements and a text of 5 MB are lines as any other; without a last line end nothing is lost.
 #[test]
 fn lines_may_be_long() {

@@ -166,6 +166,16 @@ fn suspects_share_the_search_for_their_paths() {
 }
 
 #[test]
+fn causes_of_many_suspects_are_looked_into_where_they_are_told() {
+    let suspects = types(100_000, 100_000);
+    let ran = run_with_input(&["leaks", "--threshold", "0", "-n", "150", "-f", "json"], suspects.as_bytes());
+    let json = ran.expect_code(0).json();
+    let rows = json["suspects"].as_array().expect("suspects");
+    let explained = rows.iter().take_while(|row| row["sentence"].is_string()).count();
+    assert_eq!((rows.len(), explained, rows.iter().filter(|row| row["sentence"].is_string()).count()), (150, 100, 100));
+}
+
+#[test]
 fn kinds_of_roots_are_marked_together() {
     let kinds = dump(|text| {
         line!(text, "t 1 A");

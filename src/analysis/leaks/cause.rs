@@ -9,10 +9,7 @@ use super::search::{Grown, Search};
 use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::sort;
 
-/// Causes that are looked at: far more than are named.
-const MOST: usize = 24;
 /// One cause's objects refer to so many of another's elements: an index beside a list.
 const SHARED: f64 = 0.5;
 /// Stands for rows of no set.
@@ -55,7 +52,7 @@ impl Causes<'_> {
     fn topmost(&self, sets: &[Vec<u32>]) -> Vec<Vec<DomNode>> {
         let mut set_of = vec![NO_SET; self.rows.rows().len()];
         for (set, rows) in sets.iter().enumerate() {
-            self.rows.mark_below(rows).iter().for_each(|&row| set_of[row as usize] = set as u32);
+            self.rows.with_below(rows).iter().for_each(|&row| set_of[row as usize] = set as u32);
         }
         let set_of = |number: DomNode| -> Option<usize> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
@@ -90,9 +87,7 @@ impl Causes<'_> {
     }
 
     /// Gives what grew its figures. O(objects).
-    pub fn complete(&self, mut grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
-        sort::by_key(&mut grown, |grown| std::cmp::Reverse(grown.growth));
-        grown.truncate(MOST);
+    pub fn complete(&self, grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
         let sets: Vec<Vec<u32>> = grown.iter().map(|grown| grown.rows.clone()).collect();
         let topmost = self.topmost(&sets);
         let examples = self.examples(&grown);
@@ -107,7 +102,7 @@ impl Causes<'_> {
             let off_heap_bytes = match off_heap.is_empty() {
                 true => 0,
                 false => {
-                    let below: FxHashSet<u32> = self.rows.mark_below(&grown.rows).into_iter().collect();
+                    let below: FxHashSet<u32> = self.rows.with_below(&grown.rows).into_iter().collect();
                     let is_below = |node: NodeId| self.rows.row_of(node).is_some_and(|row| below.contains(&row));
                     off_heap.iter().filter(|(node, _)| is_below(**node)).map(|(_, bytes)| bytes).sum()
                 }
@@ -160,7 +155,7 @@ impl Causes<'_> {
                 continue;
             }
             let mut is_inside = vec![false; self.rows.rows().len()];
-            self.rows.mark_below(&causes[at].grown.rows).iter().for_each(|&row| is_inside[row as usize] = true);
+            self.rows.with_below(&causes[at].grown.rows).iter().for_each(|&row| is_inside[row as usize] = true);
             let mut met = vec![0u64; causes.len()];
             let mut is_met = NodeSet::new(self.graph.node_count());
             for node in self.graph.nodes() {

@@ -150,20 +150,12 @@ impl RowTree {
         self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
     }
 
-    /// These rows and all below them. O(rows).
-    pub fn mark_below(&self, tops: &[u32]) -> Vec<u32> {
-        let mut all: Vec<u32> = tops.to_vec();
-        all.sort_unstable();
-        all.dedup();
-        let mut is_marked = vec![false; self.rows.len()];
-        all.iter().for_each(|&row| is_marked[row as usize] = true);
+    /// These rows, none of them below another, and all below them. O(rows in the answer).
+    pub fn with_below(&self, tops: &[u32]) -> Vec<u32> {
+        let mut all = tops.to_vec();
         let mut at = 0;
         while at < all.len() {
-            for &below in self.below(all[at]) {
-                if !std::mem::replace(&mut is_marked[below as usize], true) {
-                    all.push(below);
-                }
-            }
+            all.extend_from_slice(self.below(all[at]));
             at += 1;
         }
         all

@@ -1,6 +1,6 @@
 //! The walk after what grew, from the top of the rows to where it spreads over like objects.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::nature::{Owner, TypeNature};
 use super::rows::{Row, RowTree};
@@ -28,7 +28,7 @@ const NEW_IN_HEAP: f64 = 0.5;
 /// Where it grew, and what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grown {
-    /// Rows of like objects that grew in number, side by side; below each row they are one.
+    /// Rows of like objects that grew in number, side by side, ascending; below each row they are one.
     pub rows: Vec<u32>,
     /// The row of what is kept.
     pub element: u32,
@@ -45,7 +45,7 @@ pub struct Search<'s> {
     new: &'s RowTree,
     old: Option<&'s RowTree>,
     natures: &'s [TypeNature],
-    /// By row of the newer dump: that of the older one with the same path of keys.
+    /// By row of the newer dump: that of the older one with the same path of keys. Empty without an older dump.
     partners: Vec<Option<u32>>,
     threshold: u64,
 }
@@ -54,7 +54,7 @@ impl<'s> Search<'s> {
     /// Joins the rows of both dumps. The least growth of a cause is a share of all that grew, by type; without an older
     /// dump of all. O(rows).
     pub fn new(new: &'s RowTree, old: Option<&'s RowTree>, natures: &'s [TypeNature], least: Threshold) -> Self {
-        let partners = old.map_or_else(|| vec![None; new.rows().len()], |old| join(new, old));
+        let partners = old.map_or_else(Vec::new, |old| join(new, old));
         let whole = match old {
             Some(old) => {
                 let grown = new.type_bytes().map(|(symbol, bytes)| bytes.saturating_sub(old.of_type(symbol).1));
@@ -76,7 +76,7 @@ impl<'s> Search<'s> {
 
     /// The row of the older dump that a row is joined with.
     pub fn partner(&self, row: u32) -> Option<u32> {
-        self.partners[row as usize]
+        self.partners.get(row as usize).copied().flatten()
     }
 
     fn row(&self, row: u32) -> &Row {
@@ -116,25 +116,41 @@ impl<'s> Search<'s> {
         new > 0.0 && new * self.row(row).total_bytes as f64 >= COUNT_EXPLAINS * self.growth(row) as f64
     }
 
-    /// What grew, in the order of the walk.
-    pub fn run(&self) -> Vec<Grown> {
-        let (mut found, mut open) = (Vec::new(), vec![0]);
-        while let Some(row) = open.pop() {
+    /// So many of what grew at most, that which grew most first. O(rows) beside the sorting: a row is below one candidate,
+    /// save where one for each of several stands for it, and only those that are needed are looked into.
+    pub fn run(&self, most: usize) -> Vec<Grown> {
+        let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth(row)).sum::<i64>().max(0);
+        let mut found = self.candidates();
+        found.sort_by_cached_key(|rows| std::cmp::Reverse(growth(rows)));
+        found.into_iter().filter_map(|rows| self.grown(rows)).take(most).collect()
+    }
+
+    /// Rows that grew in number, side by side, in the order of the walk.
+    fn candidates(&self) -> Vec<Vec<u32>> {
+        // With each row the highest of those above that have as many objects, where there are several.
+        let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
+        let mut is_known = FxHashSet::default();
+        while let Some((row, one_each)) = open.pop() {
             let large = |below: &&u32| self.grew_by(**below, self.threshold) && !self.nature(**below).is_inner;
             let large: Vec<u32> = self.new.below(row).iter().filter(large).copied().collect();
             let (more, fewer): (Vec<u32>, Vec<u32>) = large.iter().partition(|&&row| self.is_explained_by_count(row));
-            open.extend(fewer);
+            let objects = self.row(row).objects;
+            let is_same = |below: u32| row != 0 && objects > 1 && self.row(below).objects == objects;
+            open.extend(fewer.into_iter().map(|below| (below, if is_same(below) { one_each } else { below })));
             if !more.is_empty() {
-                found.extend(self.grown(more));
+                found.push(more);
             } else if large.is_empty() && row != 0 && self.grew_by(row, self.threshold) {
-                found.extend(self.spread(row).and_then(|rows| self.grown(rows)));
+                found.extend(
+                    self.spread(row, one_each).filter(|rows| rows[..] != [one_each] || is_known.insert(one_each)),
+                );
             }
         }
         found
     }
 
-    /// Rows below one that grew though none of them did by enough: all that grew in number, or the row itself.
-    fn spread(&self, row: u32) -> Option<Vec<u32>> {
+    /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
+    /// highest that has as many objects, for what each of several has is explained with them.
+    fn spread(&self, row: u32, one_each: u32) -> Option<Vec<u32>> {
         let grew = |below: &&u32| self.grew_by(**below, 1) && self.is_explained_by_count(**below);
         let below: Vec<u32> = self.new.below(row).iter().filter(grew).copied().collect();
         let together: i64 = below.iter().map(|&row| self.growth(row)).sum();
@@ -142,25 +158,15 @@ impl<'s> Search<'s> {
             return Some(below);
         }
         let before = self.before(row).map_or(0, |before| before.own_bytes);
-        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![self.one_each(row)])
-    }
-
-    /// The highest of the rows above that have as many objects: what each of several has is explained with them.
-    fn one_each(&self, mut row: u32) -> u32 {
-        let objects = self.row(row).objects;
-        while objects > 1 && self.row(row).parent != 0 && self.row(self.row(row).parent).objects == objects {
-            row = self.row(row).parent;
-        }
-        row
+        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![one_each])
     }
 
     /// What these rows keep, whatever they grew by.
-    pub fn kept_in(&self, rows: Vec<u32>) -> Grown {
+    fn kept_in(&self, rows: Vec<u32>) -> Grown {
         let element = self.element(&rows);
         let symbol = self.row(element).symbol;
         let count = |tree: &RowTree, tops: &[u32]| -> u64 {
-            let below = tree.mark_below(tops);
-            below
+            tree.with_below(tops)
                 .iter()
                 .map(|&at| tree.row(at))
                 .filter(|row| row.symbol == symbol)

@@ -143,14 +143,14 @@ fn what_grew_in_number_is_found_with_its_figures() {
     let (old, new) = (graph(&list(100), 5), graph(&list(500), 5));
     let ((_, old_rows), (paths, new_rows)) = (rows(&old, &natures, 1), rows(&new, &natures, 1));
     let search = |old| Search::new(&new_rows, old, &natures, Threshold::Share(Percent::TENTH));
-    let grown = search(Some(&old_rows)).run();
+    let grown = search(Some(&old_rows)).run(24);
     assert_eq!(grown.len(), 1, "{grown:?}");
     let found = &grown[0];
     assert_eq!((found.objects, found.objects_old, found.growth), (500, 100, 400 * 1024));
     assert_eq!(new_rows.row(found.element).symbol, 103);
     // Nothing grew, or all became less.
-    assert_eq!(search(Some(&new_rows)).run(), []);
-    assert_eq!(Search::new(&old_rows, Some(&new_rows), &natures, Threshold::Share(Percent::TENTH)).run(), []);
+    assert_eq!(search(Some(&new_rows)).run(24), []);
+    assert_eq!(Search::new(&old_rows, Some(&new_rows), &natures, Threshold::Share(Percent::TENTH)).run(24), []);
     let (dominators, retained) = Retained::with_dominators(&new);
     let children = dominators.children();
     let causes = Causes {

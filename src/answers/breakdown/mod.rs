@@ -15,6 +15,8 @@ use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::Threshold;
 use crate::answers::heaps::HeapRow;
+use crate::answers::reference_names::ReferenceNames;
+use crate::answers::rows::FEW_ROWS;
 use crate::answers::tree::MAX_DEPTH;
 use crate::answers::values::{ValueReader, unreadable};
 use crate::answers::{AnswerError, ScopeOptions};
@@ -74,7 +76,7 @@ fn of_allocations<'d>(
         if rows.is_empty() {
             continue;
         }
-        let tree = HeapTree::new(rows, "/", |name| names.text(name));
+        let tree = HeapTree::new(rows, "/", |name| names.text(name), |_| None);
         rows_left -= tree.rows().len();
         heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.at(0)), object: None, tree });
     }
@@ -109,7 +111,7 @@ pub(super) fn of_objects<'d>(
     // What an object retains is its own, in whichever section.
     let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
     let chosen = scope.chosen(dominators);
-    let (mut names, mut heap) =
+    let (mut names, mut heap, examples) =
         dominator_tree_as_allocations(graph, dominators, from, levels, is_wanted, chosen.as_ref());
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
@@ -128,7 +130,16 @@ pub(super) fn of_objects<'d>(
         texts[names.intern(type_name).0 as usize] = type_name;
     }
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
-    let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize]);
+    let mut named = ReferenceNames::of(dump).into_iter().cycle().take(FEW_ROWS);
+    let reference = |frame: u32| {
+        if from == DomNode::ROOT && heap.frames[frame as usize].parent == 0 {
+            return None;
+        }
+        let (first, last) = examples[frame as usize];
+        let step = |number| (dominators.node_at(dominators.immediate_of(number)), dominators.node_at(number));
+        named.next()?.of_all_dominated(&[step(first), step(last)])
+    };
+    let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize], reference);
     let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
     let whole = match scope.section().filter(|_| graph.sections().len() > 1) {
         Some(section) if heap.process.is_empty() => format!("section {}", section.number()),

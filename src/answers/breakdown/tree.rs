@@ -188,11 +188,14 @@ pub fn choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
 pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
 
 /// A node of a tree.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BreakdownRow<'d> {
     /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
     pub name: &'d str,
+    /// Of objects: names of the references by which the objects above hold two of them, `…` where these refer to one only by
+    /// way of others. The first 4,096 rows have them.
+    pub reference: Option<String>,
     /// Kind of the node.
     pub kind: BreakdownKind,
     /// Axis that it belongs to.
@@ -210,6 +213,11 @@ impl<'d> HeapTree<'d> {
     pub fn rows(&self) -> &[TreeRow<BreakdownRow<'d>>] {
         self.0.rows()
     }
+
+    /// Returns true if a row has the name of a reference.
+    pub fn have_names(&self) -> bool {
+        self.rows().iter().any(|place| place.row.reference.is_some())
+    }
 }
 
 impl Serialize for HeapTree<'_> {
@@ -222,6 +230,8 @@ impl Serialize for HeapTree<'_> {
 #[derive(Serialize)]
 struct BreakdownFields<'d> {
     name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     kind: BreakdownKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<Axis>,
@@ -235,9 +245,10 @@ struct BreakdownFields<'d> {
 
 impl<'d> BreakdownFields<'d> {
     fn new(place: &TreeRow<BreakdownRow<'d>>) -> Self {
-        let BreakdownRow { name, kind, axis, bytes, allocations, is_lower_bound } = place.row;
+        let BreakdownRow { name, ref reference, kind, axis, bytes, allocations, is_lower_bound } = place.row;
         BreakdownFields {
             name,
+            reference: reference.clone().filter(|name| name != "…"),
             kind,
             axis: matches!(kind, BreakdownKind::SelfCost | BreakdownKind::Other).then_some(axis),
             bytes,
@@ -268,8 +279,14 @@ impl<'d> Breakdown<'d> {
 }
 
 impl<'d> HeapTree<'d> {
-    pub(super) fn new(rows: Vec<TreeRow<BreakdownEntry>>, top: &'d str, text: impl Fn(NameId) -> &'d str) -> Self {
-        let shown = |BreakdownEntry { kind, axis, name, amount }: BreakdownEntry| BreakdownRow {
+    pub(super) fn new(
+        rows: Vec<TreeRow<BreakdownEntry>>,
+        top: &'d str,
+        text: impl Fn(NameId) -> &'d str,
+        mut reference: impl FnMut(u32) -> Option<String>,
+    ) -> Self {
+        let mut shown = |BreakdownEntry { kind, axis, name, frame, amount }: BreakdownEntry| BreakdownRow {
+            reference: frame.and_then(&mut reference),
             name: match (kind, name) {
                 (BreakdownKind::Root, _) => top,
                 (BreakdownKind::Other, _) => "<other>",
@@ -282,7 +299,7 @@ impl<'d> HeapTree<'d> {
             allocations: amount.allocations,
             is_lower_bound: amount.is_lower_bound,
         };
-        HeapTree(rows.into_iter().map(|row| row.map(shown)).collect())
+        HeapTree(rows.into_iter().map(|row| row.map(&mut shown)).collect())
     }
 }
 

@@ -18,8 +18,6 @@ const MOST_STEPS: usize = 8;
 const MOST_ENTRIES: usize = 64;
 /// Types of a loader that are named.
 const TYPES_NAMED: usize = 3;
-/// Suspects with such sentences: each takes some reads of the dump.
-pub(super) const MOST_EXPLAINED: usize = 100;
 /// Fields in which collections of Java and Android have their number of elements.
 const COUNTS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
 

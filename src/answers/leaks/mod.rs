@@ -26,7 +26,7 @@ pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 pub use words::{HolderKind, HolderRow};
 
-use naming::{Causes, Named, causes};
+use naming::{Causes, Named, Told, causes};
 use suspects::SuspectPaths;
 use view::held_types;
 
@@ -108,7 +108,7 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    let found = causes(old, dump, options)?;
+    let mut found = causes(old, dump, options)?;
     let children = dominators.children();
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
@@ -126,23 +126,25 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let threshold_bytes = if old.is_some() { found.threshold } else { least_bytes };
     let large = suspect_search.run();
     let (mut rows, unchanged) = match old {
-        Some(_) => grown(found, large, &suspect_search, options.with_unchanged),
-        None => (joined_to(found, large, &suspect_search), 0),
+        Some(_) => grown(&mut found, large, &suspect_search, options.with_unchanged),
+        None => (joined_to(&mut found, large, &suspect_search), 0),
     };
-    let is_wanted = |(suspect, named): &(LeakSuspect, Option<Named>)| {
+    let is_wanted = |(suspect, told): &(LeakSuspect, Told)| {
         let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
         let is_of_type = scope.types().is_none_or(|wanted| {
             wanted.contains(graph.type_of(suspect.largest()))
-                || named.as_ref().is_some_and(|named| wanted.contains(named.element_type))
+                || told.named.as_ref().is_some_and(|named| wanted.contains(named.element_type))
         });
         is_here && is_of_type
     };
-    let found = rows.len();
+    let of_all_types = rows.len();
     rows.retain(is_wanted);
     let of_types = rows.len();
     let limits = Limits { rows: options.rows, reverse: false };
     let beyond_limit = limits.cut(&mut rows);
-    let (suspects, named): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    found.name_suspects(&mut rows);
+    drop(found);
+    let (suspects, told): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
     limits.cut(&mut detached);
@@ -153,13 +155,13 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
         is_of_growth: old.is_some(),
         roots_inferred: graph.roots_inferred(),
         problems: problems_of(dump.diagnostics()),
-        omitted: Omitted { beyond_limit, of_other_types: found - of_types, unchanged },
+        omitted: Omitted { beyond_limit, of_other_types: of_all_types - of_types, unchanged },
         suspects: Suspects {
             graph,
             dump: dump.path(),
             paths: SuspectPaths::find(dump, graph, &suspects),
             suspects,
-            named,
+            told,
             libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
@@ -173,31 +175,31 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     })
 }
 
-type Rows = Vec<(LeakSuspect, Option<Named>)>;
+type Rows = Vec<(LeakSuspect, Told)>;
+
+/// The suspect that a cause is, with it.
+fn caused(found: &Causes<'_>, search: &SuspectSearch<'_>, named: Named) -> Option<(LeakSuspect, Told)> {
+    let suspect = search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost))?;
+    Some((suspect, Told::of(named)))
+}
 
 /// Suspects that grew, and how many large ones did not; these too where they are asked for.
 fn grown(
-    found: Causes<'_>,
+    found: &mut Causes<'_>,
     large: Vec<LeakSuspect>,
     search: &SuspectSearch<'_>,
     with_unchanged: bool,
 ) -> (Rows, usize) {
-    let mut is_told = vec![false; large.len()];
-    for (told, suspect) in is_told.iter_mut().zip(&large) {
-        *told = found.named.iter().any(|named| found.is_about(named, suspect.largest()));
-    }
-    let suspect =
-        |named: &Named| search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
-    let mut rows: Rows = found.named.iter().filter_map(|named| Some((suspect(named)?, Some(named.clone())))).collect();
+    let told_by = found.told_by(&large);
+    let named = std::mem::take(&mut found.named);
+    let mut rows: Rows = named.into_iter().filter_map(|named| caused(found, search, named)).collect();
     let others: Vec<LeakSuspect> =
-        large.into_iter().zip(is_told).filter(|(_, told)| !told).map(|(suspect, _)| suspect).collect();
+        large.into_iter().zip(told_by).filter(|(_, told)| told.is_none()).map(|(suspect, _)| suspect).collect();
     let unchanged = others.len();
     if with_unchanged {
-        let named = found.name_suspects(&others);
-        let mut others: Rows = others.into_iter().zip(named).collect();
-        let grew_by =
-            |named: &Option<Named>| named.as_ref().and_then(|named| named.growth).map(|one| one.retained_bytes_delta);
-        sort::by_key(&mut others, |(_, named)| std::cmp::Reverse(grew_by(named)));
+        let growth = found.growth_of(&others).into_iter().map(|growth| Told { growth, named: None });
+        let mut others: Rows = others.into_iter().zip(growth).collect();
+        sort::by_key(&mut others, |(_, told)| std::cmp::Reverse(told.growth.map(|growth| growth.retained_bytes_delta)));
         rows.extend(others);
         return (rows, 0);
     }
@@ -205,25 +207,22 @@ fn grown(
 }
 
 /// Large suspects with their causes; several of one cause are one.
-fn joined_to(found: Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>) -> Rows {
-    let mut told: Vec<Vec<LeakSuspect>> = found.named.iter().map(|_| Vec::new()).collect();
-    let mut others = Vec::new();
-    for suspect in large {
-        match found.named.iter().position(|named| found.is_about(named, suspect.largest())) {
+fn joined_to(found: &mut Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>) -> Rows {
+    let told_by = found.told_by(&large);
+    let named = std::mem::take(&mut found.named);
+    let mut told: Vec<Vec<LeakSuspect>> = named.iter().map(|_| Vec::new()).collect();
+    let mut rows: Rows = Vec::new();
+    for (suspect, by) in large.into_iter().zip(told_by) {
+        match by {
             Some(at) => told[at].push(suspect),
-            None => others.push(suspect),
+            None => rows.push((suspect, Told::default())),
         }
     }
-    let named = found.name_suspects(&others);
-    let mut rows: Rows = others.into_iter().zip(named).collect();
-    for (named, mut suspects) in found.named.iter().zip(told) {
-        let together = || search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost));
-        let suspect = match suspects.len() {
-            0 => continue,
-            1 => suspects.pop(),
-            _ => together(),
-        };
-        rows.extend(suspect.map(|suspect| (suspect, Some(named.clone()))));
+    for (named, mut suspects) in named.into_iter().zip(told) {
+        rows.extend(match suspects.len() {
+            0 | 1 => suspects.pop().map(|suspect| (suspect, Told::of(named))),
+            _ => caused(found, search, named),
+        });
     }
     sort::by_key(&mut rows, |(suspect, _)| (std::cmp::Reverse(suspect.retained_bytes), suspect.accumulation.node));
     rows
@@ -252,7 +251,7 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
-        let named = suspects.named[at].as_ref();
+        let Told { growth, named } = &suspects.told[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
         let mut view = SuspectView {
@@ -265,18 +264,18 @@ impl<'s> SuspectView<'s> {
             path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
             holds: held_types(graph, suspect),
             inside: paragraph::inside(suspects, suspect),
-            growth: named.and_then(|named| named.growth),
-            sentence: named.map(|named| named.sentence.clone()),
-            element: named.map(|named| named.element.clone()),
-            holder: named.map(|named| named.holder.clone()),
-            pattern: named.and_then(|named| named.shape).map(|shape| shape.name),
-            advice: named.and_then(|named| named.shape).map(|shape| shape.advice),
+            growth: *growth,
+            sentence: named.as_ref().map(|named| named.sentence.clone()),
+            element: named.as_ref().map(|named| named.element.clone()),
+            holder: named.as_ref().map(|named| named.holder.clone()),
+            pattern: named.as_ref().and_then(|named| named.shape).map(|shape| shape.name),
+            advice: named.as_ref().and_then(|named| named.shape).map(|shape| shape.advice),
             evidence: String::new(),
             text: String::new(),
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < naming::MOST_EXPLAINED);
         view.text = paragraph::of(suspects, &view);
         view
     }

@@ -1,6 +1,6 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
@@ -23,10 +23,15 @@ use crate::input::{ReferenceName, Value};
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
+/// Suspects with sentences, causes among them: each takes some reads of the dump.
+pub(super) const MOST_EXPLAINED: usize = 100;
+
 /// What has nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 const LEAST_BYTES: u64 = 64 << 10;
+/// Causes that are looked at: far more than are named.
+const MOST_CAUSES: usize = 24;
 /// Characters of a sentence.
 const MOST_CHARACTERS: usize = 400;
 /// Values of single objects that are asked one by one; of more all are asked in one pass over the dump.
@@ -78,8 +83,23 @@ pub(super) struct Named {
     /// Whose that is.
     owner: Owner,
     grew_by: u64,
-    /// The rows of all that is kept.
-    pub(super) below: FxHashSet<u32>,
+    /// The rows that grew.
+    rows: Vec<u32>,
+}
+
+/// What is told of a suspect.
+#[derive(Default)]
+pub(super) struct Told {
+    /// By how much it grew, where an older dump was given.
+    pub(super) growth: Option<SuspectGrowth>,
+    /// Its cause, or words for itself: of the first that are shown.
+    pub(super) named: Option<Box<Named>>,
+}
+
+impl Told {
+    pub(super) fn of(named: Named) -> Self {
+        Told { growth: named.growth, named: Some(Box::new(named)) }
+    }
 }
 
 /// Dumps made ready, and the causes in the newer one.
@@ -136,31 +156,56 @@ pub(super) fn causes<'d>(
 }
 
 impl Causes<'_> {
-    /// Is a large object what a cause is about: one that is kept, or one that dominates what is?
-    pub(super) fn is_about(&self, named: &Named, object: NodeId) -> bool {
+    /// By large object the first cause that is about it, as it keeps the object, or the object dominates what it keeps.
+    /// O(rows) for each cause, and its depth in the dominator tree.
+    pub(super) fn told_by(&self, suspects: &[LeakSuspect]) -> Vec<Option<usize>> {
         let program = &self.program;
-        if program.rows.row_of(object).is_some_and(|row| named.below.contains(&row)) {
-            return true;
+        let mut of_row = vec![None; program.rows.rows().len()];
+        let mut of_dominator = FxHashMap::default();
+        for (cause, named) in self.named.iter().enumerate() {
+            for row in program.rows.with_below(&named.rows) {
+                of_row[row as usize].get_or_insert(cause);
+            }
+            let mut at = named.topmost.first().copied();
+            while let Some(number) = at.filter(|&number| number != DomNode::ROOT && !of_dominator.contains_key(&number))
+            {
+                of_dominator.insert(number, cause);
+                at = Some(program.dominators.immediate_of(number));
+            }
         }
-        let Some(number) = program.dominators.number_of(object) else { return false };
-        let mut at = match named.topmost.first() {
-            Some(&first) => first,
-            None => return false,
+        let first = |suspect: &LeakSuspect| {
+            let kept = program.rows.row_of(suspect.largest()).and_then(|row| of_row[row as usize]);
+            let above = program.dominators.number_of(suspect.largest()).and_then(|number| of_dominator.get(&number));
+            kept.into_iter().chain(above.copied()).min()
         };
-        // Every number is greater than that of its immediate dominator.
-        while at > number {
-            at = program.dominators.immediate_of(at);
-        }
-        at == number
+        suspects.iter().map(first).collect()
     }
 
-    /// The words for objects and groups that are large, whatever they grew by.
-    pub(super) fn name_suspects(&self, suspects: &[LeakSuspect]) -> Vec<Option<Named>> {
-        let (program, before) = (&self.program, self.before.as_ref());
-        let rows = before.map(|before| &before.rows);
-        let search = Search::new(&program.rows, rows, &program.heap.natures, Threshold::Bytes(1));
+    fn search_of_all(&self) -> Search<'_> {
+        let before = self.before.as_ref().map(|before| &before.rows);
+        Search::new(&self.program.rows, before, &self.program.heap.natures, Threshold::Bytes(1))
+    }
+
+    /// By how much objects and groups that are large grew, where an older dump was given.
+    pub(super) fn growth_of(&self, suspects: &[LeakSuspect]) -> Vec<Option<SuspectGrowth>> {
+        let search = self.search_of_all();
+        let growth = |suspect: &LeakSuspect| {
+            self.before.as_ref()?;
+            let grew_by = search.growth(self.program.rows.row_of(suspect.largest())?);
+            let grew_by = grew_by.min(i64::try_from(suspect.retained_bytes).unwrap_or(i64::MAX));
+            let old = suspect.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
+            Some(SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by })
+        };
+        suspects.iter().map(growth).collect()
+    }
+
+    /// Gives the first of the suspects that are shown their words, whatever they grew by.
+    pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, Told)]) {
+        let (program, before, search) = (&self.program, self.before.as_ref(), self.search_of_all());
         let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
-        suspects.iter().map(|suspect| finder.name_suspect(suspect)).collect()
+        for (suspect, told) in suspects.iter_mut().take(MOST_EXPLAINED).filter(|(_, told)| told.named.is_none()) {
+            told.named = finder.name_suspect(suspect).map(Box::new);
+        }
     }
 }
 
@@ -212,7 +257,6 @@ impl Finder<'_, '_> {
         let row = program.rows.row_of(largest)?;
         let number = program.dominators.number_of(largest)?;
         let objects = suspect.objects() as u64;
-        let grew_by = self.search.growth(row);
         let grown = Grown { rows: vec![row], element: row, objects, objects_old: objects, growth: 0 };
         let cause = Cause {
             grown,
@@ -221,20 +265,14 @@ impl Finder<'_, '_> {
             example: largest,
             topmost: vec![number],
         };
-        let mut named = self.name(cause, None, Reason::Size);
-        named.growth = self.before.map(|_| {
-            let grew_by = grew_by.min(i64::try_from(suspect.retained_bytes).unwrap_or(i64::MAX));
-            let old = suspect.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
-            SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by }
-        });
-        Some(named)
+        Some(self.name(cause, None, Reason::Size))
     }
 
     /// Every cause but loaders, each once.
     fn named(&self) -> Vec<Named> {
         let program = self.program;
         let causes = program.causes();
-        let mut found = causes.complete(self.search.run(), &program.heap.off_heap);
+        let mut found = causes.complete(self.search.run(MOST_CAUSES), &program.heap.off_heap);
         found.retain(|cause| self.is_kept(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
@@ -333,7 +371,7 @@ impl Finder<'_, '_> {
             element_type: heap.graph.type_of(cause.example),
             owner: heap.nature(cause.example).owner,
             grew_by: growth,
-            below: program.rows.mark_below(&rows).into_iter().collect(),
+            rows,
         };
         named.sentence = self.sentence(&named, reason, &way, element, cause.example, cause.off_heap_bytes);
         named
@@ -522,7 +560,7 @@ impl Finder<'_, '_> {
             element_type: graph.type_of(loaders[0]),
             owner: Owner::Own,
             grew_by,
-            below: FxHashSet::default(),
+            rows: Vec::new(),
         })
     }
 

@@ -72,6 +72,9 @@ pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -
 mod tests {
     use super::*;
 
+    /// Lists every shape.
+    const DOCUMENT: &str = include_str!("../../../docs/leaks.md");
+
     #[test]
     fn every_shape_says_something_and_where_that_stands() {
         let mut names = std::collections::HashSet::new();
@@ -81,6 +84,11 @@ mod tests {
             assert!(shape.source.starts_with("https://"), "{}", shape.name);
             let asks = shape.elements.len() + shape.types.len() + shape.references.len();
             assert!(asks > 0, "{} fits everything", shape.name);
+            assert!(
+                DOCUMENT.contains(&format!("\n| `{}` | ", shape.name)),
+                "docs/leaks.md does not have {}",
+                shape.name
+            );
         }
         assert!(names.len() > 20);
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::naming::Named;
+use super::naming::Told;
 use super::view::{SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::root_paths::RootsByNode;
@@ -38,8 +38,8 @@ pub struct Suspects<'d> {
     pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
-    /// By suspect: its cause.
-    pub(super) named: Vec<Option<Named>>,
+    /// By suspect.
+    pub(super) told: Vec<Told>,
 }
 
 /// Shortest paths to suspects.

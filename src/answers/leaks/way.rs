@@ -49,7 +49,7 @@ impl Way {
         if pairs.len() > MOST_STEPS {
             pairs.drain(MOST_STEPS / 2..pairs.len() - MOST_STEPS / 2);
         }
-        let is_in = |node: NodeId| row(node).is_some_and(|row| rows.contains(&row));
+        let is_in = |node: NodeId| row(node).is_some_and(|row| rows.binary_search(&row).is_ok());
         let above = pairs.iter().position(|&(_, to)| is_in(to)).map_or(0, |at| at + 1);
         let above = if all.first().is_some_and(|&first| is_in(first)) { 0 } else { above };
         let steps = pairs.into_iter().map(|(from, to)| WayStep::new(program, from, to)).collect();

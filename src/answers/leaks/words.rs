@@ -112,7 +112,7 @@ impl Words {
             }
         }
         let last_type = heap.type_name(last);
-        let is_kept = program.rows.row_of(last).is_some_and(|row| rows.contains(&row));
+        let is_kept = program.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
         if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
@@ -193,7 +193,7 @@ pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> 
 /// The threads at which the ways to some rows begin: `thread main`, `4 threads pool-1-thread-N`.
 pub(super) fn threads_of(program: &Program<'_>, rows: &[u32]) -> String {
     let (graph, heap) = (program.heap.graph, &program.heap);
-    let is_member = |node: &NodeId| program.rows.row_of(*node).is_some_and(|row| rows.contains(&row));
+    let is_member = |node: &NodeId| program.rows.row_of(*node).is_some_and(|row| rows.binary_search(&row).is_ok());
     let all: usize = rows.iter().map(|&row| program.rows.row(row).objects as usize).sum();
     let mut threads: FxHashSet<NodeId> = FxHashSet::default();
     let mut left = STEPS_FOR_THREADS;

@@ -207,7 +207,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         references.names = names.of_first(node, references.len().min(FEW_ROWS));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
     }
-    let said = value.as_ref().map(ShownValue::words);
+    let said = values.and_then(|values| values.words_of(node, value.as_ref()));
     Ok(ObjectAnswer {
         object: ShownObject {
             row: ObjectRow { said, ..ObjectRow::new(graph, node) },

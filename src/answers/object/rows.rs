@@ -150,7 +150,8 @@ impl<'d> NodeRows<'d> {
 
     /// A row with what its object says.
     pub fn saying(&self, row: usize) -> ObjectRow {
-        ObjectRow { said: self.said(row).map(ShownValue::words), ..self.get(row) }
+        let node = self.at(row).node;
+        ObjectRow { said: self.values.and_then(|values| values.words_of(node, self.said(row))), ..self.get(row) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The shortest root paths of all objects of a type, merged by type from the roots down.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -13,8 +14,9 @@ use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::rows::is_false;
+use crate::answers::rows::{class_text, is_false, type_words};
 use crate::answers::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
+use crate::answers::values::ValueReader;
 use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
@@ -45,6 +47,8 @@ pub struct MergedPathsOptions {
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
     pub all_kinds: bool,
+    /// The steps from a loader to a class are rows, not one. Default: no.
+    pub all_steps: bool,
     /// Number of rows of each level. Rows are never reversed.
     pub limits: Limits,
     /// Rows that are kept. Default: all.
@@ -63,6 +67,7 @@ impl MergedPathsOptions {
             scope,
             avoided: Vec::new(),
             all_kinds: false,
+            all_steps: false,
             limits: Limits::default(),
             kept_rows: KeptRows::All,
         }
@@ -73,6 +78,7 @@ impl MergedPathsOptions {
         let mut line = CommandLine::new("roots");
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
+        line.switch("--all-steps", self.all_steps);
         if let KeptRows::OfShare(Threshold::Share(share)) = self.kept_rows {
             line.option("--min-percent", Some(&share.to_string()));
         }
@@ -119,6 +125,7 @@ pub struct MergedPathRows<'d> {
     graph: &'d HeapGraph,
     merged: MergedPaths,
     pub(crate) names: Option<ReferenceNames<'d>>,
+    values: Option<ValueReader<'d>>,
     hidden: HiddenTotals,
     kept_rows: KeptRows,
     limits: Limits,
@@ -139,6 +146,9 @@ pub struct MergedPathRow<'d> {
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
+    /// Of one class object: the class, in words; with its loader where the steps from that to the class are one.
+    #[serde(skip)]
+    pub class_text: Option<String>,
     /// Objects of the longest chain of this type, held by one another through these references, that the row stands for;
     /// 1 where none does.
     #[serde(skip_serializing_if = "is_one")]
@@ -155,9 +165,13 @@ pub struct MergedPathRow<'d> {
 }
 
 impl MergedPathRow<'_> {
-    /// Behind the type of a row that stands for a chain: ` × 12`.
-    pub fn chain_text(&self) -> String {
-        if self.chain_objects > 1 { format!(" × {}", format_count(self.chain_objects.into())) } else { String::new() }
+    /// The type in words; of a chain with its length: ` × 12`.
+    pub fn type_text(&self) -> String {
+        let text = self.class_text.as_deref().map_or_else(|| type_words(self.type_name), Cow::Borrowed);
+        match self.chain_objects {
+            1 => text.into_owned(),
+            chain => format!("{text} × {}", format_count(chain.into())),
+        }
     }
 }
 
@@ -214,7 +228,8 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
     let is_wanted = |node| scope.contains(node);
-    let merged = merge_root_paths(graph, is_wanted, is_avoided, options.all_kinds, weight_of, name_of);
+    let ways = (options.all_kinds, options.all_steps);
+    let merged = merge_root_paths(graph, is_wanted, is_avoided, ways, weight_of, name_of);
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
@@ -223,7 +238,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows::new(graph, options.kept_rows, merged, options.limits, names, false),
+        tree: MergedPathRows::new(dump, graph, options.kept_rows, merged, options.limits, false),
         avoids: !avoided.is_empty(),
     })
 }
@@ -249,7 +264,7 @@ pub fn merged_paths_to<'d>(
     let mut number_of = names.map(|names| StepNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
-    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), name_of);
+    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), options.all_steps, name_of);
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
         pattern: None,
@@ -258,7 +273,7 @@ pub fn merged_paths_to<'d>(
         objects: 1,
         reachable_objects: u64::from(merged.reached_objects > 0),
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows::new(graph, kept_rows, merged, options.limits, names, true),
+        tree: MergedPathRows::new(dump, graph, kept_rows, merged, options.limits, true),
         avoids: !options.avoided.is_empty(),
     })
 }
@@ -266,11 +281,11 @@ pub fn merged_paths_to<'d>(
 impl<'d> MergedPathRows<'d> {
     /// The rows in their order: most objects first.
     fn new(
+        dump: &'d OpenDump,
         graph: &'d HeapGraph,
         kept_rows: KeptRows,
         merged: MergedPaths,
         limits: Limits,
-        names: Option<ReferenceNames<'d>>,
         is_of_one: bool,
     ) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
@@ -317,7 +332,8 @@ impl<'d> MergedPathRows<'d> {
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
         let hidden = HiddenTotals::of(&merged, &tree);
-        MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, is_of_one }
+        let (names, values) = (ReferenceNames::of(dump), ValueReader::of(dump));
+        MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, values, is_of_one }
     }
 
     /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
@@ -350,6 +366,17 @@ impl<'d> LazyTree for MergedPathRows<'d> {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
             reference: self.names.and_then(|names| names.of_examples(row.examples.chosen())),
             type_name: self.graph.type_name(row.type_id),
+            class_text: match row.class {
+                Some((class, loader)) => {
+                    let row = |values: ValueReader<'_>| values.row(loader);
+                    let loader = self.values.map_or_else(|| ObjectRow::new(self.graph, loader), row);
+                    Some(format!("{} (loaded by {})", class_text(self.graph.type_name(class)), loader.type_text()))
+                }
+                None => {
+                    let class = row.examples.only().and_then(|only| self.graph.types().of_class_object(only));
+                    class.map(|class| class_text(self.graph.type_name(class)))
+                }
+            },
             chain_objects: row.chain_objects,
             paths: self.is_of_one.then_some(row.objects),
             objects: (!self.is_of_one).then_some(row.objects),

@@ -171,7 +171,7 @@ impl RootPathRows<'_> {
 
     /// Value of an object in words.
     pub(super) fn said(&self, node: NodeId) -> Option<String> {
-        Some(self.values?.said_by(node)?.words())
+        self.values?.words(&[node]).pop()?
     }
 
     /// The paths, one by one.

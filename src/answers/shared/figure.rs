@@ -1,5 +1,5 @@
-//! Figures and names of answers, each declared once: its key in JSON, CSV and Parquet, its title, and the word of `--sort`
-//! for it. Tables, trees, orders, the page and the browser are made of these.
+//! Figures and names of answers, each declared once: its key in JSON and CSV, its title, and the word of `--sort` for it.
+//! Tables, trees, orders, the page and the browser are made of these.
 
 pub use crate::units::Unit;
 

@@ -43,6 +43,22 @@ impl<'d> ReferenceNames<'d> {
         places.into_iter().map(|place| self.of_place(holder, place)).collect()
     }
 
+    /// Names of the references by which some objects are held by what dominates them, of different elements `[*]`; `…` where
+    /// one has several ways in. As [`of_dominated`](Self::of_dominated) for each.
+    pub fn of_all_dominated(&self, steps: &[(NodeId, NodeId)]) -> Option<String> {
+        let mut names: Vec<String> = Vec::new();
+        for &(holder, object) in steps {
+            let name = self.of_dominated(holder, &[object]).pop()??;
+            if name == "…" {
+                return Some(name);
+            }
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.len() > 1 { self.of_examples(steps) } else { names.pop() }
+    }
+
     pub(in crate::answers) fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);

@@ -49,7 +49,7 @@ impl ObjectRow {
     pub fn type_text(&self) -> String {
         match (&self.class, &self.said) {
             (Some(class), _) => class_text(class),
-            (None, Some(said)) => format!("{} {said}", type_words(&self.type_name)),
+            (None, Some(said)) => saying(&type_words(&self.type_name), said),
             (None, None) => type_words(&self.type_name).into_owned(),
         }
     }
@@ -68,10 +68,22 @@ pub fn step_text(reference: Option<&str>, object: &str) -> String {
     }
 }
 
+/// V8's type of the variables that closures have captured.
+pub(in crate::answers) const CLOSURE_VARIABLES: &str = "system / Context";
+
+/// A type in words with what an object of it says: of captured variables the function comes before V8's name for them.
+pub fn saying(type_words: &str, said: &str) -> String {
+    match type_words.split_once(" (").filter(|_| type_words.ends_with(" (system / Context)")) {
+        Some((words, raw)) => format!("{words} {said} ({raw}"),
+        None => format!("{type_words} {said}"),
+    }
+}
+
 /// A type with words for what is of a runtime's inside.
 pub fn type_words(name: &str) -> Cow<'_, str> {
     match name {
-        "system / Context" => "closure variables (system / Context)".into(),
+        CLOSURE_VARIABLES => format!("closure variables ({name})").into(),
+        "(GC roots)" => "roots of the engine (GC roots)".into(),
         _ if name.contains("<>c__DisplayClass") => format!("closure variables ({name})").into(),
         _ if name.contains("/0x") => format!("hidden class {name}").into(),
         _ => name.into(),
@@ -123,10 +135,11 @@ impl RootRow {
     /// The record in a narrow place: `JNI global`, `static app.Cache.entries`, `system class`.
     pub fn short_text(&self) -> String {
         let kind = match self.kind.strip_prefix("jni-") {
+            _ if self.is_global_object() => "global object".to_string(),
             Some(rest) => format!("JNI {rest}"),
             None => self.kind.replace('-', " "),
         };
-        RootRow { kind, ..self.clone() }.text()
+        RootRow { kind, name: self.own_name(), ..self.clone() }.text()
     }
 
     /// The record in words for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus,
@@ -168,9 +181,13 @@ impl RootRow {
             (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
                 Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
             }
-            (None, Some(name)) if self.is_global_object() && name == "global" => None,
-            (None, name) => name.clone(),
+            (None, _) => self.own_name(),
         }
+    }
+
+    /// The name, where it says more than the kind.
+    fn own_name(&self) -> Option<String> {
+        self.name.clone().filter(|name| !(self.is_global_object() && name == "global"))
     }
 }
 
@@ -308,6 +325,7 @@ mod tests {
         let short = |kind: RootKind, container| root(kind, container, None).short_text();
         assert_eq!(short(RootKind::JniGlobal, None), "JNI global");
         assert_eq!(short(RootKind::SystemClass, Some("a.C")), "system class a.C");
+        assert_eq!(root(RootKind::Static, None, Some("V")).short_text(), "global object V");
         let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };
         assert_eq!(both(pinned), expect("handle (pinned, weak)", "a GC handle, pinned, weak"));
     }

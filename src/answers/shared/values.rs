@@ -3,6 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::rows::CLOSURE_VARIABLES;
 use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
@@ -43,6 +44,21 @@ impl<'d> ValueReader<'d> {
         self.said(&[node]).pop().flatten()
     }
 
+    /// The same in words, for people.
+    pub(in crate::answers) fn words(&self, nodes: &[NodeId]) -> Vec<Option<String>> {
+        let said = self.said(nodes).into_iter().zip(nodes);
+        said.map(|(said, &node)| self.words_of(node, said.as_ref())).collect()
+    }
+
+    /// Words for what an object says; of variables that closures have captured those for the function of these.
+    pub(in crate::answers) fn words_of(&self, node: NodeId, said: Option<&ShownValue>) -> Option<String> {
+        if self.graph.type_name(self.graph.type_of(node)) != CLOSURE_VARIABLES {
+            return said.map(ShownValue::words);
+        }
+        let function = self.details.function_of_variables(self.graph, node).ok().flatten();
+        function.map(|function| format!("of {function}"))
+    }
+
     /// The fields of an object as the dump has them. A dump that cannot be read any more has none.
     pub(in crate::answers) fn raw_fields(&self, node: NodeId) -> Vec<FieldValue> {
         self.details.fields(self.graph, node).unwrap_or_default()
@@ -55,7 +71,7 @@ impl<'d> ValueReader<'d> {
     }
 
     pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {
-        let said = self.said_by(node).map(|value| value.words());
+        let said = self.words(&[node]).pop().flatten();
         ObjectRow { said, ..ObjectRow::new(self.graph, node) }
     }
 

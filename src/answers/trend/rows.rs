@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::diff::delta;
 use crate::analysis::selection::TypePattern;
-use crate::analysis::series::{Course, Trend, median_slope, shape};
+use crate::analysis::series::{Course, Trend, median_slope, sparkline};
 use crate::analysis::threshold::Threshold;
 use crate::answers::DiffBy;
 use crate::answers::histogram_row::Keyed;
@@ -137,8 +137,8 @@ fn is_unnamed(name: &Keyed<String>) -> bool {
 
 impl TrendRow {
     /// The bytes of the dumps that were read as bars.
-    pub fn shape(&self) -> String {
-        shape(&self.bytes.iter().flatten().copied().collect::<Vec<u64>>())
+    pub fn sparkline(&self) -> String {
+        sparkline(&self.bytes.iter().flatten().copied().collect::<Vec<u64>>())
     }
 
     /// `18/29`: of how many steps it grew at how many.

@@ -114,7 +114,10 @@ impl Args {
         let avoided = parse_patterns("--exclude", &self.exclude, false)?;
         let (style, all_kinds) = (self.common.output.style(), self.all_kinds);
         let is_tree = self.merge || scope.is_choice();
-        let is_cut = is_tree && self.limit.limit.is_none() && style.terminal && style.format == Format::Table;
+        let is_drawn = style.terminal && style.format == Format::Table;
+        let is_cut = is_tree && self.limit.limit.is_none() && is_drawn;
+        // What is for programs is complete.
+        let all_steps = self.all_steps || is_tree && !is_drawn;
         let kept_rows = match parse_smallest(None, self.min_percent)? {
             Some(share) => KeptRows::OfShare(share),
             None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
@@ -128,7 +131,14 @@ impl Args {
             if self.words.len() > 1 {
                 bail!("--type and --where ask for all objects that match: leave OBJID out");
             }
-            let options = MergedPathsOptions { avoided, all_kinds, limits, kept_rows, ..MergedPathsOptions::of(scope) };
+            let options = MergedPathsOptions {
+                avoided,
+                all_kinds,
+                all_steps,
+                limits,
+                kept_rows,
+                ..MergedPathsOptions::of(scope)
+            };
             return Ok((PathsQuestion::ToAll(options), self.words.first().map(Into::into)));
         }
         if self.min_percent.is_some() && !self.merge {
@@ -140,7 +150,7 @@ impl Args {
         };
         let paths = (self.paths > 0).then_some(self.paths);
         let to = RootPathsOptions::new(parse_object_id(&object)?);
-        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, all_steps: self.all_steps, ..to };
+        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, all_steps, ..to };
         Ok((if self.merge { PathsQuestion::Merged(options, kept_rows) } else { PathsQuestion::To(options) }, file))
     }
 }

@@ -100,7 +100,9 @@ impl DumpsTrend {
             .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
             .add(steps, move |row| if is_text { Cell::text(row.steps()) } else { row.steps_up.into() })
             .add_if(!is_text, trend(), |row| row.trend.name())
-            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
+            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| {
+                row.sparkline()
+            });
         let name = match self.rows.by() {
             DiffBy::Groups(by) => by.figure(),
             _ => PATH,

@@ -54,13 +54,33 @@ pub(crate) fn root_words(root: &RootRow) -> String {
 
 /// The first line of an answer on one object.
 pub(crate) fn heading(object: &ObjectRow, page: &mut TextPage<'_>) {
-    let id = page.style().bold(&object.id);
-    page.paragraph(format!("{id}  {}", escape_controls(&object.type_text())));
+    let line = page.style().row(&format!("{}  ", object.id), &[], &object.type_text());
+    page.line(line.replacen(&object.id, &page.style().bold(&object.id), 1));
 }
 
 /// The last line of an answer that rests on inferred roots.
 pub(crate) fn note_inferred_roots(roots_inferred: bool, page: &mut TextPage<'_>) {
     if roots_inferred {
         page.paragraph("\nRoots are inferred: the dump has no root records.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answers::ObjectOptions;
+    use crate::report::Style;
+
+    #[test]
+    fn a_heading_is_no_wider_than_the_terminal() {
+        let dump = crate::open("fixtures/xna_cf/small_1k.txt").unwrap();
+        let options = ObjectOptions::new("1#7fe45".parse().unwrap());
+        let row = crate::answers::object(&dump, &options).unwrap().object.row;
+        let (mut out, style) = (Vec::new(), Style { terminal: true, width: 40, ..Style::PLAIN });
+        let mut page = TextPage::new(&mut out, style);
+        heading(&ObjectRow { said: Some("<p>112</p>".repeat(9)), ..row }, &mut page);
+        page.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|line| line.len() <= 40) && text.contains("112</p>"), "{text}");
     }
 }

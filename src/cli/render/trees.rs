@@ -106,6 +106,7 @@ impl Present for Breakdown<'_> {
 
     fn table(&self, style: &Style) -> Table<'_> {
         let indent = style.is_for_people();
+        let have_names = self.heaps.iter().any(|heap| heap.tree.have_names());
         let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
             self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
         type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);
@@ -121,6 +122,7 @@ impl Present for Breakdown<'_> {
             })
             .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
             .add(KIND, |(_, place)| place.row.kind.name())
+            .add_if(have_names && !indent, REFERENCE, |(_, place)| place.row.reference.as_deref())
             .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
                 true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
                 false => Cell::text(row.name),
@@ -175,7 +177,8 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
 /// The name, in brackets where it is a type's or stands for types.
 fn label(row: &BreakdownRow<'_>) -> String {
     let name = if row.name.is_empty() { "\"\"" } else { row.name };
-    if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() }
+    let name = if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() };
+    step_text(row.reference.as_deref(), &name)
 }
 
 impl Present for Referrers<'_> {
@@ -267,12 +270,11 @@ impl Present for MergedRootPaths<'_> {
             options_for_all: self.tree.options_for_all(),
             row: Box::new(move |at| {
                 let row = self.tree.get(at).row;
-                let type_text = type_words(row.type_name);
-                let mut name = match &row.root {
+                let type_text = row.type_text();
+                let name = match &row.root {
                     Some(root) => format!("{}: {type_text}", root.short_text()),
                     None => step_text(row.reference.as_deref(), &type_text),
                 };
-                name += &row.chain_text();
                 let figures = |count: Option<u64>, bytes: Option<u64>| {
                     let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.size(bytes)));
                     count.into_iter().chain(bytes).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! A list: figures, a bar, ids, names.
 
 use super::text::{Pen, wrapped};
-use crate::answers::step_text;
+use crate::answers::{saying, step_text};
 use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
@@ -181,9 +181,10 @@ fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRo
     let Some(node) = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row)) else { return row };
     if let Some(text) = state.texts.of(node)
         && !row.name.ends_with(text)
+        && !row.name.contains(&format!(" {text} ("))
         && !row.name.starts_with("class ")
     {
-        row.name = format!("{} {text}", row.name);
+        row.name = saying(&row.name, text);
     }
     if frame.view.holder().is_some()
         && let Some(reference) = state.references.of(node)

@@ -117,7 +117,7 @@ pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize
         answer
             .roots
             .iter()
-            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.words(), RowTarget::Nowhere) })
+            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.short_text(), RowTarget::Nowhere) })
             .collect(),
     ));
     parts.push(of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));

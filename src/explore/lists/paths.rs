@@ -5,7 +5,7 @@ use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::tree::LazyTree;
 use crate::answers::{
-    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths, type_words,
+    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object};
@@ -35,7 +35,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
         let mut loader_text = String::new();
         for line in lines.of_path(path) {
             rows.push(match line.part {
-                PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.words()) },
+                PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) },
                 PathPart::LeftOut { objects } => {
                     ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
                 }
@@ -91,17 +91,14 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
         let arrow = if indent.is_chained { "→" } else { "" };
         let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS) - usize::from(indent.is_chained)));
         if let Some(root) = &row.root {
-            rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.words()) });
+            rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) });
         }
         rows.push(ListRow {
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
             reference: row.reference.as_deref().unwrap_or_default().into(),
             level: Some(depth),
-            ..ListRow::new(
-                format!("{}{}", type_words(row.type_name), row.chain_text()),
-                RowTarget::Type(row.type_name.to_string()),
-            )
+            ..ListRow::new(row.type_text(), RowTarget::Type(row.type_name.to_string()))
         });
     }
     let all = answer.tree.len();

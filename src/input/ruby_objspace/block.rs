@@ -117,26 +117,36 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: 
 
 /// The fields of a line that are read. Of a key that comes twice the last counts.
 #[derive(Default)]
-struct Record<'a> {
-    address: Option<RawValue<'a>>,
-    kind: &'a [u8],
+pub(super) struct Record<'a> {
+    address: Option<u64>,
+    pub(super) kind: &'a [u8],
     class: Option<u64>,
-    references: &'a [u8],
+    pub(super) references: &'a [u8],
     memsize: Option<&'a [u8]>,
     name: Option<&'a [u8]>,
-    superclass: Option<u64>,
+    pub(super) superclass: Option<u64>,
     structure: Option<&'a [u8]>,
     imemo: Option<&'a [u8]>,
     root: Option<&'a [u8]>,
+    pub(super) value: Option<&'a [u8]>,
+    /// Elements of an array.
+    pub(super) length: Option<u64>,
+    /// The shape of an object, or the number of the shape that the line describes.
+    pub(super) shape: Option<u64>,
+    pub(super) parent_shape: Option<u64>,
+    pub(super) edge_name: Option<&'a [u8]>,
+    pub(super) file: Option<&'a [u8]>,
+    pub(super) line: Option<u64>,
+    pub(super) method: Option<&'a [u8]>,
 }
 
 impl<'a> Record<'a> {
-    fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
         let mut record = Record::default();
         let mut fields = Fields::of_line(line)?;
         while let Some((key, value)) = fields.next_field()? {
             match (key, value) {
-                (b"address", value) => record.address = Some(value),
+                (b"address", value) => record.address = value.id(),
                 (b"type", RawValue::Text(text)) => record.kind = text,
                 (b"class", value) => record.class = value.id(),
                 (b"references", RawValue::Array(array)) => record.references = array,
@@ -146,6 +156,14 @@ impl<'a> Record<'a> {
                 (b"struct", value) => record.structure = value.text(),
                 (b"imemo_type", value) => record.imemo = value.text(),
                 (b"root", value) => record.root = value.text(),
+                (b"value", value) => record.value = value.text(),
+                (b"length", value) => record.length = value.number(),
+                (b"id" | b"shape_id", value) => record.shape = value.number(),
+                (b"parent_id", value) => record.parent_shape = value.number(),
+                (b"edge_name", value) => record.edge_name = value.text(),
+                (b"file", value) => record.file = value.text(),
+                (b"line", value) => record.line = value.number(),
+                (b"method", value) => record.method = value.text(),
                 _ => {}
             }
         }
@@ -196,7 +214,7 @@ fn take_root<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) {
 }
 
 fn take_object<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) -> Option<()> {
-    let address = record.address?.id()?;
+    let address = record.address?;
     let bytes = record.memsize.map_or(Some(0), decimal_field)?;
     let key = match (record.kind, record.class) {
         (b"", _) => return None,

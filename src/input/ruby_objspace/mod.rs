@@ -14,13 +14,18 @@
 mod assemble;
 mod block;
 mod codes;
+mod details;
 
 use super::blocks::{Cut, parse_blocks};
 use super::sink::{RecordSink, TypeCounts};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
-use crate::graph::ObjectColumns;
+use super::{
+    Detected, Encoding, Format, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
+    Source, text,
+};
+use crate::graph::{ColumnSource, ObjectColumns};
 use assemble::Assembler;
 use block::{Block, parse_block};
+use details::RubyDetails;
 
 /// The reader.
 pub(super) struct RubyObjspace;
@@ -46,13 +51,28 @@ impl Reader for RubyObjspace {
         if is_object || is_root || is_shape { Detected::Yes } else { Detected::No }
     }
 
+    fn has_values(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        Ok(assemble::<ObjectColumns>(source, reading)?.into_dump())
+        let reread = source.reread().filter(|_| source.encoding() == Encoding::Utf8);
+        let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        reading.details = reread.filter(Reread::is_there).and_then(details);
+        Ok(dump)
+    }
+
+    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+        details(input)
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Ok(assemble::<TypeCounts>(source, reading)?.into_types())
     }
+}
+
+fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    Some(Box::new(RubyDetails::new(input)))
 }
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {

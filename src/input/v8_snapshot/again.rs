@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::block::NOWHERE;
 use super::ropes::Ropes;
@@ -25,6 +26,8 @@ pub(super) struct Read {
     pub(super) no_references: Vec<u32>,
     /// Entries of maps that have keys: the edge to the value, ascending, and the key. Once they are asked for.
     pub(super) keys: OnceLock<Vec<(u32, u32)>>,
+    /// By scope a closure of its function. Once they are asked for.
+    pub(super) functions: OnceLock<FxHashMap<u32, u32>>,
     /// Once they are asked for.
     pub(super) ropes: OnceLock<Ropes>,
     pub(super) distances: OnceLock<Vec<u32>>,
@@ -43,6 +46,7 @@ impl Read {
             stacks: Stacks::read(&snapshot),
             no_references: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
             keys: OnceLock::new(),
+            functions: OnceLock::new(),
             ropes: OnceLock::new(),
             distances: OnceLock::new(),
             snapshot,

@@ -4,18 +4,16 @@ use super::bits::Bits;
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
+use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
-use super::rules::{DOCUMENT_TREES, Holding, move_sizes, moved_sizes};
+use super::rules::{DOCUMENT_TREES, Holding, Parts, move_sizes, parts};
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,
-    SectionId, TypeSlot, remove,
+    SectionId, remove,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
-
-/// The type slots by number.
-type Slots = Vec<TypeSlot>;
 
 /// A snapshot with the rules applied.
 pub(super) struct Applied {
@@ -31,19 +29,19 @@ pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_h
     }
     let by_devtools = options.rules != Rules::Plain;
     let moves = by_devtools && !super::rules::user_roots(snapshot).is_empty();
-    let (classes, (moved, holding)) = {
+    let (classes, (parts, holding)) = {
         let snapshot = &*snapshot;
         rayon::join(
             || classify(snapshot, options.raw_types),
             || {
                 rayon::join(
-                    || if moves { moved_sizes(snapshot) } else { Vec::new() },
+                    || if moves { parts(snapshot) } else { Parts::default() },
                     || with_holding.then(|| Holding::new(snapshot, by_devtools)),
                 )
             },
         )
     };
-    move_sizes(snapshot, moved);
+    move_sizes(snapshot, parts);
     Applied { classes, holding }
 }
 
@@ -80,7 +78,7 @@ pub(super) fn assemble(
     let mut builder = GraphBuilder::new(IdStyle::Decimal);
     let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
     let Applied { classes, holding } = applied;
-    let slots = name_types(&mut builder, &classes);
+    name_types(&mut builder, &classes);
     let (repeated, first) = snapshot.ids.make_unique();
     let at = Position::Byte(0);
     diagnostics.add(&DUPLICATE_ID, repeated, at, || format!("@{}", snapshot.ids.get(first)));
@@ -96,15 +94,16 @@ pub(super) fn assemble(
         snapshot.targets = Vec::new();
         snapshot.first_edge = vec![0; snapshot.len()];
     }
+    snapshot.edge_labels = EdgeLabels::default();
     let Snapshot { names, mut ids, sizes: mut shallow, mut large, first_edge: mut counts, targets, .. } = snapshot;
     drop(names);
     let mut types = classes.of_node;
-    types.iter_mut().for_each(|class| *class = slots[*class as usize].0);
     if !categories.is_empty() {
         ids.remove(&categories);
         remove(&mut shallow, &categories);
         remove(&mut counts, &categories);
-        remove(&mut types, &categories);
+        types.remove(&categories);
+        large.retain(|(number, _)| categories.binary_search(number).is_err());
         large.iter_mut().for_each(|(number, _)| *number -= before(&categories, *number));
     }
     let objects = ids.len() as u64;
@@ -115,17 +114,16 @@ pub(super) fn assemble(
     Ok(Assembled { builder, objects })
 }
 
-/// Gives every class a slot. Classes of one name at different places stay apart.
-pub(super) fn name_types(builder: &mut GraphBuilder, classes: &Classes) -> Slots {
-    let slots = classes.all.iter().map(|&(name, location)| {
+/// Gives every class the slot of its number. Classes of one name at different places stay apart.
+fn name_types(builder: &mut GraphBuilder, classes: &Classes) {
+    for (class, &(name, location)) in classes.all.iter().enumerate() {
         let (slot, name) = (builder.new_type(), &classes.names[name as usize]);
+        debug_assert_eq!(slot.0 as usize, class, "the builder's first slots");
         match location {
             Some(place) => builder.name_type_at(slot, name, place),
             None => builder.name_type(slot, name),
         }
-        slot
-    });
-    slots.collect()
+    }
 }
 
 #[inline]
@@ -303,7 +301,7 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u6
     let mut totals = vec![(0u64, 0u128); classes.all.len()];
     for node in 0..snapshot.len() as u32 {
         if !snapshot.is_category(node) && snapshot.sizes[node as usize] > 0 {
-            let total = &mut totals[classes.of_node[node as usize] as usize];
+            let total = &mut totals[classes.of_node.get(node as usize).0 as usize];
             *total = (total.0 + 1, total.1 + u128::from(snapshot.self_size(node)));
         }
     }

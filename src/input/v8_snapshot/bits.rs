@@ -31,6 +31,11 @@ impl Bits {
         (word & bit != 0).then(|| ranks[at as usize >> 6] as usize + (word & (bit - 1)).count_ones() as usize)
     }
 
+    /// Forgets numbers from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len.div_ceil(64));
+    }
+
     pub(super) fn remove(&mut self, at: u32) {
         self.0[at as usize >> 6] &= !(1 << (at & 63));
     }

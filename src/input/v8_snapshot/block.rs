@@ -5,20 +5,20 @@ use std::sync::Arc;
 use super::layout::{EdgeFields, EdgeKind, MOST_FIELDS, NodeFields, RowFields, SnapshotHeader};
 use super::numbers::Numbers;
 use super::scan::{PieceContext, Region, end_of_string};
-use crate::graph::SourcePlace;
+use crate::graph::{PackedBytes, SourcePlace};
 use crate::input::blocks::Batch;
 
 /// Stands for an edge that leads to no node.
 pub(super) const NOWHERE: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
-pub(super) const LARGE: u32 = u32::MAX;
+pub(super) const LARGE: u16 = u16::LARGE;
 
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pub(super) kinds: Vec<u8>,
     pub(super) names: Vec<u32>,
     pub(super) ids: Vec<u64>,
-    pub(super) sizes: Vec<u32>,
+    pub(super) sizes: Vec<u16>,
     /// (node of the piece, bytes).
     pub(super) large: Vec<(u32, u64)>,
     pub(super) edge_counts: Vec<u32>,
@@ -37,40 +37,10 @@ pub(super) struct Function {
     pub(super) column: u32,
 }
 
-/// The label of an edge: its kind, and the index of its name or its number. The numbers that do not fit are listed apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EdgeLabel(u32);
-
-impl EdgeLabel {
-    const KIND_BITS: u32 = 3;
-    /// Stands for a number that is listed.
-    const LISTED: u32 = u32::MAX >> Self::KIND_BITS;
-
-    /// The label, and whether the number must be listed.
-    #[inline]
-    pub(super) fn new(kind: u8, number: u32) -> (EdgeLabel, bool) {
-        let is_listed = number >= Self::LISTED;
-        let number = if is_listed { Self::LISTED } else { number };
-        (EdgeLabel(number << Self::KIND_BITS | u32::from(kind)), is_listed)
-    }
-
-    #[inline]
-    pub(super) fn is(self, kind: EdgeKind) -> bool {
-        self.0 & ((1 << Self::KIND_BITS) - 1) == kind as u32
-    }
-
-    /// The number; `None` for one that is listed.
-    #[inline]
-    pub(super) fn number(self) -> Option<u32> {
-        Some(self.0 >> Self::KIND_BITS).filter(|&number| number != Self::LISTED)
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Edges {
-    pub(super) labels: Vec<EdgeLabel>,
-    /// (edge of the piece, number) of labels whose number does not fit.
-    pub(super) large: Vec<(u32, u32)>,
+    /// The kind of each, and the index of its name or its number.
+    pub(super) labels: Vec<(u8, u32)>,
     pub(super) targets: Vec<u32>,
 }
 
@@ -100,11 +70,11 @@ impl Batch for Block {
     fn memory_bytes(&self) -> usize {
         let Nodes { kinds, names, ids, sizes, large, edge_counts, detached, stacks } = &self.nodes;
         let nodes = kinds.capacity()
-            + 4 * (names.capacity() + sizes.capacity() + edge_counts.capacity())
+            + 4 * (names.capacity() + edge_counts.capacity())
+            + 2 * sizes.capacity()
             + 8 * (ids.capacity() + detached.capacity() + stacks.capacity())
             + 16 * large.capacity();
-        let edges =
-            4 * (self.edges.labels.capacity() + self.edges.targets.capacity()) + 8 * self.edges.large.capacity();
+        let edges = 8 * self.edges.labels.capacity() + 4 * self.edges.targets.capacity();
         let rest = 16 * (self.locations.capacity() + self.functions.capacity() + self.samples.capacity())
             + self.text.capacity()
             + 4 * self.ends.capacity()
@@ -195,13 +165,7 @@ impl Block {
                 bad += 1;
                 0
             });
-            nodes.sizes.push(match u32::try_from(size) {
-                Ok(size) if size != LARGE => size,
-                _ => {
-                    nodes.large.push((nodes.sizes.len() as u32, size));
-                    LARGE
-                }
-            });
+            nodes.sizes.push(u16::packed(size, nodes.sizes.len(), &mut nodes.large));
             let state = fields.detachedness.map_or(0, |place| row[place]);
             if state == 1 || state == 2 {
                 nodes.detached.push((nodes.ids.len() as u32, state as u8));
@@ -237,11 +201,7 @@ impl Block {
         let mut take = |kind: i64, name: i64, to: i64| {
             let kind = kinds[usize::from(u8::try_from(kind).unwrap_or(u8::MAX))];
             // Indices of 2^31 and more are printed as if they had a sign.
-            let (label, is_listed) = EdgeLabel::new(kind, name as u32);
-            if is_listed {
-                edges.large.push((edges.labels.len() as u32, name as u32));
-            }
-            edges.labels.push(label);
+            edges.labels.push((kind, name as u32));
             edges.targets.push(match u32::try_from(to) {
                 // One that is not on a row's start leads nowhere.
                 Ok(to) => {

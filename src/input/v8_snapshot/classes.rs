@@ -7,7 +7,7 @@ use super::block::NOWHERE;
 use super::layout::{EdgeKind, NodeKind};
 use super::shapes::{NO_SHAPE, Shapes};
 use super::snapshot::Snapshot;
-use crate::graph::SourcePlace;
+use crate::graph::{SlotColumn, SourcePlace};
 
 const NONE: u32 = u32::MAX;
 
@@ -19,7 +19,7 @@ pub(super) struct Classes {
     pub(super) all: Vec<(u32, Option<SourcePlace>)>,
     pub(super) names: Vec<String>,
     /// By ordinal.
-    pub(super) of_node: Vec<u32>,
+    pub(super) of_node: SlotColumn,
 }
 
 impl Classes {
@@ -64,10 +64,10 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
     let plain = snapshot.strings.indices_of("Object");
     let shapes = if raw_types { Shapes::default() } else { Shapes::find(snapshot, &plain) };
     let of_shape: Vec<u32> = shapes.names.iter().map(|name| numbering.of(name.clone())).collect();
-    let mut shaped = shapes.of_objects.iter().copied().peekable();
+    let mut shaped = shapes.of_objects.iter().copied();
     let mut locations = snapshot.locations.iter().copied().peekable();
     let mut of_place: FxHashMap<(u32, SourcePlace), u32> = FxHashMap::default();
-    let mut of_node = Vec::with_capacity(snapshot.len());
+    let mut of_node = SlotColumn::default();
     for node in 0..snapshot.len() as u32 {
         let kind = snapshot.kind(node);
         let location = locations.next_if(|&(ordinal, _)| ordinal == node).map(|(_, location)| location);
@@ -87,7 +87,8 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
             continue;
         }
         let name = snapshot.names[node as usize];
-        let shape = shaped.next_if(|&(object, _)| object == node).map_or(NO_SHAPE, |(_, shape)| shape);
+        let is_plain = kind == NodeKind::Object && plain.contains(&name);
+        let shape = if is_plain { shaped.next().unwrap_or(NO_SHAPE) } else { NO_SHAPE };
         let class = if detached.has(node) && !raw_types {
             *of_detached
                 .entry(name)

@@ -209,6 +209,10 @@ impl ObjectDetails for V8Details {
         self.of_node(graph, node, Read::function)
     }
 
+    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, Read::function_of_variables)
+    }
+
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
         Ok(Some(Box::new(V8Kinds::new(self.read(graph)?))))
     }

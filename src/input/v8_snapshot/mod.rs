@@ -21,6 +21,7 @@ mod codes;
 mod details;
 mod distances;
 mod kinds;
+mod labels;
 mod layout;
 mod names;
 mod numbers;

@@ -1,5 +1,7 @@
 //! Names of references, functions and numbers.
 
+use rustc_hash::FxHashMap;
+
 use super::again::Read;
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, NodeKind};
@@ -68,6 +70,20 @@ fn first_slot(collection: Collection, bytes: u64) -> Option<u64> {
     None
 }
 
+/// The name of objects with the variables of a function.
+const CONTEXT: &str = "system / Context";
+
+/// By scope a closure of the function that has it: a function that was never compiled has none yet. O(closures).
+fn functions(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
+    let closures = (0..snapshot.len() as u32).rev().filter(|&node| snapshot.kind(node) == NodeKind::Closure);
+    let scoped = closures.filter_map(|node| {
+        let shared = snapshot.field(node, "shared")?;
+        let scope = ["name_or_scope_info", "scope_info"].into_iter().find_map(|name| snapshot.field(shared, name))?;
+        Some((scope, node))
+    });
+    scoped.collect()
+}
+
 impl Read {
     /// The name of an edge of a node.
     pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
@@ -82,7 +98,7 @@ impl Read {
         } else if is(EdgeKind::Context) {
             ReferenceName::Variable(text())
         } else if is(EdgeKind::Hidden) {
-            if snapshot.strings.get(snapshot.names[node as usize]) == Some("system / Context") {
+            if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT) {
                 ReferenceName::VariableSlot(number.into())
             } else {
                 ReferenceName::Internal(format!("slot {number}"))
@@ -142,6 +158,16 @@ impl Read {
             Some(place) if name.is_empty() => format!("({place})"),
             _ => format!("{name}()"),
         })
+    }
+
+    /// The name of the function whose variables a context has: of a closure with the scope of that.
+    pub(super) fn function_of_variables(&self, node: u32) -> Option<String> {
+        let snapshot = &self.snapshot;
+        if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT) {
+            return None;
+        }
+        let scope = snapshot.field(node, "scope_info")?;
+        self.function(*self.functions.get_or_init(|| functions(snapshot)).get(&scope)?)
     }
 
     /// The short text of a node: texts, numbers, names of functions, with the place of these.

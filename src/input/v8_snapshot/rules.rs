@@ -1,6 +1,8 @@
 //! Owners of bytes, and edges that hold: the rules by which Chrome DevTools reads a snapshot (docs/formats/v8-snapshot.md,
 //! "Rules").
 
+use rustc_hash::FxHashMap;
+
 use super::bits::Bits;
 use super::block::{LARGE, NOWHERE};
 use super::layout::{EdgeKind, NodeKind};
@@ -141,40 +143,47 @@ fn page_owned(snapshot: &Snapshot) -> Option<Bits> {
 #[inline]
 fn own_targets(snapshot: &Snapshot, node: u32, owned: &mut Bits, mut found: impl FnMut(u32)) {
     let edges = snapshot.edges(node);
-    for (&target, label) in snapshot.targets[edges.clone()].iter().zip(&snapshot.edge_labels[edges]) {
+    for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
         if target != NOWHERE && !label.is(EdgeKind::Weak) && owned.insert(target) {
             found(target);
         }
     }
 }
 
-/// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them. Which nodes give
-/// theirs to which. O(nodes + edges).
-pub(super) fn moved_sizes(snapshot: &Snapshot) -> Vec<(u32, u32)> {
-    const UNSEEN: u32 = u32::MAX;
-    const SEVERAL: u32 = u32::MAX - 1;
+/// Not met so far, as an owner.
+const UNSEEN: u32 = u32::MAX;
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    is_part: Bits,
+    /// The owner of each, in their order.
+    owners: Vec<u32>,
+}
+
+/// The parts and their owners. O(nodes + edges).
+pub(super) fn parts(snapshot: &Snapshot) -> Parts {
     let external = snapshot.strings.indices_of("system / ExternalStringData");
-    let mut is_auxiliary = Bits::new(snapshot.len());
-    for node in 0..snapshot.len() as u32 {
-        let is_part = match snapshot.kind(node) {
+    let mut is_part = Bits::new(snapshot.len());
+    let mut count = 0;
+    for node in (0..snapshot.len() as u32).filter(|&node| Some(node) != snapshot.root()) {
+        let is_own = match snapshot.kind(node) {
             NodeKind::Hidden | NodeKind::Array => true,
             NodeKind::Native => external.contains(&snapshot.names[node as usize]),
             _ => false,
         };
-        if is_part && Some(node) != snapshot.root() {
-            is_auxiliary.insert(node);
-        }
+        count += usize::from(is_own && is_part.insert(node));
     }
-    let mut owners = vec![UNSEEN; snapshot.len()];
+    let ranks = is_part.ranks();
+    let mut owners = vec![UNSEEN; count];
     // Parts whose owner changed after their own parts were given theirs.
     let mut open = Vec::new();
     let give = |node: u32, owner: u32, owners: &mut [u32], open: &mut Vec<u32>, from: u32| {
         let edges = snapshot.edges(node);
-        for (&target, label) in snapshot.targets[edges.clone()].iter().zip(&snapshot.edge_labels[edges]) {
-            if !is_auxiliary.has(target) || label.is(EdgeKind::Weak) {
-                continue;
-            }
-            let known = &mut owners[target as usize];
+        for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
+            let Some(part) = is_part.rank(target, &ranks).filter(|_| !label.is(EdgeKind::Weak)) else { continue };
+            let known = &mut owners[part];
             if *known == UNSEEN {
                 *known = owner;
             } else if *known != SEVERAL && *known != owner {
@@ -188,50 +197,38 @@ pub(super) fn moved_sizes(snapshot: &Snapshot) -> Vec<(u32, u32)> {
         }
     };
     for node in 0..snapshot.len() as u32 {
-        let owner = if is_auxiliary.has(node) { owners[node as usize] } else { node };
+        let owner = is_part.rank(node, &ranks).map_or(node, |part| owners[part]);
         if owner != UNSEEN {
             give(node, owner, &mut owners, &mut open, node);
         }
     }
     while let Some(node) = open.pop() {
-        give(node, owners[node as usize], &mut owners, &mut open, u32::MAX);
+        let owner = is_part.rank(node, &ranks).map_or(node, |part| owners[part]);
+        give(node, owner, &mut owners, &mut open, u32::MAX);
     }
-    let root = snapshot.root();
-    let is_taken = |owner: u32| Some(owner) == root || snapshot.kind(owner) == NodeKind::Synthetic;
-    let moved = owners.iter().enumerate().filter(|&(_, &owner)| owner < SEVERAL && !is_taken(owner));
-    moved.map(|(node, &owner)| (node as u32, owner)).collect()
+    Parts { is_part, owners }
 }
 
-/// Moves the sizes of nodes to others.
-pub(super) fn move_sizes(snapshot: &mut Snapshot, moved: Vec<(u32, u32)>) {
-    for (node, owner) in moved {
-        let bytes = std::mem::take(&mut snapshot.sizes[node as usize]);
-        let bytes = match bytes {
-            LARGE => snapshot
-                .large
-                .binary_search_by_key(&node, |&(at, _)| at)
-                .map_or(u64::from(LARGE), |at| snapshot.large.remove(at).1),
+/// Moves the sizes of parts to their owners, but to categories. O(nodes).
+pub(super) fn move_sizes(snapshot: &mut Snapshot, parts: Parts) {
+    let mut large: FxHashMap<u32, u64> = std::mem::take(&mut snapshot.large).into_iter().collect();
+    let nodes = (0..snapshot.len() as u32).filter(|&node| parts.is_part.has(node));
+    for (node, owner) in nodes.zip(parts.owners) {
+        if owner >= SEVERAL || Some(owner) == snapshot.root() || snapshot.kind(owner) == NodeKind::Synthetic {
+            continue;
+        }
+        let mut take = |node: u32| match std::mem::take(&mut snapshot.sizes[node as usize]) {
+            LARGE => large.remove(&node).unwrap_or(0),
             bytes => bytes.into(),
         };
-        snapshot.add_size(owner, bytes);
-    }
-}
-
-impl Snapshot {
-    fn add_size(&mut self, ordinal: u32, more: u64) {
-        let sum = self.self_size(ordinal).saturating_add(more);
-        let size = &mut self.sizes[ordinal as usize];
-        match u32::try_from(sum) {
-            Ok(sum) if sum != LARGE => *size = sum,
-            _ => {
-                *size = LARGE;
-                match self.large.binary_search_by_key(&ordinal, |&(at, _)| at) {
-                    Ok(at) => self.large[at].1 = sum,
-                    Err(at) => self.large.insert(at, (ordinal, sum)),
-                }
-            }
+        let sum = take(owner).saturating_add(take(node));
+        snapshot.sizes[owner as usize] = u16::try_from(sum).unwrap_or(LARGE);
+        if sum >= LARGE.into() {
+            large.insert(owner, sum);
         }
     }
+    snapshot.large = large.into_iter().collect();
+    snapshot.large.sort_unstable();
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ pub(super) const NO_SHAPE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     pub(super) names: Vec<String>,
-    /// (ordinal, number of the name or `NO_SHAPE`) of all plain objects, ascending.
-    pub(super) of_objects: Vec<(u32, u32)>,
+    /// The number of the name, or `NO_SHAPE`, of all plain objects in their order.
+    pub(super) of_objects: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -104,18 +104,19 @@ impl Shapes {
         let is_plain =
             |node: u32| snapshot.kind(node) == NodeKind::Object && plain.contains(&snapshot.names[node as usize]);
         let mut lists = Lists::default();
-        let mut of_objects: Vec<(u32, u32)> = Vec::new();
+        let mut of_objects: Vec<u32> = Vec::new();
         let mut own = Vec::new();
         for node in (0..snapshot.len() as u32).filter(|&node| is_plain(node)) {
             own.clear();
             let properties = snapshot.edges(node).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
             own.extend(properties.map(|edge| snapshot.edge_number(edge)));
-            of_objects.push((node, lists.add(&own)));
+            make_room(&mut of_objects, 1);
+            of_objects.push(lists.add(&own));
         }
         lists.table = Vec::new();
         let kept = candidates(snapshot, &lists, of_objects.len());
         let best = best_of_lists(&lists, &kept);
-        of_objects.iter_mut().for_each(|(_, list)| *list = best[*list as usize]);
+        of_objects.iter_mut().for_each(|list| *list = best[*list as usize]);
         Shapes { names: kept.into_iter().map(|shape| shape.name).collect(), of_objects }
     }
 }

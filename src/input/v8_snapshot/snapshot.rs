@@ -4,8 +4,9 @@ use crate::parallel;
 use std::sync::Arc;
 
 use super::bits::Bits;
-use super::block::{Block, EdgeLabel, Function, LARGE, NOWHERE};
+use super::block::{Block, Function, LARGE, NOWHERE};
 use super::codes::*;
+use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::scan::{Reached, Region, Scanner};
 use super::strings::{Keep, Strings};
@@ -22,14 +23,12 @@ pub(super) struct Snapshot {
     pub(super) names: Vec<u32>,
     pub(super) ids: ObjectIds,
     /// By ordinal: its size in the file, or `LARGE`.
-    pub(super) sizes: Vec<u32>,
+    pub(super) sizes: Vec<u16>,
     /// (ordinal, bytes), ascending.
     pub(super) large: Vec<(u32, u64)>,
     /// Start of each node's edges, and behind the last their end.
     pub(super) first_edge: Vec<u32>,
-    pub(super) edge_labels: Vec<EdgeLabel>,
-    /// (edge, number) of labels whose number does not fit, ascending.
-    pub(super) large_numbers: Vec<(u32, u32)>,
+    pub(super) edge_labels: EdgeLabels,
     /// Ordinals, or `NOWHERE`.
     pub(super) targets: Vec<u32>,
     /// (ordinal, 1 attached or 2 detached), ascending.
@@ -79,7 +78,7 @@ impl SnapshotBuilder {
         if rows.targets.len() + edges.targets.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyReferences.into());
         }
-        let (first_node, first_edge) = (rows.kinds.len() as u32, rows.targets.len() as u32);
+        let first_node = rows.kinds.len() as u32;
         append(&mut rows.kinds, &mut nodes.kinds);
         append(&mut rows.names, &mut nodes.names);
         append(&mut rows.sizes, &mut nodes.sizes);
@@ -88,8 +87,7 @@ impl SnapshotBuilder {
         nodes.ids.clear();
         rows.large.extend(nodes.large.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
         rows.detached.extend(nodes.detached.drain(..).map(|(node, state)| (first_node + node, state)));
-        rows.large_numbers.extend(edges.large.drain(..).map(|(edge, number)| (first_edge + edge, number)));
-        append(&mut rows.edge_labels, &mut edges.labels);
+        rows.edge_labels.append(&mut edges.labels, self.keep == Keep::All);
         append(&mut rows.targets, &mut edges.targets);
         append(&mut rows.locations, &mut block.locations);
         append(&mut rows.samples, &mut block.samples);
@@ -139,9 +137,7 @@ impl SnapshotBuilder {
                 want(name);
             }
         }
-        let is_named = |label: &&EdgeLabel| label.is(EdgeKind::Property) || label.is(EdgeKind::Internal);
-        rows.edge_labels.iter().filter(is_named).filter_map(|label| label.number()).for_each(&mut want);
-        rows.large_numbers.iter().for_each(|&(_, number)| want(number));
+        rows.edge_labels.names().for_each(&mut want);
         let root = layout.root as usize;
         let first: usize = rows.first_edge.iter().take(root).map(|&count| count as usize).sum();
         let count = rows.first_edge.get(root).map_or(0, |&count| count as usize);
@@ -153,9 +149,9 @@ impl SnapshotBuilder {
     fn memory_bytes(&self) -> u64 {
         let rows = &self.snapshot;
         let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
-        let nodes = rows.kinds.len() * 13 + rows.ids.bytes() + rows.large.len() * 16 + rows.detached.len() * 8;
+        let nodes = rows.kinds.len() * 11 + rows.ids.bytes() + rows.large.len() * 16 + rows.detached.len() * 8;
         let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stacks.len() * 8;
-        let edges = rows.targets.len() * 8 + rows.large_numbers.len() * 8 + rows.locations.len() * 16 + traces;
+        let edges = rows.targets.len() * 4 + rows.edge_labels.bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
     }
 
@@ -237,16 +233,14 @@ impl Snapshot {
 
     #[inline]
     pub(super) fn is_kind(&self, edge: usize, kind: EdgeKind) -> bool {
-        self.edge_labels[edge].is(kind)
+        self.edge_labels.is_kind(edge, kind)
     }
 
-    /// The index of an edge's name, of elements and hidden ones their number. O(1), for giants O(log giants).
+    /// The index of an edge's name, of elements and hidden ones their number, as far as they are kept. O(1), O(log edges) of
+    /// rare ones.
     #[inline]
     pub(super) fn edge_number(&self, edge: usize) -> u32 {
-        self.edge_labels[edge].number().unwrap_or_else(|| {
-            let at = self.large_numbers.binary_search_by_key(&(edge as u32), |&(at, _)| at);
-            at.map_or(u32::MAX, |at| self.large_numbers[at].1)
-        })
+        self.edge_labels.number(edge).unwrap_or(u32::MAX)
     }
 
     /// The target of the first of V8's own edges of a node with this name. O(edges of the node).

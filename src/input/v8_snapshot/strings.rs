@@ -63,6 +63,7 @@ impl Strings {
     /// Called once all are there.
     pub(super) fn finish(&mut self) {
         if let Some((wanted, ranks)) = &mut self.kept {
+            wanted.truncate(self.count);
             *ranks = wanted.ranks();
         }
     }

@@ -13,8 +13,8 @@ pub struct Node {
     pub edges: Vec<(&'static str, String, usize)>,
 }
 
-const NODE_TYPES: [&str; 7] =
-    ["synthetic", "object", "string", "array", "concatenated string", "sliced string", "native"];
+const NODE_TYPES: [&str; 9] =
+    ["synthetic", "object", "string", "array", "concatenated string", "sliced string", "native", "closure", "code"];
 const EDGE_TYPES: [&str; 5] = ["element", "property", "internal", "shortcut", "weak"];
 
 /// A node without edges.
