@@ -56,7 +56,7 @@ impl Reader for RubyObjspace {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let reread = source.reread().filter(|_| source.encoding() == Encoding::Utf8);
+        let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         reading.details = reread.filter(Reread::is_there).and_then(details);
         Ok(dump)
