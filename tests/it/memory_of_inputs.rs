@@ -156,8 +156,8 @@ fn both_dumps_of_a_diff_count() {
     std::fs::write(&dump, list_of(400_000)).expect("writes");
     let dump = dump.display().to_string();
     // What one takes with its dominator tree is too little for two.
-    run(&["stats", "--retained", "--max-memory", "40MB", &dump]).expect_code(0);
-    let ran = run(&["diff", "--retained", "--max-memory", "40MB", &dump, &dump]).expect_code(2);
+    run(&["stats", "--retained", "--max-memory", "34MB", &dump]).expect_code(0);
+    let ran = run(&["diff", "--retained", "--max-memory", "34MB", &dump, &dump]).expect_code(2);
     assert!(ran.stderr.contains("--max-memory allows"), "{}", ran.stderr);
     run(&["diff", "--retained", "--max-memory", "80MB", &dump, &dump]).expect_code(0);
 }
