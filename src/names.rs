@@ -243,7 +243,7 @@ fn kind_of(before: &str, name: &str, after: &str) -> PartKind {
     // A field has no package. A constant is one, and stands behind its class.
     let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
     let Some(simple) = starts.rfind(is_class) else { return PartKind::Fixed };
-    let is_constant = name[simple..].contains('_') && !name[simple..].contains(char::is_lowercase);
+    let is_constant = !name[simple..].contains(char::is_lowercase);
     match starts.next_back().or(Some(0)).filter(is_class).filter(|_| is_constant) {
         Some(simple) => PartKind::Member { simple },
         None => PartKind::Type { simple },
@@ -292,6 +292,8 @@ mod tests {
             (".sessions  java.util.HashMap \"short\"", ".sessions  HashMap \"short\""),
             (".TRANSFORM_NAMES  a.b.C$D", ".TRANSFORM_NAMES  C$D"),
             ("a.b.Factory.TRANSFORM_NAMES", "Factory.TRANSFORM_NAMES"),
+            ("a.b.Axis.CACHE  a.net.URL", "Axis.CACHE  URL"),
+            ("a.b.Axis.X", "Axis.X"),
             ("{7}, .next, ...  (array)", "{7}, .next, ...  (array)"),
             ("drop (sync.cc:42) of a_very_long_name_indeed", "drop (sync.cc:42) of a_very_long_name_indeed"),
             ("java.lang.only.lowercase.names", "java.lang.only.lowercase.names"),

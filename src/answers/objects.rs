@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
-use super::rows::{class_text, is_false, sort_first, unreached_note};
+use super::rows::{class_text, is_false, saying, sort_first, type_words, unreached_note};
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -143,8 +143,8 @@ impl ListedObject<'_> {
     pub fn type_text(&self) -> String {
         match (&self.class, &self.value) {
             (Some(Some(class)), _) => class_text(class),
-            (_, Some(Some(value))) => format!("{} {}", self.type_name, value.words()),
-            _ => self.type_name.to_string(),
+            (_, Some(Some(value))) => saying(&type_words(self.type_name), &value.words()),
+            _ => type_words(self.type_name).into_owned(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The texts of a dump: how many copies there are of each, what these take, what the copies waste, what holds them.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Mutex;
@@ -396,7 +397,7 @@ impl TextRow {
 
     /// The fields that hold the copies, each with its copies where there are several.
     pub fn held_by(&self) -> Option<String> {
-        self.holder_words(usize::MAX, |holder| &holder.text)
+        self.holder_words(usize::MAX, |holder| holder.text.as_str().into())
     }
 
     /// The same in a narrow place: so many at most.
@@ -404,10 +405,10 @@ impl TextRow {
         self.holder_words(most, |holder| short_holder(&holder.reference, &holder.text))
     }
 
-    fn holder_words(&self, most: usize, text: impl Fn(&TextHolder) -> &str) -> Option<String> {
+    fn holder_words<'t>(&'t self, most: usize, text: impl Fn(&'t TextHolder) -> Cow<'t, str>) -> Option<String> {
         let holders = self.holders.as_ref()?;
-        let word = |holder: &TextHolder| match holders.len() {
-            1 => text(holder).to_string(),
+        let word = |holder: &'t TextHolder| match holders.len() {
+            1 => text(holder).into_owned(),
             _ => format!("{} ({})", text(holder), holder.copies),
         };
         let mut words: Vec<String> = holders.iter().take(most).map(word).collect();

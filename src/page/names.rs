@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::answers::type_words;
 use crate::escape::escape_controls;
 use crate::names::fit_name;
 
@@ -51,10 +52,10 @@ impl NameTable {
 /// Where the simple name of a type ends.
 const BEHIND_CLASS: [char; 4] = ['[', '<', '`', '('];
 
-/// A type's name in parts: the namespace, which is dimmed, and the class. Assemblies are left out, namespaces inside of
-/// generic arguments too.
+/// A type's name in parts: the namespace, which is dimmed, and the class, with words for what is of a runtime's inside.
+/// Assemblies are left out, namespaces inside of generic arguments too.
 pub(super) fn parts(name: &str) -> (String, String) {
-    let name = without_assemblies(name);
+    let name = without_assemblies(&type_words(name));
     let end = name.find(BEHIND_CLASS).unwrap_or(name.len());
     // Behind a blank stands what an object says of itself.
     let (kind, rest) = name[..end].find(' ').map_or((name.as_str(), ""), |at| name.split_at(at));

@@ -11,6 +11,7 @@ use crate::answers::breakdown::{BreakdownKind, HeapTree};
 use crate::answers::browse::{Biggest, DomNode, ReasonAlive};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
+use crate::names::fit_name;
 use crate::sort;
 use crate::units::count_of;
 
@@ -217,7 +218,8 @@ pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow
     let mut rows = path.nodes_at(places.clone());
     if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
         && place == places.start
-        && let Some(loader) = path.nodes_at(loader..loader + 1).first().map(|loader| loader.row.type_text())
+        && let Some(loader) =
+            path.nodes_at(loader..loader + 1).first().map(|loader| fit_name(&loader.row.type_text(), 0).into_owned())
     {
         first.reference = None;
         first.row.class = first.row.class.take().map(|class| format!("{class} (loaded by {loader})"));

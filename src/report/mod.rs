@@ -90,6 +90,11 @@ impl Style {
         self.terminal && self.color && !self.ascii
     }
 
+    /// Tables are drawn on a terminal.
+    pub fn is_drawn(&self) -> bool {
+        self.terminal && self.format == Format::Table
+    }
+
     /// Tables are read by people, not by programs, for which a name is the bare name.
     pub fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Table | Format::Markdown)

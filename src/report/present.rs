@@ -74,14 +74,22 @@ impl<'w> TextPage<'w> {
 
     /// A paragraph, broken at blanks so that it fits the width, every line as far in as the first; in a pipe one line.
     pub fn paragraph(&mut self, text: impl AsRef<str>) {
-        let text = text.as_ref();
+        self.wrapped(text.as_ref(), false);
+    }
+
+    /// A paragraph of which nothing is copied: words that are longer than a line are broken whatever they are.
+    pub fn title(&mut self, text: impl AsRef<str>) {
+        self.wrapped(text.as_ref(), true);
+    }
+
+    fn wrapped(&mut self, text: &str, breaks_all: bool) {
         if !self.style.terminal {
             return self.line(text);
         }
         let start = text.trim_start_matches('\n');
         (start.len()..text.len()).for_each(|_| self.line(""));
         let indent = &start[..start.len() - start.trim_start_matches(' ').len()];
-        let words = with_breaks(&start[indent.len()..], self.style.width.saturating_sub(indent.len()), false);
+        let words = with_breaks(&start[indent.len()..], self.style.width.saturating_sub(indent.len()), breaks_all);
         for line in textwrap::wrap(&words, self.wrapping().initial_indent(indent).subsequent_indent(indent)) {
             self.line(line.trim_end());
         }

@@ -81,6 +81,11 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     // beside the name are broken.
     let is_plain = left(&widths, &shown, BORDERED).is_none();
     let gap = if is_plain { PLAIN } else { BORDERED };
+    // Names beside each other take further lines before figures that stay go.
+    let names: Vec<usize> = shown.iter().copied().filter(|place| table.columns[*place].unit == Unit::Text).collect();
+    if is_plain && names.len() > 1 {
+        names.into_iter().for_each(|place| widths[place] = widths[place].min((style.width / 4).max(SHORTEST_WORDS[0])));
+    }
     while left(&widths, &shown, gap).is_none() || is_plain && table.columns.len() - shown.len() < hidden {
         let is_figure = |place: &usize| !is_name(&table.columns[*place]);
         let is_count = |place: &usize| table.columns[*place].unit == Unit::Count;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::common::cmd::{Ran, finish, heapdump};
-use crate::common::synth_v8::{node, v8_nodes};
+use crate::common::synth_v8::{Node, node, v8_nodes};
 
 /// Questions on a dump: words, `ID` for an object and `TYPE` for its type. Limited, as JSON has all rows otherwise.
 const OF_OBJECTS: &[&str] = &[
@@ -172,27 +172,83 @@ fn names_stand_whole_in_allocation_totals_and_in_pairs_of_dumps() {
     assert_eq!(check(pair, &growth[..3]), 3);
 }
 
+/// A snapshot in a folder of its own.
+fn snapshot(nodes: &[Node]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("some.heapsnapshot");
+    std::fs::write(&path, v8_nodes(nodes)).expect("written");
+    let path = path.display().to_string();
+    (folder, path)
+}
+
 /// Of what function the variables are, people are told; programs get the runtime's own name.
 #[test]
 fn captured_variables_are_those_of_a_function() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("closure.heapsnapshot");
-    let snapshot = v8_nodes(&[
-        node("synthetic", "", 0).edge("element", 1, 1),
+    let (_folder, path) = snapshot(&[
+        node("synthetic", "", 0).edge("element", 1, 6),
         node("object", "Server", 16).edge("property", "on", 2).edge("property", "of", 5),
         node("closure", "handle", 64).edge("internal", "shared", 3),
         node("code", "shared", 8).edge("internal", "name_or_scope_info", 4),
         node("code", "system / ScopeInfo", 8),
         node("object", "system / Context", 40).edge("internal", "scope_info", 4),
+        node("synthetic", "(GC roots)", 0).edge("element", 1, 1),
     ]);
-    std::fs::write(&path, snapshot).expect("written");
-    let path = path.display().to_string();
-    for question in ["show @11", "show @3", "roots @11", "dominators --depth 3"] {
-        let words = [&question.split(' ').collect::<Vec<_>>()[..], &[&path, "-q"]].concat();
-        let text = answer(&[&words[..], &["--pretty"]].concat(), 100).stdout;
-        assert!(text.contains("closure variables of handle() (system / Context)"), "{question}: {text}");
-        let json = answer(&[&words[..], &["-f", "json"]].concat(), 100).stdout;
-        assert!(json.contains(r#""system / Context""#) && !json.contains("of handle()"), "{question}: {json}");
+    let asked = |question: &str, more: &[&str]| {
+        answer(&[&question.split(' ').collect::<Vec<_>>()[..], &[&path, "-q"], more].concat(), 100).stdout
+    };
+    let of_function = "closure variables of handle() (system / Context)";
+    let of_any = "closure variables (system / Context)";
+    for (question, words) in [
+        ("show @11", of_function),
+        ("show @3", of_function),
+        ("roots @11", of_function),
+        ("dominators --depth 3", of_function),
+        ("list", of_any),
+        ("stats", of_any),
+        ("dominators --by type", of_any),
+        ("breakdown --min-percent 1", of_any),
+        ("roots --type Context", of_any),
+    ] {
+        let text = asked(question, &["--pretty"]);
+        assert!(text.contains(words), "{question}: {text}");
+        let json = asked(question, &["-f", "json"]);
+        assert!(json.contains(r#""system / Context""#) && !json.contains("closure variables"), "{question}: {json}");
+        // What is printed for programs is found by `--type`.
+        let csv = asked(question, &["-f", "csv"]);
+        assert!(csv.contains("system / Context") && !csv.contains("closure variables"), "{question}: {csv}");
+    }
+    let path = asked("roots @11", &["--pretty"]);
+    assert!(path.contains("held by the collector (interned strings, class descriptions) of (GC roots)"), "{path}");
+    let merged = asked("roots --type Context", &["--pretty"]);
+    assert!(merged.contains("collector (GC roots): Server"), "{merged}");
+}
+
+/// A type that is called after an address is broken where a line ends, in titles too.
+#[test]
+fn addresses_are_no_wider_than_the_terminal() {
+    let address = format!("https://shop.example/{}index.html", "a-long-folder/".repeat(9));
+    let (_folder, path) = snapshot(&[
+        node("synthetic", "", 0).edge("shortcut", "window", 1),
+        node("object", address.as_str(), 16).edge("property", "cart", 2),
+        node("object", "Cart", 64).edge("property", "window", 1),
+    ]);
+    for question in [
+        "roots @3",
+        "roots @5",
+        "roots @5 --merge",
+        "roots --type Cart",
+        "referrers @3",
+        "referrers @5",
+        "show @3",
+        "dominators",
+    ] {
+        for columns in [40, 60, 80] {
+            let words: Vec<&str> = question.split(' ').chain([path.as_str(), "-q", "--pretty"]).collect();
+            let text = answer(&words, columns).stdout;
+            assert!(text.contains("https://shop.e"), "{question}: {text}");
+            let wide = text.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(wide, None, "{question} at {columns}");
+        }
     }
 }
 
@@ -220,6 +276,17 @@ fn a_breakdown_names_references() {
     names_in(&json, &mut names);
     let whole = joined(&text);
     assert!(names.len() > 5 && names.iter().all(|name| whole.contains(&joined(name))), "{names:?}\n{text}");
-    // Several ways in are no name.
-    assert!(!names.contains(&"…".to_string()), "{json}");
+    // Several ways in are no name: people see that there are some.
+    let (_folder, path) = snapshot(&[
+        node("synthetic", "", 0).edge("element", 1, 1),
+        node("object", "Server", 16).edge("property", "left", 2).edge("property", "right", 3),
+        node("object", "Left", 16).edge("property", "shared", 4),
+        node("object", "Right", 16).edge("property", "shared", 4),
+        node("object", "Shared", 1000),
+    ]);
+    let question = ["breakdown", &path, "--min-percent", "1", "-q"];
+    let text = answer(&[&question[..], &["--pretty"]].concat(), 100).stdout;
+    assert!(text.contains(".left  Left") && text.contains("…  Shared"), "{text}");
+    let json = answer(&[&question[..], &["-f", "json"]].concat(), 100).stdout;
+    assert!(json.contains(r#"".left""#) && json.contains(r#""Shared""#) && !json.contains('…'), "{json}");
 }

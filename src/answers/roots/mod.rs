@@ -100,7 +100,7 @@ impl RootPathsAnswer<'_> {
     /// local`. `None` for one path.
     pub fn summary(&self) -> Option<String> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-        self.paths.iter().for_each(|path| *kinds.entry(path.root().kind).or_default() += 1);
+        self.paths.iter().for_each(|path| *kinds.entry(path.root().short_kind()).or_default() += 1);
         let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
         sort::by_key(&mut kinds, |(_, count)| Reverse(*count));
         let kinds: Vec<String> =

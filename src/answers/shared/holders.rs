@@ -1,9 +1,11 @@
 //! Fields that hold objects, by name.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::reference_names::ReferenceNames;
+use super::rows::type_words;
 use super::{AnswerError, CommandLine};
 use crate::analysis::collections::{CollectionTable, TypeFields};
 use crate::analysis::holders::{Holder, HolderFinder, container_types};
@@ -39,8 +41,9 @@ impl HolderName {
 }
 
 /// A holder in a narrow place: a static variable by its reference, `static Zoo.names`, all others by holder and reference.
-pub(in crate::answers) fn short_holder<'h>(reference: &'h Option<String>, text: &'h str) -> &'h str {
-    reference.as_deref().filter(|reference| reference.starts_with("static ")).unwrap_or(text)
+pub(in crate::answers) fn short_holder<'h>(reference: &'h Option<String>, text: &'h str) -> Cow<'h, str> {
+    let variable = reference.as_deref().filter(|reference| reference.starts_with("static "));
+    variable.map_or_else(|| type_words(text), Cow::Borrowed)
 }
 
 /// Finds the fields that hold objects.

@@ -79,14 +79,24 @@ pub fn saying(type_words: &str, said: &str) -> String {
     }
 }
 
-/// A type with words for what is of a runtime's inside.
+const OF_CLOSURES: &str = "closure variables";
+const HIDDEN_CLASS: &str = "hidden class";
+
+/// A type, or what such an object is called with, with words for what is of a runtime's inside.
 pub fn type_words(name: &str) -> Cow<'_, str> {
-    match name {
-        CLOSURE_VARIABLES => format!("closure variables ({name})").into(),
-        "(GC roots)" => "roots of the engine (GC roots)".into(),
-        _ if name.contains("<>c__DisplayClass") => format!("closure variables ({name})").into(),
-        _ if name.contains("/0x") => format!("hidden class {name}").into(),
-        _ => name.into(),
+    let has_words = name.starts_with(OF_CLOSURES) || name.starts_with(HIDDEN_CLASS);
+    // Behind it stands the number of a scope, or what it holds.
+    let of_context = name.strip_prefix(CLOSURE_VARIABLES).filter(|rest| !rest.starts_with(char::is_alphanumeric));
+    let variable = of_context.filter(|rest| !rest.starts_with(" / "));
+    // HotSpot's have the address of their description behind their name.
+    let address =
+        name.rsplit_once("/0x").map_or(0, |(_, rest)| rest.chars().take_while(char::is_ascii_hexdigit).count());
+    match variable {
+        _ if has_words => name.into(),
+        Some(variable) => format!("{OF_CLOSURES} ({CLOSURE_VARIABLES}){variable}").into(),
+        None if of_context.is_some() || name.contains("<>c__DisplayClass") => format!("{OF_CLOSURES} ({name})").into(),
+        None if address >= 8 => format!("{HIDDEN_CLASS} {name}").into(),
+        None => name.into(),
     }
 }
 
@@ -134,12 +144,17 @@ impl RootRow {
 
     /// The record in a narrow place: `JNI global`, `static app.Cache.entries`, `system class`.
     pub fn short_text(&self) -> String {
-        let kind = match self.kind.strip_prefix("jni-") {
+        RootRow { kind: self.short_kind(), name: self.own_name(), ..self.clone() }.text()
+    }
+
+    /// Its kind in a narrow place.
+    pub fn short_kind(&self) -> String {
+        match self.kind.strip_prefix("jni-") {
             _ if self.is_global_object() => "global object".to_string(),
+            _ if self.kind == RootKind::Gc.name() => "collector".to_string(),
             Some(rest) => format!("JNI {rest}"),
             None => self.kind.replace('-', " "),
-        };
-        RootRow { kind, name: self.own_name(), ..self.clone() }.text()
+        }
     }
 
     /// The record in words for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus,
@@ -301,8 +316,24 @@ impl Serialize for Reachability {
 
 #[cfg(test)]
 mod tests {
-    use super::RootRow;
+    use super::{RootRow, type_words};
     use crate::graph::RootKind;
+
+    #[test]
+    fn a_runtimes_inside_has_words_once() {
+        for (name, expected) in [
+            ("system / Context", "closure variables (system / Context)"),
+            ("system / Context / scope @5", "closure variables (system / Context / scope @5)"),
+            ("system / Context.handler", "closure variables (system / Context).handler"),
+            ("system / ContextCell", "system / ContextCell"),
+            ("App.Shop+<>c__DisplayClass5_0", "closure variables (App.Shop+<>c__DisplayClass5_0)"),
+            ("a.LambdaForm$MH/0x00007fc05", "hidden class a.LambdaForm$MH/0x00007fc05"),
+            ("github.com/0xproject.Order", "github.com/0xproject.Order"),
+        ] {
+            assert_eq!(type_words(name), expected);
+            assert_eq!(type_words(expected), expected);
+        }
+    }
 
     #[test]
     fn roots_in_words() {
@@ -324,6 +355,7 @@ mod tests {
         assert_eq!(both(root(RootKind::Local, None, None)), expect("local", "a local variable"));
         let short = |kind: RootKind, container| root(kind, container, None).short_text();
         assert_eq!(short(RootKind::JniGlobal, None), "JNI global");
+        assert_eq!(short(RootKind::Gc, Some("(GC roots)")), "collector (GC roots)");
         assert_eq!(short(RootKind::SystemClass, Some("a.C")), "system class a.C");
         assert_eq!(root(RootKind::Static, None, Some("V")).short_text(), "global object V");
         let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };

@@ -1,5 +1,6 @@
 //! Waste by kind, type and the field that holds it.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
 use crate::answers::figure::OBJECTS;
 use crate::answers::holders::{HolderName, Holders, short_holder};
+use crate::answers::rows::type_words;
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
@@ -60,15 +62,15 @@ pub struct WasteRow {
 
 impl WasteRow {
     /// Holder and reference in a narrow place.
-    pub fn shortly_held_by(&self) -> &str {
+    pub fn shortly_held_by(&self) -> Cow<'_, str> {
         short_holder(&self.reference, &self.held_by)
     }
 
     /// The type, with the size of each object where that is known.
     pub fn shown_type(&self) -> String {
         match self.bytes_each {
-            Some(bytes) => format!("{} of {}", self.type_name, format_bytes(bytes)),
-            None => self.type_name.clone(),
+            Some(bytes) => format!("{} of {}", type_words(&self.type_name), format_bytes(bytes)),
+            None => type_words(&self.type_name).into_owned(),
         }
     }
 }

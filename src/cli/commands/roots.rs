@@ -12,7 +12,6 @@ use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::session::Session;
-use crate::report::Format;
 
 /// Lines of a tree on a terminal where nothing else is asked: about 40 with those around it.
 const LINES_ON_TERMINAL: usize = 36;
@@ -114,7 +113,7 @@ impl Args {
         let avoided = parse_patterns("--exclude", &self.exclude, false)?;
         let (style, all_kinds) = (self.common.output.style(), self.all_kinds);
         let is_tree = self.merge || scope.is_choice();
-        let is_drawn = style.terminal && style.format == Format::Table;
+        let is_drawn = style.is_drawn();
         let is_cut = is_tree && self.limit.limit.is_none() && is_drawn;
         // What is for programs is complete.
         let all_steps = self.all_steps || is_tree && !is_drawn;

@@ -1,18 +1,18 @@
 //! What grew: `heapdump diff` and `heapdump trend`.
 
-use super::rows::hidden;
+use super::rows::{hidden, words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::answers::{Diff, DiffBy};
 use crate::names::shorten_middle;
-use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, Unit, escape_controls};
+use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let is_drawn = style.terminal && style.format == Format::Table;
+        let is_drawn = style.is_drawn();
         let rows = &self.rows;
         let is_of_allocations = rows.are_of_allocations();
         let mut columns = Columns::new();
@@ -41,7 +41,9 @@ impl Present for Diff {
             DiffBy::Backtraces => PATH.titled("Backtrace"),
             by => by.name_figure(),
         };
-        columns.add(name, |row| row.name.shortened()).table(rows.len(), rows.hidden(), |at| rows.get(at))
+        columns
+            .add(name, move |row| words_if(is_drawn, row.name.shortened()))
+            .table(rows.len(), rows.hidden(), |at| rows.get(at))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -113,6 +115,10 @@ impl DumpsTrend {
             let column = of_dump(at, Column::named(&dump.file, Unit::Bytes));
             columns.add(column, move |row: &mut TrendCells<'_>| row.bytes[at])
         });
-        columns.add(name, |row| row.name.as_str()).table(rows.len(), self.rows.hidden, |at| &rows[at])
+        columns.add(name, move |row| words_if(is_text, row.name.as_str().into())).table(
+            rows.len(),
+            self.rows.hidden,
+            |at| &rows[at],
+        )
     }
 }

@@ -7,16 +7,14 @@ use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD}
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
 use crate::answers::values::{FieldRow, ShownValue};
-use crate::answers::{ObjectAnswer, ObjectList, ObjectRow, step_text};
-use crate::report::{
-    Column, Columns, Format, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count,
-};
+use crate::answers::{ObjectAnswer, ObjectList, ObjectRow, step_text, type_words};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
 
     fn table<'t>(&'t self, style: &Style) -> Table<'t> {
-        let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
+        let (rows, is_drawn) = (&self.objects, style.is_drawn());
         let for_people = style.is_for_people();
         let is_column = rows.are_saying && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
@@ -26,7 +24,7 @@ impl Present for ObjectList<'_> {
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
             .add(in_order(RETAINED, 1), |row| row.retained_bytes)
             .add(in_order(REFERENCES, 2), |row| row.references)
-            .add_if(rows.distance_details.is_some(), Column::count("distance", "Distance"), |row| {
+            .add_if(rows.distance_details.is_some(), Column::count("distance", "Distance").hide_priority(4), |row| {
                 row.distance.flatten().map(u64::from)
             })
             .add_if(rows.has_classes() && !is_drawn, CLASS, |row| row.class.flatten());
@@ -117,7 +115,7 @@ impl ObjectAnswer<'_> {
             None => {}
         }
         for root in &self.roots {
-            page.paragraph(format!("  root       {}", root_words(root)));
+            page.title(format!("  root       {}", root_words(root)));
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));
@@ -142,9 +140,9 @@ impl ObjectAnswer<'_> {
             );
         }
         list("References", &self.references, page);
-        match self.referrers.len() < self.referrers.total() {
-            true => types("Referrers", &self.referrers, page),
-            false => list("Referrers", &self.referrers, page),
+        list("Referrers", &self.referrers, page);
+        if self.referrers.len() < self.referrers.total() {
+            types("Referrers by type", &self.referrers, page);
         }
     }
 }
@@ -171,13 +169,13 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     }
 }
 
-/// Too many objects to be shown one by one: their types.
+/// Of more objects than are shown one by one: their types.
 fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
-    page.paragraph(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
+    page.line(format!("\n{}", style.bold(title)));
     let types = rows.by_type();
     for (count, name) in types.iter().take(rows.len()) {
-        page.line(style.row(&format!("  {:>10}  ", format_count(*count)), &[], name));
+        page.line(style.row(&format!("  {:>10}  ", format_count(*count)), &[], &type_words(name)));
     }
     if rows.len() < types.len() {
         page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));

@@ -1,8 +1,11 @@
 //! Objects and roots wherever an answer names them: columns and words, safe for a terminal.
 
+use std::borrow::Cow;
+
+use crate::answers::histogram::HistogramRow;
 use crate::answers::values::ShownValue;
-use crate::answers::{Figure, ObjectRow, RootRow};
-use crate::report::{Cell, Column, TextPage, escape_controls};
+use crate::answers::{Figure, ObjectRow, RootRow, type_words};
+use crate::report::{Cell, Column, Style, TextPage, escape_controls};
 
 /// The class that a class object stands for, in dumps that have class objects.
 pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1);
@@ -42,6 +45,20 @@ pub(crate) fn shown(value: ShownValue, for_people: bool) -> ShownValue {
     if for_people { value.in_table() } else { value }
 }
 
+/// The name of a type, or those of a path, in words where they are wanted.
+pub(crate) fn words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str> {
+    const STEP: &str = " > ";
+    match is_wanted {
+        true => name.split(STEP).map(type_words).collect::<Vec<_>>().join(STEP).into(),
+        false => name,
+    }
+}
+
+/// The name of a type or group: with its loader for people, and in words on a terminal.
+pub(crate) fn group_name<'r>(row: &'r HistogramRow, style: &Style) -> Cow<'r, str> {
+    words_if(style.is_drawn(), row.name_with_loader(style.is_for_people()))
+}
+
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
 pub(crate) fn root_text(root: &RootRow) -> String {
     escape_controls(&root.text()).into_owned()
@@ -69,7 +86,6 @@ pub(crate) fn note_inferred_roots(roots_inferred: bool, page: &mut TextPage<'_>)
 mod tests {
     use super::*;
     use crate::answers::ObjectOptions;
-    use crate::report::Style;
 
     #[test]
     fn a_heading_is_no_wider_than_the_terminal() {

@@ -1,6 +1,6 @@
 //! Tables: `heapdump stats`, `info`, `strings`, `waste`.
 
-use super::rows::{TRUNCATED, hidden, hide_order};
+use super::rows::{TRUNCATED, group_name, hidden, hide_order};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
     SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
@@ -10,14 +10,14 @@ use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
 use crate::answers::strings::TextRow;
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
 use crate::answers::{StringsAnswer, Waste};
-use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
 
     fn table(&self, style: &Style) -> Table<'_> {
         let rows = self.rows.as_slice();
-        let with_loader = style.is_for_people();
+        let style = *style;
         let module = Column::word("module", "Module").hide_priority(1);
         let location = Column::word("location", "Constructor").hide_priority(1);
         let columns = self.figures().into_iter().fold(Columns::new(), |columns, figure| {
@@ -38,7 +38,7 @@ impl Present for Histogram {
             })
             .add(self.group_by.figure(), move |row| {
                 // A section without a name.
-                Some(row.name_with_loader(with_loader)).filter(|name| !with_loader || !name.is_empty())
+                Some(group_name(row, &style)).filter(|name| !style.is_for_people() || !name.is_empty())
             })
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
@@ -115,7 +115,7 @@ impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let (rows, is_drawn) = (&self.strings, style.terminal && style.format == Format::Table);
+        let (rows, is_drawn) = (&self.strings, style.is_drawn());
         let style = *style;
         let holders = || if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()

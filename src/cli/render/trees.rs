@@ -1,6 +1,6 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
-use super::rows::{CLASS, REFERENCE, hide_order, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, group_name, hide_order, note_inferred_roots, root_text};
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
@@ -23,7 +23,7 @@ impl Present for DominatorTree<'_> {
     fn table(&self, style: &Style) -> Table<'_> {
         match &self.rows {
             DominatorRows::Objects { nodes } => table_of_objects(nodes),
-            DominatorRows::Groups(groups) => table_of_groups(groups, style.is_for_people()),
+            DominatorRows::Groups(groups) => table_of_groups(groups, style),
         }
     }
 
@@ -38,7 +38,7 @@ impl Present for DominatorTree<'_> {
         ));
         match &self.rows {
             DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.order, style)),
-            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
+            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, &style)),
         }
     }
 }
@@ -86,12 +86,12 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
     }
 }
 
-fn table_of_groups(groups: &DominatorGroups, with_loader: bool) -> Table<'_> {
-    let rows = groups.rows.as_slice();
+fn table_of_groups<'t>(groups: &'t DominatorGroups, style: &Style) -> Table<'t> {
+    let (rows, style) = (groups.rows.as_slice(), *style);
     let figures = [OBJECTS, SHALLOW, TOPMOST, RETAINED].into_iter();
     let columns = figures
         .fold(Columns::new(), |columns, figure| columns.add(figure, move |row: &mut &HistogramRow| row.figure(figure)));
-    columns.add(groups.group_by.figure(), move |row| row.name_with_loader(with_loader)).table(
+    columns.add(groups.group_by.figure(), move |row| group_name(row, &style)).table(
         rows.len(),
         groups.rows_hidden,
         |at| &rows[at],
@@ -124,7 +124,9 @@ impl Present for Breakdown<'_> {
             .add(KIND, |(_, place)| place.row.kind.name())
             .add_if(have_names && !indent, REFERENCE, |(_, place)| place.row.reference.as_deref())
             .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
-                true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
+                true => {
+                    Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row, row.name)))
+                }
                 false => Cell::text(row.name),
             })
             .table(rows.len(), 0, move |at| rows[at])
@@ -169,14 +171,14 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
                 hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
             };
             let figures = [size, share].into_iter().chain(count).collect();
-            OutlineRow { figures, name: label(row) + &rows, ..OutlineRow::default() }
+            OutlineRow { figures, name: label(row, &type_words(row.name)) + &rows, ..OutlineRow::default() }
         }),
     }
 }
 
 /// The name, in brackets where it is a type's or stands for types.
-fn label(row: &BreakdownRow<'_>) -> String {
-    let name = if row.name.is_empty() { "\"\"" } else { row.name };
+fn label(row: &BreakdownRow<'_>, name: &str) -> String {
+    let name = if name.is_empty() { "\"\"" } else { name };
     let name = if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() };
     step_text(row.reference.as_deref(), &name)
 }
@@ -206,7 +208,7 @@ impl Present for Referrers<'_> {
                 format!("{objects}{}", parts.into_iter().flatten().collect::<String>())
             }
         };
-        page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
+        page.title(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
             figures: vec![
                 ("referrers", 0),
@@ -258,7 +260,7 @@ impl Present for MergedRootPaths<'_> {
         }
         let (style, of_one) = (*page.style(), self.object.is_some());
         let (count, rest) = self.sentence();
-        page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
+        page.title(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
         page.tree(&Outline {
             figures: match of_one {
                 true => vec![("paths", 0)],

@@ -4,7 +4,7 @@ use crate::answers::diff::{
     ALLOCATIONS_DELTA, DiffBy, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA,
     TOTAL_DELTA, TOTAL_NEW, TOTAL_OLD, diff,
 };
-use crate::answers::{AnswerError, GroupBy};
+use crate::answers::{AnswerError, GroupBy, type_words};
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget};
 use crate::explore::setup::BrowsedDumps;
 use crate::explore::view::Context;
@@ -25,7 +25,7 @@ pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Resu
         figures.extend([Some(signed(change.new.bytes)), Some(signed(change.old.bytes))]);
         let name = name.shortened().into_owned();
         let target = if is_types { RowTarget::Type(name.clone()) } else { RowTarget::Nowhere };
-        ListRow { figures, tie: at as u32, ..ListRow::new(name, target) }
+        ListRow { figures, tie: at as u32, ..ListRow::new(type_words(&name).into_owned(), target) }
     };
     let rows: Vec<ListRow> = (0..list.len()).map(row).collect();
     let figures: Vec<ListColumn> = if list.are_of_allocations() {

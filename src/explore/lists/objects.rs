@@ -3,11 +3,11 @@
 use crate::answers::browse::Browser;
 use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
-use crate::answers::{AnswerError, ObjectId, ScopeOptions};
+use crate::answers::{AnswerError, ObjectId, ScopeOptions, type_words};
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, ties_by};
 use crate::explore::view::BrowsedObject;
-use crate::graph::Reference;
+use crate::graph::{NodeId, Reference};
 use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// References that are named; an array of millions is read once for each.
@@ -35,14 +35,21 @@ pub(super) fn dominators(
         true => {
             let merged = browser.merged_by_type(&nodes);
             let ties = ties_by(&merged, &|a, b| a.type_name.cmp(&b.type_name));
+            let alone: Vec<NodeId> = merged.iter().filter_map(|row| row.only).collect();
+            let names = of.map(|place| browser.names_of_dominated(place.node, &alone));
+            let mut names = names.unwrap_or_default().into_iter();
             let rows = merged.into_iter().zip(ties).map(|(row, tie)| {
                 let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));
-                let (id, lead) = match row.only {
-                    Some(only) => (browser.row(only).id, String::new()),
-                    None => (String::new(), format!("{} ×", format_count(row.members))),
+                let (id, lead, name) = match row.only.map(|only| browser.row(only)) {
+                    Some(row) => (row.id.clone(), String::new(), row.type_text()),
+                    None => {
+                        let lead = format!("{} ×", format_count(row.members));
+                        (String::new(), lead, type_words(&row.type_name).into_owned())
+                    }
                 };
+                let reference = row.only.and_then(|_| names.next().flatten()).unwrap_or_default();
                 let target = row.only.map_or_else(|| RowTarget::Merged(row.type_name.clone()), RowTarget::Object);
-                ListRow { figures: figures.into(), id, lead, tie, ..ListRow::new(row.type_name, target) }
+                ListRow { figures: figures.into(), id, lead, reference, tie, ..ListRow::new(name, target) }
             });
             vec![ListPart::Made(rows.collect())]
         }

@@ -2,7 +2,7 @@
 
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
 use crate::answers::histogram::{HistogramRow, histogram};
-use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
+use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions, type_words};
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, ties_by};
 use crate::explore::view::{BrowserView, Context, TypeGroup};
@@ -44,7 +44,7 @@ fn listing(
     let ties = ties_by(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
     let made = rows.iter().zip(ties).map(|(row, tie)| {
         let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
-        let mut name = row.name_with_loader(true).into_owned();
+        let mut name = type_words(&row.name_with_loader(true)).into_owned();
         name.extend(
             row.module.iter().filter(|_| row.module.as_deref() != Some("")).map(|module| format!(" ({module})")),
         );
