@@ -315,5 +315,10 @@ fn what_is_alike_is_shown_once() {
     let many = ["list", zoo, "-q", "--type", "=java.lang.Class[]", "--where", "referrers > 100", "-f", "json"];
     let id = run(&many).json()["objects"][0]["id"].as_str().expect("an id").to_string();
     let shown = run_on_terminal(&format!("heapdump show {id} {zoo} -q"), 100).stdout;
-    assert!(shown.contains("by type; -n 0 shows all") && shown.contains("  java.lang.Class"), "{shown}");
+    assert!(
+        shown.contains("more; -n 0 shows all")
+            && shown.contains("Referrers by type")
+            && shown.contains("  java.lang.Class"),
+        "{shown}"
+    );
 }
