@@ -29,7 +29,6 @@ impl Amount {
         self.bytes > 0 || self.allocations.is_some_and(|count| count > 0)
     }
 
-    /// Have both as many bytes and allocations?
     pub(super) fn same_figures(&self, other: &Amount) -> bool {
         (self.bytes, self.allocations) == (other.bytes, other.allocations)
     }
@@ -131,7 +130,7 @@ pub struct Totals {
 impl Totals {
     /// Computes the totals. O(frames + entries x depth), memory for every pair of backtrace and type that is known.
     pub fn compute(heap: &AllocationHeap, options: &TotalsOptions<'_>) -> Self {
-        Computation::new(heap, options).run()
+        TotalsComputation::new(heap, options).run()
     }
 
     /// Amount at a backtrace with everything below it. O(1).
@@ -187,13 +186,13 @@ impl Totals {
 }
 
 #[derive(Clone, Copy)]
-struct Pair {
+struct BacktraceAndType {
     type_name: NameId,
     reported: Option<Amount>,
     below: Amount,
 }
 
-struct Computation<'a> {
+struct TotalsComputation<'a> {
     heap: &'a AllocationHeap,
     parts: bool,
     /// Amounts that are not reported equal what is below, exactly.
@@ -202,14 +201,14 @@ struct Computation<'a> {
     filtered: bool,
     reported: Vec<Option<Amount>>,
     /// Pairs by frame; `places` finds one among them.
-    pairs: Vec<Vec<Pair>>,
+    pairs: Vec<Vec<BacktraceAndType>>,
     places: FxHashMap<(u32, NameId), usize>,
     inferred: usize,
     most: usize,
     left_out: u64,
 }
 
-impl<'a> Computation<'a> {
+impl<'a> TotalsComputation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
         let parts = heap.counting == Counting::Exclusive;
@@ -224,7 +223,7 @@ impl<'a> Computation<'a> {
                 }
             }
         }
-        let mut computation = Computation {
+        let mut computation = TotalsComputation {
             heap,
             parts,
             whole: heap.counting == Counting::CompleteInclusive,
@@ -258,10 +257,10 @@ impl<'a> Computation<'a> {
         computation
     }
 
-    fn pair(&mut self, frame: u32, type_name: NameId) -> &mut Pair {
+    fn pair(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
         let pairs = &mut self.pairs[frame as usize];
         let place = *self.places.entry((frame, type_name)).or_insert_with(|| {
-            pairs.push(Pair { type_name, reported: None, below: Amount::default() });
+            pairs.push(BacktraceAndType { type_name, reported: None, below: Amount::default() });
             pairs.len() - 1
         });
         &mut pairs[place]
@@ -307,7 +306,7 @@ impl<'a> Computation<'a> {
         totals
     }
 
-    fn settled(&self, pair: &Pair) -> TypeAmount {
+    fn settled(&self, pair: &BacktraceAndType) -> TypeAmount {
         let (total, own) = if self.parts {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;

@@ -277,7 +277,7 @@ impl<'a> CallerTree<'a> {
     /// The children of a node, which gives up its shares.
     pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
-        let callers = if of.row.kind == BreakdownKind::Root { shares } else { one_up(self.heap, &shares) };
+        let callers = if of.row.kind == BreakdownKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
         by_name(self.heap, callers, self.is_cut)
     }
 }
@@ -302,7 +302,7 @@ fn last_frames(heap: &AllocationHeap, totals: &Totals) -> Vec<Share> {
     shares
 }
 
-fn one_up(heap: &AllocationHeap, shares: &[Share]) -> Vec<Share> {
+fn shares_of_callers(heap: &AllocationHeap, shares: &[Share]) -> Vec<Share> {
     let called = shares.iter().map(|share| Share { frame: heap.frames[share.frame as usize].parent, ..*share });
     called.filter(|share| share.frame != 0).collect()
 }

@@ -27,12 +27,12 @@ struct ClassRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Size {
     UsedSlots,
-    Sum(Vec<Term>),
+    Sum(Vec<FieldTerm>),
 }
 
 /// A field that counts: of the collection itself, or of an object (or each of an array) that a field of it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Term {
+struct FieldTerm {
     is_negative: bool,
     field: String,
     /// Of elements of an array; the class and its field.
@@ -228,7 +228,7 @@ impl Size {
             let is_negative = rest.starts_with('-');
             rest = rest.trim_start_matches(['+', '-']);
             let end = rest.find(['+', '-']).unwrap_or(rest.len());
-            terms.push(Term::parse(&rest[..end], is_negative)?);
+            terms.push(FieldTerm::parse(&rest[..end], is_negative)?);
             rest = &rest[end..];
             if rest.is_empty() {
                 return Ok(Size::Sum(terms));
@@ -237,12 +237,12 @@ impl Size {
     }
 }
 
-impl Term {
+impl FieldTerm {
     fn parse(text: &str, is_negative: bool) -> Result<Self, String> {
         let wrong = || format!("size \"{text}\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD");
         let Some((path, last)) = text.split_once(':') else {
             let is_field = !text.is_empty() && !text.contains(['.', '[', ']']);
-            let term = Term { is_negative, field: text.into(), behind: None };
+            let term = FieldTerm { is_negative, field: text.into(), behind: None };
             return if is_field { Ok(term) } else { Err(wrong()) };
         };
         let (field, class) = path.split_once('.').ok_or_else(wrong)?;
@@ -250,7 +250,7 @@ impl Term {
         if field.is_empty() || class.is_empty() || last.is_empty() {
             return Err(wrong());
         }
-        Ok(Term { is_negative, field: field.into(), behind: Some((of_elements, class.into(), last.into())) })
+        Ok(FieldTerm { is_negative, field: field.into(), behind: Some((of_elements, class.into(), last.into())) })
     }
 }
 
@@ -351,8 +351,8 @@ mod tests {
         let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
         let class = "java.util.concurrent.ConcurrentHashMap$CounterCell".to_string();
         let cells =
-            Term { is_negative: false, field: "counterCells".into(), behind: Some((true, class, "value".into())) };
-        let base = Term { is_negative: false, field: "baseCount".into(), behind: None };
+            FieldTerm { is_negative: false, field: "counterCells".into(), behind: Some((true, class, "value".into())) };
+        let base = FieldTerm { is_negative: false, field: "baseCount".into(), behind: None };
         assert_eq!(rule.size, Some(Size::Sum(vec![base, cells])));
         assert!(rule.has_buckets && rule.table.as_deref() == Some("table"));
         assert!(!table.rules.contains_key("java.util.Arrays$ArrayList"));

@@ -21,7 +21,7 @@ pub enum Cutoff {
 
 /// An entry to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenEntry {
     /// The backtrace.
     pub frame: u32,
     /// Only what was allocated there itself.
@@ -34,8 +34,8 @@ pub struct Chosen {
 
 /// The entries, the heap's total first, then by backtrace and type. What the heap only infers is not among them. O(pairs
 /// of backtrace and type that are chosen, and their children).
-pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> Vec<Chosen> {
-    let mut chosen = vec![Chosen { frame: 0, exclusive: false, type_name: None, amount: totals.at(0) }];
+pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> Vec<ChosenEntry> {
+    let mut chosen = vec![ChosenEntry { frame: 0, exclusive: false, type_name: None, amount: totals.at(0) }];
     let mut seen: FxHashSet<(u32, Option<NameId>)> = FxHashSet::default();
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
@@ -63,7 +63,7 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
             for (frame, type_name, amount) in worth_dumping(list, rule) {
                 if seen.insert((frame, type_name)) {
                     if amount.is_reported {
-                        chosen.push(Chosen { frame, exclusive: false, type_name, amount });
+                        chosen.push(ChosenEntry { frame, exclusive: false, type_name, amount });
                     }
                     open.push((frame, type_name));
                 }
@@ -75,14 +75,14 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
 }
 
 /// Adds the amounts of a frame itself, where it has others below it and everything is written.
-fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<Chosen>) {
+fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<ChosenEntry>) {
     let own = totals.exclusive(frame);
     if rule != Cutoff::Everything || totals.callees(frame).is_empty() || own.bytes == 0 {
         return;
     }
-    chosen.push(Chosen { frame, exclusive: true, type_name: None, amount: own });
+    chosen.push(ChosenEntry { frame, exclusive: true, type_name: None, amount: own });
     let types = totals.types(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
-    chosen.extend(types.map(|amount| Chosen {
+    chosen.extend(types.map(|amount| ChosenEntry {
         frame,
         exclusive: true,
         type_name: Some(amount.type_name),

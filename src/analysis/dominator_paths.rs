@@ -45,7 +45,7 @@ pub fn dominator_tree_as_allocations(
             }
         };
         let node = dominators.node_at(number);
-        if !wanted(node) || chosen.is_some_and(|chosen| !chosen.leads(number)) {
+        if !wanted(node) || chosen.is_some_and(|chosen| !chosen.leads_to_member(number)) {
             above.push((0, 0));
             return;
         }

@@ -47,7 +47,6 @@ pub struct Dominators {
     steps: u64,
 }
 
-/// Immediate dominators of all nodes.
 #[derive(Debug)]
 enum ImmediateDominators {
     /// Depth-first numbers of the walk: the immediate dominator of each.

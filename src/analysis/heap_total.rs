@@ -104,8 +104,7 @@ struct TypesSum {
 const HAS_TYPES: u8 = 1;
 const HAS_COUNTS: u8 = 2;
 
-/// Figures of one backtrace in the type at hand.
-struct Known {
+struct FrameSums {
     frame: u32,
     caller: usize,
     /// Callees whose totals are not settled yet.
@@ -119,7 +118,7 @@ struct TotalOfFrames<'a> {
     /// Amounts that are not reported equal what is below, exactly.
     whole: bool,
     /// Backtraces that have the type at hand.
-    known: Vec<Known>,
+    known: Vec<FrameSums>,
     /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
     places: Vec<u32>,
     before: u32,
@@ -175,11 +174,11 @@ impl<'a> TotalOfFrames<'a> {
             let place = self.places[at as usize].checked_sub(self.before + 1).map(|place| place as usize);
             let caller = place.unwrap_or(self.known.len());
             if let Some(callee) = callee {
-                let callee: &mut Known = &mut self.known[callee];
+                let callee: &mut FrameSums = &mut self.known[callee];
                 callee.caller = caller;
             }
             if place.is_none() {
-                self.known.push(Known { frame: at, caller: 0, open: 0, reported: None, below: Amount::default() });
+                self.known.push(FrameSums { frame: at, caller: 0, open: 0, reported: None, below: Amount::default() });
                 self.places[at as usize] = self.before + self.known.len() as u32;
                 self.inferred += 1;
             }
@@ -197,7 +196,7 @@ impl<'a> TotalOfFrames<'a> {
         for place in 0..self.known.len() {
             let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
-            while let Known { open: 0, frame, caller, reported, below } = self.known[at] {
+            while let FrameSums { open: 0, frame, caller, reported, below } = self.known[at] {
                 let total = Amount::settle(reported, below, self.whole);
                 self.add_to_types(frame as usize, &total);
                 self.known[at].open = u32::MAX;

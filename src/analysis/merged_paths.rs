@@ -91,7 +91,7 @@ pub struct MergedPaths {
 
 /// Kind, flags, container and name of a root, the type of its object, and where the path begins at a class that class and
 /// its loader.
-type TopKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId, Option<(TypeId, NodeId)>);
+type RootRowKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId, Option<(TypeId, NodeId)>);
 
 const UNSEEN: u32 = u32::MAX;
 const FROM_ROOT: u32 = u32::MAX - 1;
@@ -140,7 +140,7 @@ pub fn merge_root_paths(
             needed.insert(NodeId::new(parents[node.index()] as usize));
         }
     }
-    let mut merger = Merger::new(graph, name_of, all_steps);
+    let mut merger = PathMerger::new(graph, name_of, all_steps);
     let mut row_of = vec![UNSEEN; graph.node_count()];
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
         let (row, chain) = match parents[node.index()] {
@@ -170,7 +170,7 @@ pub fn merge_paths<'p>(
     all_steps: bool,
     name_of: Option<NumberOfName<'_>>,
 ) -> MergedPaths {
-    let mut merger = Merger::new(graph, name_of, all_steps);
+    let mut merger = PathMerger::new(graph, name_of, all_steps);
     for path in paths {
         let mut last = path.start();
         let mut above = (merger.top(path.root, last, None), 1);
@@ -184,19 +184,19 @@ pub fn merge_paths<'p>(
 }
 
 /// Rows while they are found.
-struct Merger<'g, 'n> {
+struct PathMerger<'g, 'n> {
     graph: &'g HeapGraph,
     name_of: Option<NumberOfName<'n>>,
     all_steps: bool,
     merged: MergedPaths,
-    tops: FxHashMap<TopKey<'g>, usize>,
+    tops: FxHashMap<RootRowKey<'g>, usize>,
     below: FxHashMap<(usize, TypeId, Option<u32>), usize>,
 }
 
-impl<'g, 'n> Merger<'g, 'n> {
+impl<'g, 'n> PathMerger<'g, 'n> {
     fn new(graph: &'g HeapGraph, name_of: Option<NumberOfName<'n>>, all_steps: bool) -> Self {
         let (merged, tops, below) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
-        Merger { graph, name_of, all_steps, merged, tops, below }
+        PathMerger { graph, name_of, all_steps, merged, tops, below }
     }
 
     /// The row of an object that a root holds, or of a class whose loader it does.

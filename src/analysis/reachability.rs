@@ -108,7 +108,7 @@ pub fn add_unreachable_roots(graph: &mut HeapGraph) {
 /// The first object of every strongly connected component outside `reached` that nothing else outside leads into.
 /// `reached` must be closed: whatever a node in it refers to is in it too. No components are computed: walking from every
 /// node not yet seen, in ascending order, and then again from those starts in reverse order, leaves exactly one start per
-/// source component, its first object. Linear, whatever the shape.
+/// source component, its first object. Linear, whatever the graph.
 fn source_components(graph: &HeapGraph, reached: NodeSet) -> Vec<NodeId> {
     let mut candidates = Vec::new();
     let mut walk = Dfs::from_parts(Vec::new(), reached.clone());

@@ -130,7 +130,7 @@ pub fn retained_exact_by_set(
             .par_iter()
             .map(|&start| {
                 let count = SETS_AT_ONCE.min(sets.len() - start);
-                Marking::new(graph, &places, start as u32, left).run(count)
+                SetMarking::new(graph, &places, start as u32, left).run(count)
             })
             .collect();
         for found in found {
@@ -143,7 +143,7 @@ pub fn retained_exact_by_set(
     Ok(bytes)
 }
 
-struct Marking<'a> {
+struct SetMarking<'a> {
     graph: &'a HeapGraph,
     /// By object: the place of its set.
     places: &'a [u32],
@@ -155,11 +155,11 @@ struct Marking<'a> {
     most_steps: u64,
 }
 
-impl<'a> Marking<'a> {
+impl<'a> SetMarking<'a> {
     fn new(graph: &'a HeapGraph, places: &'a [u32], first: u32, most_steps: u64) -> Self {
         let count = graph.node_count();
         let (reached, queued) = (vec![0; count], NodeSet::new(count));
-        Marking { graph, places, first, reached, queued, queue: VecDeque::new(), most_steps }
+        SetMarking { graph, places, first, reached, queued, queue: VecDeque::new(), most_steps }
     }
 
     /// Bytes that each of the `count` sets holds, and steps that it took.

@@ -6,12 +6,12 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
 /// thousands of long paths take no more memory than the graph has objects.
 #[derive(Debug, Clone)]
 pub struct RootPaths<'g> {
-    starts: Vec<Start<'g>>,
+    starts: Vec<PathStart<'g>>,
     links: Links,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Start<'g> {
+struct PathStart<'g> {
     root: &'g Root,
     node: NodeId,
     length: usize,
@@ -39,7 +39,7 @@ pub struct RootPath<'p> {
 impl<'g> RootPaths<'g> {
     /// One path, from the rooted object to the object asked for.
     pub(super) fn of_one(root: &'g Root, nodes: Vec<NodeId>) -> Self {
-        let starts = nodes.first().map(|&node| Start { root, node, length: nodes.len() - 1 });
+        let starts = nodes.first().map(|&node| PathStart { root, node, length: nodes.len() - 1 });
         RootPaths { starts: starts.into_iter().collect(), links: Links::Listed(nodes) }
     }
 
@@ -84,7 +84,7 @@ impl<'g> RootPaths<'g> {
             (gates[node], lefts[node]) =
                 if left > count { (gates[after], count as u32) } else { (node as u32, left as u32) };
         }
-        let end_of = |start: &Start<'_>| PathNodes {
+        let end_of = |start: &PathStart<'_>| PathNodes {
             links: &self.links,
             at: NodeId::new(gates[start.node.index()] as usize),
             done: 0,
@@ -189,7 +189,8 @@ pub fn find_root_paths<'g>(
     }
     let roots = display_roots(graph, &starts, wanted);
     let starts = starts.iter().zip(roots);
-    let starts = starts.filter_map(|(&(node, length), root)| root.map(|root| Start { root, node, length })).collect();
+    let starts =
+        starts.filter_map(|(&(node, length), root)| root.map(|root| PathStart { root, node, length })).collect();
     RootPaths { starts, links: Links::Next(next_hop, queue) }
 }
 

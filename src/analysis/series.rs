@@ -112,10 +112,7 @@ fn median(values: &mut [f64]) -> f64 {
     }
     let is_even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    match is_even {
-        true => (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + upper) / 2.0,
-        false => upper,
-    }
+    if is_even { (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + upper) / 2.0 } else { upper }
 }
 
 /// Values that a sparkline has at most.

@@ -58,7 +58,7 @@ impl TypeTree {
         max_depth: usize,
         chosen: Option<&Chosen<'_>>,
     ) -> Self {
-        let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads(*number));
+        let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads_to_member(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<PendingObject> = starts
@@ -204,7 +204,7 @@ impl<'s> Chosen<'s> {
     }
 
     /// Is it one of them, or does it dominate one?
-    pub fn leads(&self, number: DomNode) -> bool {
+    pub fn leads_to_member(&self, number: DomNode) -> bool {
         self.leads[number.index()]
     }
 }

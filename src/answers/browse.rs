@@ -248,7 +248,7 @@ fn put_in_order(objects: &[NodeId], places: &mut [u32], figure: impl Fn(NodeId) 
 }
 
 /// The dominator tree from the top. An object is a number that holds for this answer alone.
-pub struct Biggest<'d> {
+pub struct LargestObjects<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -262,19 +262,19 @@ pub struct Biggest<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<'d>, AnswerError> {
+pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<LargestObjects<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators);
     let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
-    Ok(Biggest { graph, dominators, retained, children, tops, values, names })
+    Ok(LargestObjects { graph, dominators, retained, children, tops, values, names })
 }
 
-impl Biggest<'_> {
+impl LargestObjects<'_> {
     /// Objects at the top.
-    pub fn tops(&self) -> &[DomNode] {
+    pub fn top_places(&self) -> &[DomNode] {
         &self.tops
     }
 
@@ -416,7 +416,7 @@ pub struct ReasonAlive<'r> {
 
 impl ReasonsAlive<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn of(&self, biggest: &Biggest<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
+    pub fn of(&self, biggest: &LargestObjects<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
         let target = biggest.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = biggest.dominators_of(object);

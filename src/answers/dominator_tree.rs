@@ -6,12 +6,13 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
+use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST, figures_of};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
-use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
+use super::histogram_row::{HistogramRow, KeyedValue, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::{ReferenceNames, reference_places};
 use super::rows::{FEW_ROWS, is_false};
+use super::scope::order_by;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::ValueReader;
 use super::{
@@ -60,7 +61,7 @@ impl Default for DominatorTreeOptions {
 
 impl DominatorTreeOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = [RETAINED, SHALLOW, DOMINATED];
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -180,7 +181,7 @@ pub struct DominatorGroups {
     pub by: &'static str,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
-    pub rows: Keyed<Vec<HistogramRow>>,
+    pub rows: KeyedValue<Vec<HistogramRow>>,
     /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
@@ -204,7 +205,8 @@ pub fn dominator_tree<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
-    let part = DominatorPart { graph, dominators, retained, options, scope: &scope };
+    let order = order_by(&ORDERS, options.order.unwrap_or(RETAINED))?;
+    let part = DominatorPart { graph, dominators, retained, options, order, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
@@ -227,6 +229,15 @@ pub fn dominator_tree<'d>(
     })
 }
 
+/// By figure: the value of an object, and the figure of groups that stands for it.
+const ORDERS: [(Figure, (ValueOfObject, Figure)); 3] = [
+    (RETAINED, (|part, number| part.retained.bytes_at(number), RETAINED)),
+    (SHALLOW, (|part, number| part.graph.shallow_bytes(part.dominators.node_at(number)), SHALLOW)),
+    (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
+];
+
+type ValueOfObject = fn(&DominatorPart<'_, '_>, DomNode) -> u64;
+
 /// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
 const FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
 
@@ -236,14 +247,11 @@ struct DominatorPart<'a, 'd> {
     dominators: &'d Dominators,
     retained: &'d Retained,
     options: &'a DominatorTreeOptions,
+    order: (ValueOfObject, Figure),
     scope: &'a Scope<'d>,
 }
 
 impl DominatorPart<'_, '_> {
-    fn is_in_section(&self, number: DomNode) -> bool {
-        self.scope.range().contains(&self.dominators.node_at(number).index())
-    }
-
     /// Bytes and objects that strong roots reach in the section.
     fn reachable(&self) -> (u64, u64) {
         let tops = self.scope.top_level(self.dominators);
@@ -262,7 +270,7 @@ impl DominatorPart<'_, '_> {
             (Some(children), Some(wanted)) => topmost_members(self.dominators, children, |node| wanted.is_chosen(node)),
             _ => self.dominators.children_of(DomNode::ROOT),
         };
-        starts.retain(|&number| self.is_in_section(number));
+        starts.retain(|&number| self.scope.range().contains(&self.dominators.node_at(number).index()));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
         let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
         let below = |&mut DominatorPlace { number, .. }: &mut DominatorPlace, depth: u32| {
@@ -281,13 +289,9 @@ impl DominatorPart<'_, '_> {
     /// references of the object).
     fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorPlace> {
         let node = |number: DomNode| self.dominators.node_at(number);
-        let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
-            Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
-            Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
-            _ => &|number| self.retained.bytes_at(number),
-        };
+        let value = |number| (self.order.0)(self, number);
         let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
-            figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
+            value(b).cmp(&value(a)).then_with(|| node(a).cmp(&node(b)))
         });
         let nodes: Vec<NodeId> = level.rows.iter().map(|number| node(*number)).collect();
         let places = above.map(|above| reference_places(self.graph, node(above), &nodes));
@@ -323,18 +327,14 @@ impl DominatorPart<'_, '_> {
             // Types that are told apart may have one name: their groups tell them apart.
             HistogramRow { retained_bytes: Some(topmost[group].retained_bytes), loader, group: number, ..row }
         });
-        let order = match self.options.order {
-            Some(SHALLOW) => SHALLOW,
-            Some(DOMINATED) => OBJECTS,
-            _ => RETAINED,
-        };
+        let order = self.order.1;
         let level = TreeLevel::cut(rows.collect(), self.options.limits, |a, b| {
             b.figure(order).cmp(&a.figure(order)).then_with(|| (a.name(), a.group).cmp(&(b.name(), b.group)))
         });
         Ok(DominatorGroups {
             format: dump.info().format.to_string(),
             by: by.name(),
-            rows: Keyed::rows(by, level.rows),
+            rows: KeyedValue::rows(by, level.rows),
             group_by: by,
             rows_hidden: level.hidden,
         })

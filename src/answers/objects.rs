@@ -7,14 +7,15 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
-use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
-use super::rows::{class_text, is_false, saying, sort_first, type_words, unreached_note};
+use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, figures_of};
+use super::rows::{class_text, is_false, sort_first, type_with_value, type_words, unreached_note};
+use super::scope::order_by;
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
-use crate::filter::{FieldSelection, FieldValue, FieldValues};
+use crate::filter::{FieldSelection, FieldValues, PathEnd};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Runtime, Text};
 
@@ -41,9 +42,26 @@ pub struct ObjectsOptions {
 /// References that are stored in an object, with a short word of its own.
 const STORED: Figure = REFERENCES.called("refs");
 
+const ORDERS: [(Figure, ObjectOrder); 5] = [
+    (SHALLOW, ObjectOrder::ShallowBytes),
+    (RETAINED, ObjectOrder::RetainedBytes),
+    (ID, ObjectOrder::Id),
+    (STORED, ObjectOrder::References),
+    (TYPE, ObjectOrder::TypeName),
+];
+
+#[derive(Clone, Copy)]
+enum ObjectOrder {
+    ShallowBytes,
+    RetainedBytes,
+    Id,
+    References,
+    TypeName,
+}
+
 impl ObjectsOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 5] = [SHALLOW, RETAINED, ID, STORED, TYPE];
+    pub const ORDERS: [Figure; 5] = figures_of(&ORDERS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -73,7 +91,6 @@ pub struct ObjectList<'d> {
     pub roots_inferred: bool,
     /// The rows that are shown.
     pub objects: ObjectRows<'d>,
-    /// Objects that no root reaches are alive.
     #[serde(skip)]
     unrooted_are_alive: bool,
 }
@@ -143,7 +160,7 @@ impl ListedObject<'_> {
     pub fn type_text(&self) -> String {
         match (&self.class, &self.value) {
             (Some(Some(class)), _) => class_text(class),
-            (_, Some(Some(value))) => saying(&type_words(self.type_name), &value.words()),
+            (_, Some(Some(value))) => type_with_value(&type_words(self.type_name), &value.words()),
             _ => type_words(self.type_name).into_owned(),
         }
     }
@@ -178,13 +195,14 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         graph,
         tree,
         distance_details: dump.details().filter(|details| details.has_distances() && !options.ids_only),
-        order: options.order,
+        shown_order: options.order.unwrap_or(SHALLOW),
+        order: order_by(&ORDERS, options.order.unwrap_or(SHALLOW))?,
         reverse: options.limits.reverse,
         len: options.limits.shown(found),
         nodes: RefCell::new(nodes),
         sorted: Cell::new(0),
         values,
-        are_saying: options.values,
+        with_values: options.values,
         said: RefCell::default(),
         fields,
     };
@@ -203,14 +221,15 @@ pub struct ObjectRows<'d> {
     tree: Option<(&'d Dominators, &'d Retained)>,
     /// Reader of distances, where they are shown.
     pub(crate) distance_details: Option<&'d dyn ObjectDetails>,
-    order: Option<Figure>,
+    shown_order: Figure,
+    order: ObjectOrder,
     reverse: bool,
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
     sorted: Cell<usize>,
     values: Option<ValueReader<'d>>,
     /// Every row has its value.
-    pub(crate) are_saying: bool,
+    pub(crate) with_values: bool,
     /// The first row of a chunk, and what the objects of its rows say.
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
@@ -220,7 +239,7 @@ pub struct ObjectRows<'d> {
 impl ObjectRows<'_> {
     /// The figure that the rows are ordered by.
     pub fn order(&self) -> Figure {
-        self.order.unwrap_or(SHALLOW)
+        self.shown_order
     }
 }
 
@@ -248,7 +267,7 @@ impl<'d> ObjectRows<'d> {
     /// A row below `len`. O(log objects), and for the first row of a chunk the sort of the chunk.
     pub fn get(&self, row: usize) -> ListedObject<'d> {
         let (graph, node) = (self.graph, self.node(row));
-        let value = self.are_saying.then(|| self.said(row));
+        let value = self.with_values.then(|| self.said(row));
         let fields = self.fields.as_ref().map(|fields| {
             let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
             SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
@@ -275,7 +294,7 @@ impl<'d> ObjectRows<'d> {
     }
 
     /// A row below `len` with its value, asked for or not.
-    pub fn saying(&self, row: usize) -> ListedObject<'d> {
+    pub fn row_with_value(&self, row: usize) -> ListedObject<'d> {
         let listed = self.get(row);
         ListedObject { value: listed.value.or_else(|| Some(self.said(row))), ..listed }
     }
@@ -306,11 +325,11 @@ impl<'d> ObjectRows<'d> {
             let (graph, tree, reverse) = (self.graph, self.tree, self.reverse);
             // A sort for each order: a comparison does not ask which it is.
             match self.order {
-                Some(RETAINED) => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
-                Some(TYPE) => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
-                Some(ID) => sort(rest, chunk, reverse, |_| ()),
-                Some(REFERENCES | STORED) => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
-                _ => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
+                ObjectOrder::RetainedBytes => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
+                ObjectOrder::TypeName => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
+                ObjectOrder::Id => sort(rest, chunk, reverse, |_| ()),
+                ObjectOrder::References => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
+                ObjectOrder::ShallowBytes => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
             }
             self.sorted.set(sorted + chunk);
         }
@@ -336,15 +355,11 @@ impl Serialize for ObjectRows<'_> {
     }
 }
 
-/// A field's value; of an object that says nothing of itself its id and type.
-fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
-    match value {
-        FieldValue::Integer(number) => ShownValue::Integer(*number),
-        FieldValue::Float(number) => ShownValue::Float(*number),
-        FieldValue::Double(number) => ShownValue::Double(*number),
-        FieldValue::Boolean(value) => ShownValue::Boolean(*value),
-        FieldValue::Text(text) => ShownValue::Text(text.clone()),
-        FieldValue::Object(node) => {
+/// The end of a path; of an object that says nothing of itself its id and type.
+fn shown_value(graph: &HeapGraph, end: &PathEnd) -> ShownValue {
+    match end {
+        PathEnd::Value(value) => value.clone(),
+        PathEnd::Object(node) => {
             let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
             ShownValue::Name(Text { text, is_cut: false })
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::figure::{REFERENCES, REFERRERS, SHALLOW};
+use super::figure::{REFERENCES, REFERRERS, SHALLOW, figures_of};
 use super::reference_names::ReferenceNames;
+use super::scope::order_by;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree};
 use crate::analysis::merged_paths::Examples;
@@ -38,9 +39,18 @@ pub struct ReferrersOptions {
     pub limits: Limits,
 }
 
+/// By figure: the value of a group, and what equal ones are ordered by.
+const ORDERS: [(Figure, FiguresOfGroup); 3] = [
+    (REFERRERS, |group| (group.referrers, group.references)),
+    (REFERENCES, |group| (group.references, group.referrers)),
+    (SHALLOW, |group| (group.shallow_bytes, group.referrers)),
+];
+
+type FiguresOfGroup = fn(&ReferrerGroup) -> (u64, u64);
+
 impl ReferrersOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = [REFERRERS, REFERENCES, SHALLOW];
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
 
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
@@ -159,7 +169,8 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         }
     };
     dump.check_referrers()?;
-    let mut walk = ReferrerWalk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
+    let order = order_by(&ORDERS, options.order.unwrap_or(REFERRERS))?;
+    let mut walk = ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
     let top = walk.level(&asked);
     walk.enter(&asked);
     let tree = preorder(top, |row, depth| {
@@ -177,6 +188,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
 struct ReferrerWalk<'d, 'o> {
     graph: &'d HeapGraph,
     options: &'o ReferrersOptions,
+    order: FiguresOfGroup,
     /// The objects of the rows above.
     on_path: NodeSet,
     /// By row above, those that it marked.
@@ -215,12 +227,7 @@ impl ReferrerWalk<'_, '_> {
             group.shallow_bytes = bytes.fold(0, u64::saturating_add);
             ReferrerGroup { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
         });
-        let figure = |group: &ReferrerGroup| match self.options.order {
-            Some(REFERENCES) => (group.references, group.referrers),
-            Some(SHALLOW) => (group.shallow_bytes, group.referrers),
-            _ => (group.referrers, group.references),
-        };
-        let key = |group: &ReferrerGroup| (Reverse(figure(group)), group.type_id);
+        let key = |group: &ReferrerGroup| (Reverse((self.order)(group)), group.type_id);
         TreeLevel::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }

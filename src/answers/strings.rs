@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
-use super::figure::{BYTES, COPIES, WASTED};
+use super::figure::{BYTES, COPIES, WASTED, figures_of};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
 use super::holders::{Holders, KnownCollections, ObjectHolders, short_holder};
+use super::scope::order_by;
 pub use super::shared::grouped_strings::{Redacted, StringTotals};
 use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
 use super::{AnswerError, CommandLine, Figure, Limits};
@@ -41,9 +42,17 @@ pub struct StringsOptions {
     pub limits: Limits,
 }
 
+type ValueOfText = fn(&TextGroup) -> u64;
+const ORDERS: [(Figure, ValueOfText); 3] =
+    [(COPIES, |group| group.copies.into()), (BYTES, |group| group.bytes), (WASTED, |group| group.wasted_bytes)];
+
 impl StringsOptions {
+    fn default_order(&self) -> Figure {
+        if self.duplicates { WASTED } else { BYTES }
+    }
+
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = [COPIES, BYTES, WASTED];
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -53,8 +62,7 @@ impl StringsOptions {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
         }
         line.each("--where", self.filter.iter().flat_map(Filter::texts));
-        let default = if self.duplicates { WASTED } else { BYTES };
-        line.sort(self.order, default);
+        line.sort(self.order, self.default_order());
         self.limits.add_to(&mut line);
         line
     }
@@ -161,12 +169,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
         distinct: groups.len() as u64,
         wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
     });
-    let figure: fn(&TextGroup) -> u64 = match options.order {
-        Some(COPIES) => |group| group.copies.into(),
-        Some(WASTED) => |group| group.wasted_bytes,
-        None if options.duplicates => |group| group.wasted_bytes,
-        _ => |group| group.bytes,
-    };
+    let figure = order_by(&ORDERS, options.order.unwrap_or(options.default_order()))?;
     groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
     let found = groups.len();
     options.limits.cut(&mut groups);

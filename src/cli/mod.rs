@@ -18,6 +18,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::answers::{
+    BreakdownOptions, DiffBy, DominatorTreeOptions, Figure, HistogramOptions, InfoOfFiles, ObjectsOptions,
+    ReferrersOptions, RetainedBy, StringsOptions, ThreadsOptions, WasteOptions,
+};
 use outcome::CommandOutcome;
 use terminal::help;
 pub use terminal::memory_watch::WatchedAllocator;
@@ -36,9 +40,10 @@ struct Cli {
     command: Command,
 }
 
-/// The commands: a name, the file of `commands` with its arguments and its `run`, and other names for it.
+/// The commands: a name, the file of `commands` with its arguments and its `run`, other names for it, and the columns
+/// that its `--sort` takes.
 macro_rules! commands {
-    ($($(#[$condition:meta])* $name:ident $file:ident $([$($alias:literal),+])?,)*) => {
+    ($($(#[$condition:meta])* $name:ident $file:ident $([$($alias:literal),+])? $(by $orders:expr)?,)*) => {
         #[derive(Debug, Subcommand)]
         enum Command {
             $($(#[$condition])* $(#[command(visible_aliases = [$($alias),+])])? $name(commands::$file::Args),)*
@@ -53,11 +58,16 @@ macro_rules! commands {
             },
         }
 
+        /// The columns of each `--sort`, by command.
+        fn orders() -> Vec<(&'static str, Vec<Figure>)> {
+            vec![$($((stringify!($file), $orders.to_vec()),)?)*]
+        }
+
         impl Command {
             fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
                 match self {
                     $($(#[$condition])* Command::$name(args) => commands::$file::run(args, session),)*
-                    Command::Completions(args) => commands::completions::run(args, command_line()),
+                    Command::Completions(args) => commands::completions::run(args, command_line(), &orders()),
                     Command::Man(args) => commands::man::run(args, command_line()),
                     #[cfg(not(all(feature = "collect", target_os = "linux")))]
                     Command::Collect { .. } => anyhow::bail!(
@@ -71,20 +81,20 @@ macro_rules! commands {
 }
 
 commands! {
-    Info info,
-    Stats stats ["histogram", "top"],
-    List list,
+    Info info by InfoOfFiles::ORDERS,
+    Stats stats ["histogram", "top"] by HistogramOptions { retained: Some(RetainedBy::Minimum), ..Default::default() }.orders(true, false),
+    List list by ObjectsOptions::ORDERS,
     Show show,
     Roots roots,
-    Referrers referrers,
-    Dominators dominators,
-    Breakdown breakdown,
+    Referrers referrers by ReferrersOptions::ORDERS,
+    Dominators dominators by DominatorTreeOptions::ORDERS,
+    Breakdown breakdown by BreakdownOptions::ORDERS,
     Leaks leaks,
-    Threads threads,
-    Diff diff,
+    Threads threads by ThreadsOptions::ORDERS,
+    Diff diff by DiffBy::default().orders(true, true),
     Trend trend,
-    Strings strings,
-    Waste waste,
+    Strings strings by StringsOptions::ORDERS,
+    Waste waste by WasteOptions::ORDERS,
     Report report,
     #[cfg(feature = "explore")]
     Explore explore,

@@ -1,6 +1,5 @@
 //! The end of a command.
 
-/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandOutcome {
     /// The answer is on standard output.

@@ -64,7 +64,6 @@ fn find(files: &[String], program: &str) -> Option<Runtime> {
     (is_browser || program == "headless_shell").then_some(Runtime::Chromium)
 }
 
-/// The name of the program's file.
 fn program_name(process: &Process) -> String {
     let program = process.program().unwrap_or_default();
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -143,7 +143,6 @@ impl DumpFile {
         }
     }
 
-    /// Gives back what [`DumpFile::take_removal`] has given.
     pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
         if let DumpPlace::Part { removal, .. } = &mut self.place {
             *removal = given;

@@ -12,10 +12,10 @@ use super::process::{Process, read_proc, stat_field};
 use super::refusal::{Refusal, RefusalCode};
 
 /// For the second process of a run that was killed to put all right.
-const ENDING: Duration = Duration::from_secs(20);
+const WAIT_FOR_ENDING: Duration = Duration::from_secs(20);
 /// For a holder that cannot be seen: it ends, or is another user's.
-const UNSEEN: Duration = Duration::from_secs(1);
-const AGAIN: Duration = Duration::from_millis(20);
+const WAIT_FOR_UNSEEN: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Held while a process is at work for us.
 #[derive(Debug)]
@@ -43,24 +43,20 @@ impl Lock {
             let holder = holder_of(process, &name);
             // One that nobody is seen to hold is mostly being given back.
             let limit = match holder {
-                Some(pid) if is_left_over(pid) => ENDING,
+                Some(pid) if is_left_over(pid) => WAIT_FOR_ENDING,
                 Some(_) => Duration::ZERO,
-                None => UNSEEN,
+                None => WAIT_FOR_UNSEEN,
             };
             if began.elapsed() < limit {
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(RETRY_INTERVAL);
                 continue;
             }
-            let holder = holder.map_or(String::new(), |pid| format!(" (process {})", started_as(pid)));
+            // The process that the user has started: see [`guarded`](super::guarded).
+            let holder = holder.map_or(String::new(), |pid| format!(" (process {})", parent_alike(pid).unwrap_or(pid)));
             let text = format!("heapdump collect {} is already running{holder}", process.pid);
             return Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"));
         }
     }
-}
-
-/// The process that a user has started: see [`guarded`](super::guarded).
-fn started_as(holder: u32) -> u32 {
-    parent_alike(holder).unwrap_or(holder)
 }
 
 /// Is it the second process of a run whose first one was killed? It puts all right, and ends.

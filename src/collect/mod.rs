@@ -156,10 +156,10 @@ pub trait Observer {
 
 /// Agrees to everything.
 #[cfg(test)]
-struct Silent;
+struct AgreeingObserver;
 
 #[cfg(test)]
-impl Observer for Silent {
+impl Observer for AgreeingObserver {
     fn before(&mut self, _: &Plan) -> bool {
         true
     }
@@ -238,7 +238,6 @@ impl Collected {
 }
 
 impl CollectProblem {
-    /// Its meaning, for people.
     fn sentence(&self) -> String {
         let (code, count) = (self.code, self.count);
         let words = match code {

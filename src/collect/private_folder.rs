@@ -15,7 +15,7 @@ use super::process::Process;
 use super::refusal::Refusal;
 use crate::files::AtEnd;
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A file, or a FIFO that nobody has opened for writing, and no link.
 const READABLE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PREFIX: &str = ".heapdump-";
@@ -77,12 +77,11 @@ impl PrivateFolder {
         if let Some((uid, gid)) = owner_for(process) {
             fchown(&fifo, uid, gid).map_err(failed)?;
         }
-        self.give_to(process)?;
+        self.let_process_write(process)?;
         Ok(fifo)
     }
 
-    /// Lets the process write into the folder.
-    pub(super) fn give_to(&self, process: &Process) -> Result<(), Refusal> {
+    pub(super) fn let_process_write(&self, process: &Process) -> Result<(), Refusal> {
         let Some((uid, gid)) = owner_for(process) else { return Ok(()) };
         fchown(&self.folder, uid, gid)
             .map_err(|error| Refusal::system(&format!("process {}: its folder", process.pid), error))
@@ -109,7 +108,7 @@ fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
 }
 
 fn open_folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+    openat(parent, name, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty())
 }
 
 fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
@@ -146,7 +145,7 @@ fn remove_files(parent: impl AsFd, name: &str) {
 /// Removes folders that runs at this process have left and that no run holds.
 pub(super) fn remove_leftovers(process: &Process, parent: impl AsFd) {
     let prefix = format!("{PREFIX}{}-", process.ns_pid);
-    let Ok(listed) = openat(&parent, ".", FOLDER, Mode::empty()) else { return };
+    let Ok(listed) = openat(&parent, ".", FOLDER_FLAGS, Mode::empty()) else { return };
     let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(String::from)).collect();
     for name in names.iter().filter(|name| name.starts_with(&prefix)) {
@@ -220,7 +219,7 @@ fn make_mark(process: &Process, parent: &OwnedFd, name: &str) -> rustix::io::Res
 }
 
 pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd> {
-    openat(CWD, process.proc_path("cwd"), FOLDER, Mode::empty())
+    openat(CWD, process.proc_path("cwd"), FOLDER_FLAGS, Mode::empty())
 }
 
 pub(super) fn open_below(folder: &OwnedFd, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {

@@ -43,10 +43,6 @@ impl ProcessState {
         matches!(self.letter, 'T' | 't')
     }
 
-    fn has_ended(self) -> bool {
-        matches!(self.letter, 'Z' | 'X')
-    }
-
     /// Would the process live on with this signal?
     pub(super) fn catches(self, signal: Signal) -> bool {
         self.caught >> (signal.as_raw() - 1) & 1 == 1
@@ -97,7 +93,7 @@ impl Process {
             name: field(&status, "Name").unwrap_or_default().to_string(),
             descriptor,
         };
-        if process.state()?.has_ended() {
+        if matches!(process.state()?.letter, 'Z' | 'X') {
             let text = format!("process {pid} has ended (zombie)");
             return Err(Refusal::new(RefusalCode::NoSuchProcess, text).hint("its parent has not taken note of it"));
         }
@@ -109,17 +105,14 @@ impl Process {
         let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
         let status = text_of(self.pid, "status").map_err(|_| gone())?;
         // A number that was given to another process since.
-        if !self.is_alive() || self.start_now() != Some(self.start) {
+        let start = text_of(self.pid, "stat").ok().and_then(|stat| stat_field(&stat, 22));
+        if !self.is_alive() || start != Some(self.start) {
             return Err(gone());
         }
         Ok(ProcessState {
             letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
             caught: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
         })
-    }
-
-    fn start_now(&self) -> Option<u64> {
-        stat_field(&text_of(self.pid, "stat").ok()?, 22)
     }
 
     /// Ends with a descriptor that becomes readable: the process has not done so yet.
@@ -210,7 +203,6 @@ impl Process {
         Ok(files)
     }
 
-    /// The variables it was started with.
     pub(super) fn environment(&self) -> HashMap<String, String> {
         let bytes = read_proc(self.pid, "environ").unwrap_or_default();
         let pairs = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy);
@@ -232,7 +224,6 @@ impl Process {
         fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
     }
 
-    /// A file in `/proc` of the process.
     pub(super) fn proc_path(&self, file: &str) -> String {
         format!("/proc/{}/{file}", self.pid)
     }

@@ -125,9 +125,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::collect::Silent;
+    use crate::collect::AgreeingObserver;
 
-    fn watch(silent: &mut Silent) -> Watch<'_> {
+    fn watch(silent: &mut AgreeingObserver) -> Watch<'_> {
         Watch::new(None, Some(Duration::from_millis(100)), silent)
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let file = DumpFile::create(&path, false).expect("a FIFO is written to");
         let slack = 4 << 20;
         let mut pump = Pump::start(file, slack).expect("a thread");
-        let (mut silent, mut sent) = (Silent, 0);
+        let (mut silent, mut sent) = (AgreeingObserver, 0);
         let refusal = loop {
             // Far more chunks than bytes of slack would hold of large ones.
             match pump.write(&[7; 1000], &mut watch(&mut silent)) {
@@ -163,7 +163,7 @@ mod tests {
         let parts = || folder.path().read_dir().expect("a folder").count();
         let file = DumpFile::create_with(&path, false, no_unnamed).expect("a file");
         let mut pump = Pump::start(file, LITTLE_SLACK).expect("a thread");
-        let mut silent = Silent;
+        let mut silent = AgreeingObserver;
         pump.write(b"half", &mut watch(&mut silent)).expect("written");
         assert_eq!(parts(), 1);
         drop(pump);

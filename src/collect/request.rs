@@ -25,7 +25,6 @@ impl Request<'_> {
         }
     }
 
-    /// Is there room for the dump?
     pub(super) fn check_space(&self, expected: u64) -> Option<Refusal> {
         self.file.check_space(expected).err()
     }

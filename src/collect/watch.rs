@@ -11,7 +11,7 @@ use super::refusal::{Refusal, RefusalCode, seconds};
 use super::{Collected, Observer};
 
 /// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
@@ -58,7 +58,7 @@ impl<'a> Watch<'a> {
 
     /// For an answer that needs no pause.
     pub(super) fn answer_limit(&self) -> Duration {
-        self.limit.unwrap_or(PATIENCE)
+        self.limit.unwrap_or(LONGEST_SILENCE)
     }
 
     /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
@@ -94,7 +94,7 @@ impl<'a> Watch<'a> {
         }
         let waited = match self.limit {
             Some(limit) => (now - self.last_progress, limit),
-            None => (now - self.last_progress.max(self.last_cpu_change), PATIENCE),
+            None => (now - self.last_progress.max(self.last_cpu_change), LONGEST_SILENCE),
         };
         if waited.0 < waited.1 {
             return Ok(());
@@ -132,7 +132,6 @@ where
     }
 }
 
-/// Returns true if nothing has come yet.
 pub(super) fn is_not_yet(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -152,16 +151,16 @@ fn no_answer(waited: Duration) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::Silent;
+    use crate::collect::AgreeingObserver;
 
     #[test]
     fn what_is_out_of_sight_has_a_limit_too() {
-        let mut silent = Silent;
+        let mut silent = AgreeingObserver;
         let mut watch = Watch::new(None, None, &mut silent);
         watch.tick(false).expect("just begun");
         let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
-        watch.check_answer(began(PATIENCE / 2)).expect("patience");
-        assert_eq!(watch.check_answer(began(PATIENCE)).expect_err("no answer").code, RefusalCode::Timeout);
+        watch.check_answer(began(LONGEST_SILENCE / 2)).expect("patience");
+        assert_eq!(watch.check_answer(began(LONGEST_SILENCE)).expect_err("no answer").code, RefusalCode::Timeout);
         watch.last_progress = began(OUT_OF_SIGHT / 2);
         watch.tick(false).expect("it may be at work");
         watch.last_progress = began(OUT_OF_SIGHT);

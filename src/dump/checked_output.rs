@@ -14,18 +14,18 @@ const HELD_BYTES: usize = 1 << 20;
 /// The indexes that open dumps came from.
 #[derive(Default)]
 pub struct IndexesInUse {
-    in_use: Mutex<Vec<InUse>>,
+    in_use: Mutex<Vec<IndexInUse>>,
     are_ignored: AtomicBool,
 }
 
-struct InUse {
+struct IndexInUse {
     path: PathBuf,
     check: IndexCheck,
     is_quiet: bool,
 }
 
 impl IndexesInUse {
-    fn in_use(&self) -> MutexGuard<'_, Vec<InUse>> {
+    fn in_use(&self) -> MutexGuard<'_, Vec<IndexInUse>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -33,7 +33,7 @@ impl IndexesInUse {
     pub fn remember(&self, dump: &OpenDump, is_quiet: bool) {
         if let Some(check) = dump.index_check() {
             let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
-            self.in_use().push(InUse { path, check, is_quiet });
+            self.in_use().push(IndexInUse { path, check, is_quiet });
         }
     }
 
@@ -47,7 +47,7 @@ impl IndexesInUse {
     pub fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
         let mut in_use = self.in_use();
         let damaged = in_use.iter().find_map(|index| Some((index, index.check.damage()?)));
-        let Some((InUse { path, is_quiet, .. }, why)) = damaged else { return false };
+        let Some((IndexInUse { path, is_quiet, .. }, why)) = damaged else { return false };
         if !is_quiet {
             say(&format!("note: the index of {} is damaged ({why}); reading the dump", path.display()));
         }

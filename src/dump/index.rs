@@ -24,21 +24,21 @@ use crate::input::{
 };
 
 /// Results that follow from a graph and its strong roots, ready in an index.
-pub(super) struct Derived {
+pub(super) struct DerivedResults {
     pub(super) dominators: Dominators,
     pub(super) retained: Retained,
     pub(super) reachable: NodeSet,
     pub(super) parents: ShortestParents,
 }
 
-impl Derived {
+impl DerivedResults {
     /// All of it, on two threads. O(references x log objects).
     pub(super) fn compute(graph: &HeapGraph) -> Self {
         let ((dominators, retained), (reachable, parents)) = rayon::join(
             || Retained::with_dominators(graph),
             || (compute_reachable(graph), ShortestParents::compute(graph)),
         );
-        Derived { dominators, retained, reachable, parents }
+        DerivedResults { dominators, retained, reachable, parents }
     }
 
     pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
@@ -52,13 +52,13 @@ impl Derived {
         let reachable: Column<u64> = Column::stored(source, "reachable", u64::MAX)?;
         let reachable = NodeSet::from_words(reachable.all().to_vec(), graph.node_count())?;
         let parents = ShortestParents::from_stored(graph, source)?;
-        Some(Derived { dominators, retained, reachable, parents })
+        Some(DerivedResults { dominators, retained, reachable, parents })
     }
 }
 
 /// Results from an index, and the columns they lie in.
 pub(super) struct IndexedResults {
-    pub(super) derived: Derived,
+    pub(super) derived: DerivedResults,
     columns: IndexColumns,
 }
 
@@ -133,9 +133,7 @@ pub(super) struct Indexed {
     pub(super) bytes: u64,
 }
 
-/// Source of a dump.
-pub(super) enum Choice {
-    /// From its index.
+pub(super) enum DumpSource {
     Indexed(Box<Indexed>),
     /// From this file.
     Dump(PathBuf),
@@ -194,8 +192,8 @@ pub(super) fn dump_behind(path: &Path) -> Result<Option<PathBuf>, OpenError> {
 
 /// The index that serves for `path`: `path` itself when it is one, else the one beside it; else the dump. The observer
 /// is told why an index was not used.
-pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenError> {
-    let as_dump = || Ok(Choice::Dump(path.to_path_buf()));
+pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<DumpSource, OpenError> {
+    let as_dump = || Ok(DumpSource::Dump(path.to_path_buf()));
     // A pipe with a name must not lose its first bytes to a look.
     if !path.is_file() {
         return as_dump();
@@ -208,12 +206,12 @@ pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenE
     if options.index == IndexUse::Never || !candidate.is_file() {
         return as_dump();
     }
-    let opened = Index::open(&candidate).map_err(Rejection::from).and_then(|index| {
-        is_of(&index, path)?.then_some(()).ok_or(Rejection::Stale)?;
+    let opened = Index::open(&candidate).map_err(IndexRejection::from).and_then(|index| {
+        is_of(&index, path)?.then_some(()).ok_or(IndexRejection::Stale)?;
         load(index, &candidate, Some(path), options, Some(&ReadKey::of(&options.read)))
     });
     match opened {
-        Ok(indexed) => Ok(Choice::Indexed(Box::new(indexed))),
+        Ok(indexed) => Ok(DumpSource::Indexed(Box::new(indexed))),
         Err(why) => {
             options.observer.note(&format!("{} {why}; reading the dump", candidate.display()));
             as_dump()
@@ -222,38 +220,38 @@ pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenE
 }
 
 /// An index that was asked for by its own name; `dump` is what lies beside it under the name of its dump.
-fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> Result<Choice, OpenError> {
+fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> Result<DumpSource, OpenError> {
     if options.index == IndexUse::Never {
-        return dump.map(Choice::Dump).ok_or_else(|| OpenError::OnlyAnIndex(path.to_path_buf()));
+        return dump.map(DumpSource::Dump).ok_or_else(|| OpenError::OnlyAnIndex(path.to_path_buf()));
     }
     // Asked for by its name and with no reading option, it serves as it was made.
     let key = ReadKey::of(&options.read);
     let asked = (key != ReadKey::of(&ReadOptions::default())).then_some(&key);
     let mut own_dump = dump.as_deref();
-    let opened = Index::open(path).map_err(Rejection::from).and_then(|index| {
+    let opened = Index::open(path).map_err(IndexRejection::from).and_then(|index| {
         if let Some(dump) = own_dump
             && !is_of(&index, dump)?
         {
             // A file with another name than the dump had is some other file.
             let name = dump.file_name().map(|name| name.to_string_lossy());
             if index.source().is_none_or(|source| Some(source.name()) == name.as_deref()) {
-                return Err(Rejection::Stale);
+                return Err(IndexRejection::Stale);
             }
             own_dump = None;
         }
         load(index, path, own_dump, options, asked)
     });
     match (opened, own_dump) {
-        (Ok(indexed), _) => Ok(Choice::Indexed(Box::new(indexed))),
+        (Ok(indexed), _) => Ok(DumpSource::Indexed(Box::new(indexed))),
         (Err(why), Some(dump)) => {
             options.observer.note(&format!("{} {why}; reading {}", path.display(), dump.display()));
-            Ok(Choice::Dump(dump.to_path_buf()))
+            Ok(DumpSource::Dump(dump.to_path_buf()))
         }
         (Err(why), None) => Err(OpenError::UnusableIndex(path.to_path_buf(), why.to_string())),
     }
 }
 
-fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
+fn is_of(index: &Index, dump: &Path) -> Result<bool, IndexRejection> {
     let key = SourceKey::of(dump).map_err(IndexError::Io)?;
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
@@ -286,7 +284,7 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
         return mismatch("has no check of the whole dump (heapdump index makes it anew)");
     };
     if !is_same? {
-        return mismatch(&Rejection::Stale.to_string());
+        return mismatch(&IndexRejection::Stale.to_string());
     }
     let is_used = source.is_same(&SourceKey::of(dump)?);
     let check = opened.into_columns().check();
@@ -304,23 +302,23 @@ fn load(
     dump: Option<&Path>,
     options: &OpenOptions,
     asked: Option<&ReadKey>,
-) -> Result<Indexed, Rejection> {
+) -> Result<Indexed, IndexRejection> {
     if !is_trusted_owner(index.owner(), dump) {
-        return Err(Rejection::OtherUser);
+        return Err(IndexRejection::OtherUser);
     }
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
-    options.memory.check_mapped(bytes).map_err(Rejection::Size)?;
+    options.memory.check_mapped(bytes).map_err(IndexRejection::Size)?;
     let meta: IndexMeta = index.content()?;
     if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
-        return Err(Rejection::Options(meta.options.words()));
+        return Err(IndexRejection::Options(meta.options.words()));
     }
     if meta.diagnostics.check(options.read.strict).is_err() {
-        return Err(Rejection::Strict);
+        return Err(IndexRejection::Strict);
     }
     let columns = index.into_columns();
     let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|mut graph| {
         graph.tell_types_apart(meta.options.raw_types);
-        let derived = Derived::from_stored(meta.dominators, &graph, &columns)?;
+        let derived = DerivedResults::from_stored(meta.dominators, &graph, &columns)?;
         Some((graph, derived))
     });
     // What is read whole when it is opened (names, roots) was checked just now.
@@ -337,13 +335,13 @@ fn load(
             details,
             bytes,
         }),
-        _ => Err(Rejection::Unusable(IndexError::Damaged)),
+        _ => Err(IndexRejection::Unusable(IndexError::Damaged)),
     }
 }
 
 /// The reason for which an index does not serve, in words that follow its name.
 #[derive(Debug, thiserror::Error)]
-enum Rejection {
+enum IndexRejection {
     #[error(transparent)]
     Unusable(#[from] IndexError),
     #[error("does not belong to this dump as it is now (heapdump index makes it anew)")]

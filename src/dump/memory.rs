@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::allocations::AllocationDump;
 use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 use crate::units::format_bytes;
@@ -70,7 +69,7 @@ impl AnswerNeed {
 
 /// State of the dominator tree and the retained sizes of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Results {
+pub(super) enum ResultsState {
     /// Not computed so far.
     ToCome,
     /// In memory, and held.
@@ -79,12 +78,12 @@ pub(super) enum Results {
     Mapped,
 }
 
-impl Results {
+impl ResultsState {
     /// Bytes that are still to be taken for them.
     fn bytes_to_come(self, graph: &HeapGraph) -> u64 {
         match self {
-            Results::ToCome => dominators_bytes(graph),
-            Results::Held | Results::Mapped => 0,
+            ResultsState::ToCome => dominators_bytes(graph),
+            ResultsState::Held | ResultsState::Mapped => 0,
         }
     }
 }
@@ -168,11 +167,6 @@ impl MemoryLimit {
         self.hold_bytes(graph_bytes(graph))
     }
 
-    /// Counts allocation totals among what is in memory.
-    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> HeldMemory {
-        self.hold_bytes(dump.memory_bytes() as u64)
-    }
-
     /// Counts what an index maps into memory, where that counts.
     pub(super) fn hold_mapped(&self, bytes: u64) -> Option<HeldMemory> {
         self.counts_mapped.then(|| self.hold_bytes(bytes))
@@ -183,7 +177,8 @@ impl MemoryLimit {
         self.hold_bytes(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT)
     }
 
-    fn hold_bytes(&self, bytes: u64) -> HeldMemory {
+    /// Counts bytes among what is in memory.
+    pub(super) fn hold_bytes(&self, bytes: u64) -> HeldMemory {
         self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
         HeldMemory { account: Arc::clone(&self.held_bytes), bytes }
     }
@@ -220,7 +215,7 @@ impl MemoryLimit {
     pub(super) fn check_answer(
         &self,
         graph: &HeapGraph,
-        results: Results,
+        results: ResultsState,
         need: AnswerNeed,
         bytes: u64,
     ) -> Result<(), MemoryError> {
@@ -229,7 +224,7 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
-    pub(super) fn check_referrers(&self, graph: &HeapGraph, results: Results) -> Result<(), MemoryError> {
+    pub(super) fn check_referrers(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
         self.check(MemoryUse::Referrers, results.bytes_to_come(graph) + reverse)
     }

@@ -284,11 +284,11 @@ impl OpenDump {
         memory::dominators_bytes(self.graph_or_empty())
     }
 
-    fn where_results_are(&self) -> memory::Results {
+    fn where_results_are(&self) -> memory::ResultsState {
         match (&self.indexed, self.held_results.get()) {
-            (Some(_), _) => memory::Results::Mapped,
-            (None, Some(_)) => memory::Results::Held,
-            (None, None) => memory::Results::ToCome,
+            (Some(_), _) => memory::ResultsState::Mapped,
+            (None, Some(_)) => memory::ResultsState::Held,
+            (None, None) => memory::ResultsState::ToCome,
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::index::{Choice, Indexed, dump_behind};
+use super::index::{DumpSource, Indexed, dump_behind};
 use super::memory::MemoryUse;
 use super::options::OpenOptions;
 use super::roots::complete_roots;
@@ -31,7 +31,7 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
         let path = path.as_ref();
         match super::index::choose(path, self)? {
-            Choice::Indexed(indexed) => {
+            DumpSource::Indexed(indexed) => {
                 let Indexed { graph, results, info, diagnostics, details, bytes } = *indexed;
                 let loaded = Loaded { dump: Dump::Graph(graph), info, diagnostics, details };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
@@ -41,7 +41,7 @@ impl OpenOptions {
                 dump.indexed = self.roots.is_as_dumped().then_some(results);
                 Ok(dump)
             }
-            Choice::Dump(path) => {
+            DumpSource::Dump(path) => {
                 let source = Source::open_observed(&path, Arc::clone(&self.observer))?;
                 let loaded = self.read(source)?;
                 self.finish(loaded, Some(path))
@@ -140,7 +140,7 @@ impl OpenOptions {
                 self.roots.apply(graph, &*self.observer);
                 held = Some(self.memory.hold(graph));
             }
-            Dump::Allocations(dump) => also_held = Some(self.memory.hold_allocations(dump)),
+            Dump::Allocations(dump) => also_held = Some(self.memory.hold_bytes(dump.memory_bytes() as u64)),
         }
         Ok(OpenDump {
             content,

@@ -1,6 +1,6 @@
 //! Writing the index of a dump.
 
-use super::index::{Derived, IndexMeta, ReadKey, WriteIndexError};
+use super::index::{DerivedResults, IndexMeta, ReadKey, WriteIndexError};
 use super::options::OpenOptions;
 use super::{OpenDump, Phase};
 use crate::files::Target;
@@ -21,7 +21,7 @@ pub fn write_index(
     let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
     dump.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
     options.observer.phase(Phase::ComputingDominators);
-    let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
+    let (derived, source) = rayon::join(|| DerivedResults::compute(graph), || source.map(SourceKey::with_content));
     options.observer.phase(Phase::WritingIndex);
     index::write(target, source, |sink| {
         let stored = graph.store(sink)?;

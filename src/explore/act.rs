@@ -33,10 +33,7 @@ impl BrowserState {
         if self.dumps.is_none() {
             return;
         }
-        match self.waits(key) {
-            true => self.typed_ahead.push_back(key),
-            false => self.key_now(key, asks),
-        }
+        if self.waits(key) { self.typed_ahead.push_back(key) } else { self.key_now(key, asks) }
     }
 
     /// Returns true if a key is for a list that is not there yet, or comes behind such a key. `Esc` forgets these keys, and
@@ -184,6 +181,8 @@ impl BrowserState {
     pub(super) fn enter(&mut self) {
         let Some(frame) = self.frame() else { return };
         let Some(row) = frame.row(frame.cursor, self.browser.as_ref()) else { return };
+        let browser = self.browser;
+        let retained = |node| browser.and_then(|browser| browser.sizes(node).retained);
         let into = match (&frame.view, row.target) {
             (_, RowTarget::Nowhere) => {
                 self.note = (row.look != RowLook::Title).then(|| "nothing is below this row".into());
@@ -203,18 +202,13 @@ impl BrowserState {
             (_, RowTarget::Merged(_)) => None,
             // What keeps nothing else alive is looked at itself.
             (BrowserView::Dominators { .. } | BrowserView::Suspects, RowTarget::Object(node))
-                if self.keeps_others(node) =>
+                if retained(node).is_some_and(|(_, objects)| objects > 1) =>
             {
                 self.place_of(node).map(|place| BrowserView::Dominators { of: Some(place), by_type: false })
             }
             (_, RowTarget::Object(node)) => self.place_of(node).map(BrowserView::Object),
         };
         into.into_iter().for_each(|view| self.push(view));
-    }
-
-    fn keeps_others(&self, node: NodeId) -> bool {
-        let retained = self.browser.and_then(|browser| browser.sizes(node).retained);
-        retained.is_some_and(|(_, objects)| objects > 1)
     }
 
     /// The objects of a type: those of the group whose types are shown.

@@ -78,7 +78,7 @@ impl Cell {
         style: Style { color: None, is_bold: false, is_dim: false, is_reversed: false },
     };
 
-    /// What is to be seen in it.
+    /// The characters to be seen in it.
     #[cfg(test)]
     pub(super) fn chars(&self) -> impl Iterator<Item = char> {
         self.symbol.into_iter().chain(self.marks.chars())
@@ -93,12 +93,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A screen with nothing on it.
     pub(super) fn new((width, height): (u16, u16)) -> Self {
         Buffer { width, cells: vec![Cell::BLANK; usize::from(width) * usize::from(height)] }
     }
 
-    /// The lines from above to below.
     pub(super) fn lines(&self) -> impl Iterator<Item = &[Cell]> {
         self.cells.chunks(usize::from(self.width).max(1))
     }

@@ -79,7 +79,7 @@ impl Export {
             ListPart::Objects { .. } => false,
         });
         let is_row = |&at: &usize| {
-            let row = self.rows.get(at).and_then(|row| self.listing.made(row));
+            let row = self.rows.get(at).and_then(|row| self.listing.made_row(row));
             !row.is_some_and(is_title)
         };
         has_titles.then(|| (0..self.rows.len).filter(is_row).collect())

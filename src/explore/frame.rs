@@ -14,7 +14,6 @@ pub(super) struct ViewFrame {
     pub(super) view: BrowserView,
     /// The number it was asked for by.
     pub(super) id: ListId,
-    /// The list is asked for.
     pub(super) is_pending: bool,
     /// Asked before the dominator tree was there.
     pub(super) is_without_tree: bool,
@@ -184,7 +183,6 @@ impl ViewFrame {
         order.is_some_and(|order| self.find.is_empty() || self.view.sorts_found_by(order))
     }
 
-    /// Returns true if there are several orders.
     pub(super) fn has_orders(&self) -> bool {
         let Some(listing) = self.listing.as_ref().filter(|listing| listing.sorted_by.is_some()) else { return false };
         (0..listing.figures.len()).filter(|&column| self.can_sort(column)).count() > 1

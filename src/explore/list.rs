@@ -31,7 +31,6 @@ impl ListColumn {
         ListColumn { is_growth: true, ..ListColumn::new(figure, hide_order) }
     }
 
-    /// The same with another title.
     pub(super) const fn titled(self, title: &'static str) -> Self {
         ListColumn { figure: self.figure.titled(title), ..self }
     }
@@ -59,7 +58,6 @@ pub(super) enum RowTarget {
     Type(String),
     /// Those objects below one place that are of this type.
     Merged(String),
-    /// Another view.
     View(Box<BrowserView>),
 }
 
@@ -67,7 +65,6 @@ pub(super) enum RowTarget {
 pub(super) enum RowLook {
     #[default]
     Plain,
-    /// A title between rows.
     Title,
     /// An object on all paths.
     Strong,
@@ -214,8 +211,7 @@ impl Listing {
         }
     }
 
-    /// A row that was made, if it is one.
-    pub(super) fn made(&self, row: usize) -> Option<&ListRow> {
+    pub(super) fn made_row(&self, row: usize) -> Option<&ListRow> {
         match self.place(row)? {
             (ListPart::Made(rows), at) => rows.get(at),
             (ListPart::Objects { .. }, _) => None,
@@ -223,7 +219,7 @@ impl Listing {
     }
 
     pub(super) fn is_title(&self, row: usize) -> bool {
-        self.made(row).is_some_and(|row| row.look == RowLook::Title)
+        self.made_row(row).is_some_and(|row| row.look == RowLook::Title)
     }
 
     /// A row. O(log objects).
@@ -279,7 +275,6 @@ pub(super) struct Arranged {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
     pub(super) len: usize,
-    /// The row with the largest figure.
     pub(super) largest: i64,
 }
 
@@ -318,7 +313,7 @@ pub(super) fn arrange(
         let column = sort.column.or(listing.sorted_by).unwrap_or(0);
         let key = |place: u32| {
             listing
-                .made(place as usize)
+                .made_row(place as usize)
                 .map(|row| (row.figures.get(column).copied().flatten(), row.tie))
                 .unwrap_or_default()
         };

@@ -49,7 +49,6 @@ pub(super) enum ClickTarget {
     Row(usize),
 }
 
-/// Everything that is shown.
 #[derive(Debug, Default)]
 pub(super) struct BrowserState {
     pub(super) context: Context,
@@ -79,7 +78,6 @@ pub(super) struct BrowserState {
     pub(super) note: Option<String>,
     /// Warnings on the dumps, under `?`.
     pub(super) warnings: Vec<String>,
-    /// What objects say of themselves.
     pub(super) texts: ObjectTexts,
     /// Names of the references by which objects are held by what is above them in the dominator tree.
     pub(super) references: ObjectTexts,

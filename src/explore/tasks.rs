@@ -24,7 +24,7 @@ const FIRST: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
-    /// What an object says of itself.
+    /// The short text of an object.
     Value,
     /// The name of the reference by which this object holds another.
     ReferenceFrom(NodeId),
@@ -34,7 +34,6 @@ pub(super) enum TextKind {
 pub(super) enum Task {
     /// The dominator tree, once.
     Tree,
-    /// A list.
     List(ListId, BrowserView, Context),
     /// Other rows of a list, or another order.
     Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
@@ -42,11 +41,9 @@ pub(super) enum Task {
     Find(ListId, Arc<Listing>, Arranged, Sort, TypePattern),
     /// An object, to stand beside a list.
     Pane(BrowsedObject),
-    /// Texts of objects.
     Texts(TextKind, Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
     Exact(String, ScopeOptions),
-    /// The index.
     WriteIndex,
     /// Rows to a file.
     Export(Export),
@@ -218,7 +215,7 @@ impl Worker {
             },
             Task::Pane(place) => {
                 let node = place.node;
-                match lists::beside(new, &place) {
+                match lists::facts_beside_list(new, &place) {
                     Ok(listing) => TaskResult::Pane(node, Arc::new(listing)),
                     Err(why) => TaskResult::Done(Err(why)),
                 }

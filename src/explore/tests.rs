@@ -103,7 +103,7 @@ impl Driver {
     }
 
     fn way(&self) -> Vec<String> {
-        self.state.way().iter().map(|frame| frame.view.crumb()).collect()
+        self.state.way().iter().map(|frame| frame.view.breadcrumb()).collect()
     }
 
     fn cursor(&self) -> usize {

@@ -78,7 +78,6 @@ pub(super) enum BrowserView {
         type_name: String,
         scope: ScopeOptions,
     },
-    /// Heaps of allocation totals.
     Heaps,
     /// Rows below a row of a heap's tree.
     Frames {
@@ -146,7 +145,7 @@ impl Tab {
 
 impl BrowserView {
     /// Its name on the way here.
-    pub(super) fn crumb(&self) -> String {
+    pub(super) fn breadcrumb(&self) -> String {
         match self {
             BrowserView::Suspects => "suspects".into(),
             BrowserView::Types(None) => "types".into(),
@@ -236,7 +235,6 @@ pub struct Context {
     /// Options that the dumps were opened with.
     pub read_words: Vec<String>,
     pub(super) is_objects: bool,
-    /// The references of the dump are known.
     pub(super) has_references: bool,
 }
 

@@ -69,7 +69,7 @@ impl Watching {
 }
 
 impl OfFile {
-    /// What comes now is of this file: objects of another do not count.
+    /// The file that is read from now on: objects of another do not count.
     fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut WatchedState)) {
         let mut state = self.0.state();
         let objects = if state.progress.file == self.1 { state.progress.objects } else { 0 };

@@ -39,8 +39,6 @@ impl<E: Into<AnswerError>> From<E> for ExportError {
 /// damaged.
 pub(super) fn check_index(dump: &OpenDump) -> Result<(), ExportError> {
     dump.verify_index();
-    match dump.index_check().and_then(|check| check.damage()) {
-        Some(why) => Err(ExportError::DamagedIndex(why)),
-        None => Ok(()),
-    }
+    let damage = dump.index_check().and_then(|check| check.damage());
+    damage.map_or(Ok(()), |why| Err(ExportError::DamagedIndex(why)))
 }

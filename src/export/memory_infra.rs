@@ -12,7 +12,7 @@ use super::ExportError;
 use super::error::check_index;
 use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
-use crate::analysis::cutoff::{Chosen, Cutoff, select_entries};
+use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::answers::heaps::{FullerDump, title_of};
@@ -152,7 +152,7 @@ fn write_heap(
     out: &mut dyn Write,
     heap: &AllocationHeap,
     time: &MemoryDump,
-    chosen: &[Chosen],
+    chosen: &[ChosenEntry],
     process: &mut TraceProcess<'_>,
 ) -> io::Result<()> {
     let head = EventHead {
@@ -236,7 +236,7 @@ impl<'a> TraceProcess<'a> {
 
     /// The id of an entry's backtrace, made with those of its callers that have none yet; empty for the top. `ids` has
     /// the ids of the heap's frames that are known.
-    fn backtrace(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &Chosen) -> String {
+    fn backtrace(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &ChosenEntry) -> String {
         let mut path = Vec::new();
         let mut frame = entry.frame;
         while frame != 0 && ids[frame as usize].is_none() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 /// For what another thread is at, when all actions are to have run.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 type Action = Box<dyn FnOnce() + Send>;
 
@@ -91,9 +91,9 @@ impl Actions {
     }
 
     fn run_all(&self) {
-        let mut patience = PATIENCE;
+        let mut patience = LONGEST_WAIT;
         loop {
-            let Some(mut state) = self.lock_within(PATIENCE) else { return };
+            let Some(mut state) = self.lock_within(LONGEST_WAIT) else { return };
             state.is_ending = true;
             if let Some((.., action)) = state.waiting.pop() {
                 drop(state);

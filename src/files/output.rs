@@ -21,7 +21,6 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// A file, or standard output: without a buffer.
 #[derive(Debug)]
 pub(crate) enum Raw {
-    /// A file.
     File(File),
     /// Standard output, which has no places to go back to.
     StandardOutput(io::Stdout),

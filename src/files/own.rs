@@ -20,7 +20,7 @@ pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(Fi
     for _ in 0..TRIES {
         match Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
             Ok((file, unfinished)) => {
-                if lock(&file)? && is_still(&file, &path) {
+                if lock(&file)? && leads_to_open_file(&file, &path) {
                     return Ok((file, unfinished));
                 }
                 // Another run took it for a leftover before it was locked: the name is that run's to take away.
@@ -56,11 +56,10 @@ pub fn remove_leftover(path: &Path) -> io::Result<()> {
         return Err(is_at_work());
     }
     // It may have got its name meanwhile, and a new one lie there: that is not to be taken.
-    if is_still(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
+    if leads_to_open_file(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Does the name still lead to the open file?
-fn is_still(file: &File, path: &Path) -> bool {
+fn leads_to_open_file(file: &File, path: &Path) -> bool {
     let own = identity_of(file);
     own.is_some() && own == path.symlink_metadata().ok().and_then(|facts| identity_at(path, &facts))
 }

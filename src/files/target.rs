@@ -22,11 +22,11 @@ pub enum TargetError {
     /// It is a link to what is not there.
     #[error("is a link to {0}, which is not there")]
     BrokenLink(PathBuf),
-    /// It is a folder.
     #[error("is a folder")]
+    /// It is a folder.
     Folder,
-    /// It is a link to itself.
     #[error("is a link that leads nowhere")]
+    /// It is a link to itself.
     EndlessLink,
     /// Something else than a regular file has the name, which nobody typed.
     #[error("is a link or no regular file: it is not replaced, and not followed")]

@@ -11,7 +11,7 @@ const SMALL_BYTES: u64 = 16 << 20;
 /// By how much a packed file grows, at least as a rule.
 const PACKED_FACTOR: u64 = 24;
 /// Small files that are worked on at a time: their dumps take a few hundred megabytes at most.
-const TOGETHER: usize = 8;
+const FILES_AT_A_TIME: usize = 8;
 
 /// Does some work for each of some files, and gives what came of it in their order. What is no regular file counts as
 /// large.
@@ -38,7 +38,7 @@ fn is_small(file: &Path) -> bool {
 fn together<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usize) -> T + Sync)) -> Vec<T> {
     let (next, done) = (AtomicUsize::new(files.start), Mutex::new(Vec::with_capacity(files.len())));
     std::thread::scope(|scope| {
-        for _ in 0..files.len().min(TOGETHER) {
+        for _ in 0..files.len().min(FILES_AT_A_TIME) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -83,6 +83,6 @@ mod tests {
             at
         });
         assert_eq!(numbers, (0..23).collect::<Vec<_>>());
-        assert!((2..=TOGETHER).contains(&most.into_inner()));
+        assert!((2..=FILES_AT_A_TIME).contains(&most.into_inner()));
     }
 }

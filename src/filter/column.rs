@@ -1,6 +1,5 @@
 //! The columns of objects that expressions name.
 
-/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Text,

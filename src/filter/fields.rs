@@ -4,65 +4,51 @@ use super::FilterProblem;
 use super::tree::{Question, fits};
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
-use crate::input::{Saying, Text, Value, WantedContents};
+use crate::input::{ShownValue, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const SAID_TOGETHER: usize = 64 * 1024;
 
-/// Value at the end of a path of fields.
+/// The end of a path of fields.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum FieldValue {
-    /// A whole number.
-    Integer(i64),
-    /// A floating-point number of 32 bits.
-    Float(f32),
-    /// A floating-point number.
-    Double(f64),
-    /// A text, or a name.
-    Text(Text),
-    /// A truth value.
-    Boolean(bool),
+pub(crate) enum PathEnd {
+    /// A value, not null; the text of a string object, or its name.
+    Value(ShownValue),
     /// An object that says nothing of itself; it is not null, and equals nothing.
     Object(NodeId),
 }
 
-impl FieldValue {
+impl PathEnd {
     /// `None` for null, and for an object, which is asked what it says.
     fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => None,
-            Value::Boolean(value) => Some(FieldValue::Boolean(*value)),
-            Value::Char(unit) => Some(FieldValue::whole(String::from_utf16_lossy(&[*unit]))),
-            Value::Integer(number) => Some(FieldValue::Integer(*number)),
-            Value::Float(number) => Some(FieldValue::Float(*number)),
-            Value::Double(number) => Some(FieldValue::Double(*number)),
-            Value::Text(text) => Some(FieldValue::whole(text.clone())),
+            Value::Char(unit) => Some(PathEnd::Value(Value::Text(String::from_utf16_lossy(&[*unit])).into())),
+            value => Some(PathEnd::Value(value.clone().into())),
         }
-    }
-
-    fn whole(text: String) -> Self {
-        FieldValue::Text(Text { text, is_cut: false })
     }
 
     /// Answer of the value to a question; `None` where they do not compare.
     pub(super) fn answers(&self, question: &Question) -> Option<bool> {
         match (self, question) {
-            (FieldValue::Integer(number), Question::Number(op, other)) => {
-                Some(other.span(*op, 0).has((*number).into()))
-            }
-            // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
-            (FieldValue::Float(number), Question::Number(op, other)) => {
-                number.partial_cmp(&(other.float() as f32)).map(|order| op.holds(order))
-            }
-            (FieldValue::Double(number), Question::Number(op, other)) => {
-                number.partial_cmp(&other.float()).map(|order| op.holds(order))
-            }
-            (FieldValue::Boolean(value), Question::IsTrue) => Some(*value),
-            (FieldValue::Text(text), Question::OneOf(_) | Question::Text(..) | Question::Matches(_)) => {
-                Some(fits(question, &text.text))
-            }
+            (PathEnd::Value(ShownValue::Primitive(value)), question) => match (value, question) {
+                (Value::Integer(number), Question::Number(op, other)) => Some(other.span(*op, 0).has((*number).into())),
+                // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
+                (Value::Float(number), Question::Number(op, other)) => {
+                    number.partial_cmp(&(other.float() as f32)).map(|order| op.holds(order))
+                }
+                (Value::Double(number), Question::Number(op, other)) => {
+                    number.partial_cmp(&other.float()).map(|order| op.holds(order))
+                }
+                (Value::Boolean(value), Question::IsTrue) => Some(*value),
+                _ => None,
+            },
+            (
+                PathEnd::Value(ShownValue::Text(text)),
+                Question::OneOf(_) | Question::Text(..) | Question::Matches(_),
+            ) => Some(fits(question, &text.text)),
             _ => None,
         }
     }
@@ -73,17 +59,17 @@ impl FieldValue {
 pub(crate) struct FieldValues {
     /// Ascending by node; the place in `values`.
     nodes: Vec<(NodeId, u32)>,
-    values: Vec<FieldValue>,
+    values: Vec<PathEnd>,
 }
 
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldValue)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &PathEnd)> {
         self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 
     /// The value of an object; `None` for null.
-    pub(crate) fn of(&self, node: NodeId) -> Option<&FieldValue> {
+    pub(crate) fn of(&self, node: NodeId) -> Option<&PathEnd> {
         let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
         self.values.get(self.nodes[at].1 as usize)
     }
@@ -125,7 +111,7 @@ pub(crate) fn read_fields(
             match end {
                 Some(Value::Object(target)) => asked.push((*target, *node)),
                 Some(value) => {
-                    if let Some(value) = FieldValue::of(value) {
+                    if let Some(value) = PathEnd::of(value) {
                         nodes.push((*node, values.len() as u32));
                         values.push(value);
                     }
@@ -137,12 +123,12 @@ pub(crate) fn read_fields(
         for asked in asked.chunks(SAID_TOGETHER) {
             let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
             targets.dedup();
-            let said = details.sayings(graph, &targets, MAX_UNITS).map_err(unreadable)?;
+            let said = details.shown_values(graph, &targets, MAX_UNITS).map_err(unreadable)?;
             let first = values.len();
             values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
-                Some(Saying::Text(text) | Saying::Name(text)) => FieldValue::Text(text),
-                Some(Saying::Boxed(value)) => FieldValue::of(&value).unwrap_or(FieldValue::Object(target)),
-                _ => FieldValue::Object(target),
+                Some(ShownValue::Text(text) | ShownValue::Name(text)) => PathEnd::Value(ShownValue::Text(text)),
+                Some(ShownValue::Primitive(value)) => PathEnd::of(&value).unwrap_or(PathEnd::Object(target)),
+                _ => PathEnd::Object(target),
             }));
             for (target, node) in asked {
                 let place = targets.binary_search(target).unwrap_or_default();

@@ -25,7 +25,7 @@ use mask::Columns;
 use tree::{Condition, Question, Subject};
 
 pub use error::{FilterError, FilterProblem};
-pub(crate) use fields::{FieldValue, FieldValues};
+pub(crate) use fields::{FieldValues, PathEnd};
 pub use selection::FieldSelection;
 
 use crate::dump::OpenDump;
@@ -43,7 +43,7 @@ impl Filter {
     /// Reads expressions; all of them must hold. `None` for none. O(bytes).
     ///
     /// # Errors
-    /// What is wrong with the first wrong one, and where.
+    /// The fault of the first wrong one, and where it is.
     pub fn parse<T: AsRef<str>>(texts: &[T]) -> Result<Option<Self>, FilterError> {
         let (mut parts, mut fields) = (Vec::new(), Vec::new());
         for text in texts.iter().map(AsRef::as_ref) {

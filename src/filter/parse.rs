@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
     if text.len() > MAX_BYTES {
         return Err(parser.scanner.error(MAX_BYTES, format!("an expression has at most {MAX_BYTES} bytes")));
     }
-    let condition = parser.any()?;
+    let condition = parser.any_of()?;
     let at = parser.scanner.place();
     match parser.scanner.is_at_end() {
         true => Ok(condition),
@@ -47,23 +47,23 @@ struct Parser<'t, 'f> {
 }
 
 impl Parser<'_, '_> {
-    fn any(&mut self) -> Result<Condition, FilterError> {
-        let mut parts = vec![self.all()?];
+    fn any_of(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.all_of()?];
         while self.scanner.keyword("or") || self.scanner.sign("||") {
-            parts.push(self.all()?);
+            parts.push(self.all_of()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
     }
 
-    fn all(&mut self) -> Result<Condition, FilterError> {
-        let mut parts = vec![self.one()?];
+    fn all_of(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.condition()?];
         while self.scanner.keyword("and") || self.scanner.sign("&&") {
-            parts.push(self.one()?);
+            parts.push(self.condition()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
     }
 
-    fn one(&mut self) -> Result<Condition, FilterError> {
+    fn condition(&mut self) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
         let is_not = self.scanner.keyword("not") || self.scanner.sign("!");
         if !is_not && !self.scanner.sign("(") {
@@ -75,9 +75,9 @@ impl Parser<'_, '_> {
             return Err(self.scanner.error(at, message));
         }
         let condition = if is_not {
-            Condition::Not(Box::new(self.one()?))
+            Condition::Not(Box::new(self.condition()?))
         } else {
-            let inner = self.any()?;
+            let inner = self.any_of()?;
             if !self.scanner.sign(")") {
                 let here = self.scanner.place();
                 return Err(match self.scanner.is_at_end() {
@@ -306,7 +306,7 @@ impl Parser<'_, '_> {
             return Err(self.scanner.error(unit_at, "only shallow and retained have shares of the reachable bytes"));
         }
         Number::new(number, unit).map(|number| Question::Number(op, number)).map_err(|error| match error {
-            NotANumber::Unit(unit) if is_hexadecimal(number, &unit) => {
+            NotANumber::Unit(unit) if number == "0" && unit.starts_with(['x', 'X']) => {
                 self.scanner.error(at, "numbers are decimal here: write 0x10 as 16")
             }
             NotANumber::Unit(unit) => {
@@ -317,11 +317,6 @@ impl Parser<'_, '_> {
             NotANumber::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
         })
     }
-}
-
-/// `0` and `x10`?
-fn is_hexadecimal(number: &str, unit: &str) -> bool {
-    number == "0" && unit.starts_with(['x', 'X'])
 }
 
 fn text_question(op: Op, text: String) -> Question {

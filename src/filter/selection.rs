@@ -16,7 +16,7 @@ impl FieldSelection {
     /// Reads paths with commas between them, each once. O(bytes).
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The fault, and where it is.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let mut scanner = WordScanner::new(text);
         let mut paths: Vec<(String, Vec<String>)> = Vec::new();

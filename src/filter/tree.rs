@@ -4,7 +4,6 @@ use super::column::Column;
 use super::number::{Number, Op};
 use crate::analysis::selection::TypePattern;
 
-/// Subject of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Subject {
     Column(Column),
@@ -12,7 +11,6 @@ pub(super) enum Subject {
     Field(usize),
 }
 
-/// Question about the subject.
 #[derive(Debug, Clone)]
 pub(super) enum Question {
     IsNull,
@@ -28,7 +26,6 @@ pub(super) enum Question {
     Id(Op, String),
 }
 
-/// A test of one thing.
 #[derive(Debug, Clone)]
 pub(super) struct Test {
     pub(super) subject: Subject,
@@ -49,7 +46,6 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    /// Visits all tests.
     pub(super) fn for_each(&self, visit: &mut impl FnMut(&Test)) {
         match self {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.for_each(visit)),

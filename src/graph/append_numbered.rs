@@ -6,7 +6,7 @@ use super::id_map::IdMap;
 use super::numbered::{NumberedObjects, NumberedRest, NumberedWeak};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
-use super::resolve_references::Resolved;
+use super::resolve_references::ResolvedReferences;
 use super::weak_references::WeakReference;
 use super::{HeapGraph, NodeId, SectionId, SectionIds};
 use crate::parallel;
@@ -87,7 +87,7 @@ impl GraphBuilder {
         drop(node_of);
         // u32 and NodeId have one layout, so collecting in place costs nothing.
         let references = words.into_iter().map(NodeId).collect();
-        self.finish(order, Resolved { references, weak }, maps, problems)
+        self.finish(order, ResolvedReferences { references, weak }, maps, problems)
     }
 }
 

@@ -14,7 +14,7 @@ use super::numbered::NumberedRest;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
-use super::resolve_counts::{Dropped, ResolveOptions};
+use super::resolve_counts::{RepeatedObject, ResolveOptions};
 use super::roots::RootRecord;
 use super::spaces::Holding;
 use super::threads::{Frame, StackSlot, ThreadRecord};
@@ -100,7 +100,7 @@ pub struct GraphBuilder {
     pub(super) soft: Option<Vec<(u32, u64, u64, Holding)>>,
     pub(crate) id_style: IdStyle,
     /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
-    pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<Dropped>)>,
+    pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>)>,
     /// The first of the objects that were appended late, and before which object each of them stands in the dump: of
     /// several objects of one id the first of the dump is kept.
     pub(crate) late: (usize, Vec<u32>),
@@ -149,7 +149,8 @@ impl GraphBuilder {
         let (objects, references) =
             (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
         // Ids as a map; the packed ids are still there while it is made.
-        let maps: u64 = self.sections.iter().map(|section| section.map_bytes()).sum();
+        let map_bytes = |section: &SectionBuild| Some(IdMap::most_bytes(section.range?, section.objects));
+        let maps: u64 = self.sections.iter().filter_map(map_bytes).sum();
         let needed = if self.sections.iter().all(|section| section.ascending) {
             maps
         } else {
@@ -393,7 +394,8 @@ impl GraphBuilder {
         if to - from > u32::MAX as usize {
             return Err(BuildError::TooManyReferences);
         }
-        let leading_begins_list = leading > 0 && self.objects.counts.last() == Some(&0) && !self.ends_with_leading();
+        let ends_with_leading = self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty());
+        let leading_begins_list = leading > 0 && self.objects.counts.last() == Some(&0) && !ends_with_leading;
         let weak = columns.weak.partition_point(|&at| (at as usize) < from)
             ..columns.weak.partition_point(|&at| (at as usize) < to);
         let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
@@ -443,18 +445,11 @@ impl GraphBuilder {
         Ok(orphans)
     }
 
-    fn ends_with_leading(&self) -> bool {
-        self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty())
-    }
-
     /// Returns true if each id is greater than the one before.
     fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) -> bool {
         let Some((range, ascending)) = columns.id_range(objects.clone()) else { return true };
         let build = &mut self.sections[section.index()];
-        match &mut build.range {
-            Some(known) => known.join(&range),
-            None => build.range = Some(range),
-        }
+        build.range.get_or_insert(range).join(&range);
         build.ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
         build.last_id = Some(columns.id(objects.end - 1));
         build.objects += objects.len();
@@ -513,16 +508,8 @@ impl GraphBuilder {
 }
 
 impl SectionBuild {
-    /// Bytes that the map of the section's ids takes while it is made.
-    pub(super) fn map_bytes(&self) -> u64 {
-        self.range.map_or(0, |range| IdMap::most_bytes(range, self.objects))
-    }
-
     pub(super) fn note_id(&mut self, id: u64) {
-        match &mut self.range {
-            Some(range) => range.add(id),
-            None => self.range = Some(IdRange::of(id)),
-        }
+        self.range.get_or_insert(IdRange::of(id)).add(id);
         self.ascending &= self.last_id.is_none_or(|last| last < id);
         self.last_id = Some(id);
         self.objects += 1;

@@ -23,14 +23,8 @@ impl WordPacking {
     fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (WordPacking, Option<IdRange>) {
         out.clear();
         let mut range: Option<IdRange> = None;
-        for &value in values {
-            if nulls && value == 0 {
-                continue;
-            }
-            match &mut range {
-                Some(range) => range.add(value),
-                None => range = Some(IdRange::of(value)),
-            }
+        for &value in values.iter().filter(|&&value| !nulls || value != 0) {
+            range.get_or_insert(IdRange::of(value)).add(value);
         }
         let mut packing = WordPacking::default();
         if let Some(range) = &range {

@@ -70,7 +70,7 @@ pub use sections::{IdStyle, Section};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
-pub use type_columns::{SlotColumn, remove};
+pub use type_columns::{SlotColumn, TwoWidths, remove};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 
@@ -262,7 +262,7 @@ impl HeapGraph {
         self.roots.iter().filter(|root| root.is_strong())
     }
 
-    /// The dump has no root records; those here follow from its shape.
+    /// The dump has no root records; those here follow from its references.
     pub fn roots_inferred(&self) -> bool {
         self.roots_inferred
     }

@@ -2,40 +2,12 @@
 
 use super::id_map::{IdMap, IdRange};
 use super::make_room;
-use super::type_columns::{SlotColumn, remove};
+use super::type_columns::{SlotColumn, TwoWidths};
 
-/// Ids of objects by number: 4 bytes each while all fit.
-#[derive(Debug, Clone)]
-pub enum ObjectIds {
-    /// All are below 2^32.
-    Narrow(Vec<u32>),
-    /// Any.
-    Wide(Vec<u64>),
-}
-
-impl Default for ObjectIds {
-    fn default() -> Self {
-        ObjectIds::Narrow(Vec::new())
-    }
-}
+/// Ids of objects by number: 4 bytes each while all are below 2^32.
+pub type ObjectIds = TwoWidths<u32, u64>;
 
 impl ObjectIds {
-    /// Number of ids.
-    pub fn len(&self) -> usize {
-        match self {
-            ObjectIds::Narrow(ids) => ids.len(),
-            ObjectIds::Wide(ids) => ids.len(),
-        }
-    }
-
-    /// Bytes that they take.
-    pub fn bytes(&self) -> usize {
-        match self {
-            ObjectIds::Narrow(ids) => 4 * ids.len(),
-            ObjectIds::Wide(ids) => 8 * ids.len(),
-        }
-    }
-
     /// The id of a number, which must be below `len`.
     #[inline]
     pub fn get(&self, number: usize) -> u64 {
@@ -62,14 +34,6 @@ impl ObjectIds {
         if let ObjectIds::Wide(ids) = self {
             make_room(ids, more.len());
             ids.extend_from_slice(more);
-        }
-    }
-
-    /// Takes out those of these numbers, which are ascending.
-    pub fn remove(&mut self, numbers: &[u32]) {
-        match self {
-            ObjectIds::Narrow(ids) => remove(ids, numbers),
-            ObjectIds::Wide(ids) => remove(ids, numbers),
         }
     }
 

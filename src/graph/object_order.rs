@@ -85,7 +85,7 @@ impl Runs {
     pub(super) fn column<T: Copy>(&self, column: Vec<T>) -> Vec<T> {
         let own = |run: &ObjectRun| (run.object as usize, run.node as usize, run.length as usize);
         let tail = self.tail.map_or(column.len(), |tail| tail as usize);
-        self.moved(column, self.by_node.iter().map(own), tail)
+        self.moved_values(column, self.by_node.iter().map(own), tail)
     }
 
     /// The lists of objects, which have so many values each, become lists of nodes.
@@ -113,11 +113,11 @@ impl Runs {
                 (starts[at], to - lengths[at], lengths[at])
             })
             .collect();
-        self.moved(lists, places.into_iter(), tail)
+        self.moved_values(lists, places.into_iter(), tail)
     }
 
     /// Moves values, each place as (from, to, how many), ascending by `to`.
-    fn moved<T: Copy>(
+    fn moved_values<T: Copy>(
         &self,
         mut values: Vec<T>,
         places: impl DoubleEndedIterator<Item = (usize, usize, usize)>,
@@ -188,7 +188,7 @@ impl ObjectOrder {
 
     /// Values of a few objects, ascending by object, as values of nodes, ascending by node. Nodes that `may_be` refuses
     /// have none.
-    pub(super) fn few<T: Copy>(&self, few: Vec<(u32, T)>, may_be: impl Fn(usize) -> bool) -> Vec<(u32, T)> {
+    pub(super) fn values_by_node<T: Copy>(&self, few: Vec<(u32, T)>, may_be: impl Fn(usize) -> bool) -> Vec<(u32, T)> {
         if few.is_empty() {
             return few;
         }
@@ -216,7 +216,7 @@ impl ObjectOrder {
         class_objects: &[(u32, TypeSlot)],
         type_of: impl Fn(TypeSlot) -> TypeId,
     ) -> Vec<(NodeId, TypeId)> {
-        let nodes = self.few(class_objects.to_vec(), |_| true);
+        let nodes = self.values_by_node(class_objects.to_vec(), |_| true);
         nodes.into_iter().map(|(node, slot)| (NodeId(node), type_of(slot))).collect()
     }
 
@@ -306,7 +306,7 @@ mod tests {
                     order.references(counts.clone(), references.clone()),
                     listed.references(counts.clone(), references.clone())
                 );
-                prop_assert_eq!(order.few(few.clone(), |_| true), listed.few(few.clone(), |_| true));
+                prop_assert_eq!(order.values_by_node(few.clone(), |_| true), listed.values_by_node(few.clone(), |_| true));
                 let (mut a, mut b) = (order.weak(weak.clone()), listed.weak(weak.clone()));
                 a.sort_unstable();
                 b.sort_unstable();

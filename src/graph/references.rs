@@ -147,7 +147,6 @@ impl HeapGraph {
         References { class: None, ..self.references(node) }
     }
 
-    /// The strong references, as [`references`](Self::references) gives them.
     pub(super) fn only_strong_references(&self, node: NodeId) -> References<'_> {
         let strong = self.strong_references(node).iter();
         References { strong, class: None, weak: &self.weak, weak_left: 0..0, place: 0 }
@@ -193,7 +192,6 @@ impl HeapGraph {
         Referrers { class, ..all }
     }
 
-    /// Does an object list another as its class?
     fn lists_as_class(&self, node: NodeId, class: NodeId) -> bool {
         let type_id = self.type_of(node);
         self.types.class_is_stored(type_id) && self.types.class_object(type_id) == Some(class)

@@ -8,8 +8,8 @@ use super::id_map::IdMap;
 use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
 use super::packed_objects::{PackedObjects, position_of};
-use super::resolve_counts::{Dropped, Occurrences, ResolveCounts, ResolveOptions};
-use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
+use super::resolve_counts::{Occurrences, RepeatedObject, ResolveCounts, ResolveOptions};
+use super::resolve_references::{ResolvedReferences, Resolver, count_cross_section, resolve_references};
 use super::spaces::{HeapParts, resolve_soft};
 use super::weak_references::WeakReferences;
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
@@ -30,13 +30,15 @@ impl GraphBuilder {
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.objects.id_words = Vec::new();
         if let Some(stream) = self.stream.take() {
-            let Some(map) = maps.first() else { return self.finish(order, Resolved::default(), maps, problems) };
+            let Some(map) = maps.first() else {
+                return self.finish(order, ResolvedReferences::default(), maps, problems);
+            };
             let references = stream.resolve(map, &mut self.objects.counts, &mut problems);
             if let Some(section) = self.sections.first_mut() {
                 section.section.null_references += problems.null_references;
                 section.section.dangling_references += problems.dangling_references.count;
             }
-            return self.finish(order, Resolved { references, weak: Vec::new() }, maps, problems);
+            return self.finish(order, ResolvedReferences { references, weak: Vec::new() }, maps, problems);
         }
 
         let class_objects: Vec<u32> = self.class_objects.iter().map(|&(object, _)| object).collect();
@@ -75,7 +77,7 @@ impl GraphBuilder {
         self.finish(order, resolved, maps, problems)
     }
 
-    pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
+    pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>) {
         self.found_order.take().unwrap_or_else(|| {
             let maps = self.build_maps(false);
             let (order, dropped) = self.find_order(&maps);
@@ -125,7 +127,7 @@ impl GraphBuilder {
     }
 
     /// Order in which objects become nodes (of several of one id the first), and the objects that are dropped.
-    fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<Dropped>) {
+    fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<RepeatedObject>) {
         const NONE: u32 = u32::MAX;
         if self.sections.iter().all(|section| section.ascending) {
             return (ObjectOrder::AsListed, Vec::new());
@@ -155,7 +157,7 @@ impl GraphBuilder {
             }
         }
         dropped.sort_unstable();
-        let dropped = dropped.into_iter().map(|(object, node)| Dropped { object, kept: order[node] }).collect();
+        let dropped = dropped.into_iter().map(|(object, node)| RepeatedObject { object, kept: order[node] }).collect();
         (ObjectOrder::Listed(order), dropped)
     }
 
@@ -166,7 +168,7 @@ impl GraphBuilder {
         (other as usize) < *first && before.is_some_and(|&before| before <= other)
     }
 
-    fn count_dropped(&self, dropped: &[Dropped], problems: &mut ResolveCounts) {
+    fn count_dropped(&self, dropped: &[RepeatedObject], problems: &mut ResolveCounts) {
         if dropped.is_empty() {
             return;
         }
@@ -215,7 +217,7 @@ impl GraphBuilder {
     pub(super) fn finish(
         mut self,
         order: ObjectOrder,
-        resolved: Resolved,
+        resolved: ResolvedReferences,
         maps: Vec<SectionIds>,
         mut problems: ResolveCounts,
     ) -> (HeapGraph, ResolveCounts) {
@@ -223,7 +225,7 @@ impl GraphBuilder {
         let object_count = self.objects.types.len();
         // One column after another, so that no two of them are there twice.
         let shallow = order.column(std::mem::take(&mut self.objects.shallow));
-        let large = order.few(std::mem::take(&mut self.objects.large), |node| shallow[node] == u16::LARGE);
+        let large = order.values_by_node(std::mem::take(&mut self.objects.large), |node| shallow[node] == u16::LARGE);
         let shallow = ByteCounts::new(shallow, &large);
         let node_types = order.types(std::mem::take(&mut self.objects.types)).into_types(&slot_types, names.len());
         let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);

@@ -63,9 +63,8 @@ pub struct ResolveOptions {
     pub archived_mirrors: Option<ArchivedMirrors>,
 }
 
-/// An object that repeats another's id.
 #[derive(Debug)]
-pub(super) struct Dropped {
+pub(super) struct RepeatedObject {
     pub(super) object: u32,
     pub(super) kept: u32,
 }

@@ -5,7 +5,7 @@ use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
 use super::packed_objects::{ObjectChunk, position_of};
 use super::resolve_counts::ResolveCounts;
-use super::resolve_counts::{Dropped, ResolveOptions};
+use super::resolve_counts::{RepeatedObject, ResolveOptions};
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds};
 use crate::parallel;
@@ -22,14 +22,14 @@ struct ChunkResult {
     kept_words: usize,
     kept_leading: u32,
     problems: ResolveCounts,
-    missing: Missing,
+    missing: DanglingReferences,
     /// By object; the places of those that lead the chunk count from its start.
     weak: Vec<WeakReference>,
 }
 
 /// References that lead nowhere and are looked at again.
 #[derive(Default)]
-pub(super) struct Missing {
+pub(super) struct DanglingReferences {
     /// Dangling ids with their positions, kept only where several sections could satisfy them.
     pub(super) dangling: Vec<(u64, u64)>,
     /// (array, id) of `archive_arrays`, by array; not counted as dangling.
@@ -38,7 +38,7 @@ pub(super) struct Missing {
 
 /// References of all objects in the order of the dump, apart from how many each has.
 #[derive(Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedReferences {
     pub(super) references: Vec<NodeId>,
     /// By object.
     pub(super) weak: Vec<WeakReference>,
@@ -49,7 +49,7 @@ pub(super) struct Resolver<'a> {
     pub(super) class_objects: &'a [u32],
     /// Arrays whose dangling references are not counted here, as objects (ascending) and nodes.
     pub(super) archive_arrays: &'a [(u32, NodeId)],
-    pub(super) dropped: &'a [Dropped],
+    pub(super) dropped: &'a [RepeatedObject],
     pub(super) positions: &'a [PositionRun],
     pub(super) options: ResolveOptions,
     pub(super) several_sections: bool,
@@ -63,7 +63,7 @@ pub(super) fn resolve_references(
     resolver: &Resolver<'_>,
     sections: &mut [SectionBuild],
     problems: &mut ResolveCounts,
-) -> (Resolved, Missing) {
+) -> (ResolvedReferences, DanglingReferences) {
     let mut work = Vec::with_capacity(chunks.len());
     let (mut words_left, mut counts_left) = (&mut words[..], &mut counts[..]);
     for chunk in chunks {
@@ -75,7 +75,7 @@ pub(super) fn resolve_references(
     }
     let results: Vec<ChunkResult> = parallel::map(work, &|work| resolver.resolve_chunk(work));
 
-    let (mut missing, mut weak) = (Missing::default(), Vec::<WeakReference>::new());
+    let (mut missing, mut weak) = (DanglingReferences::default(), Vec::<WeakReference>::new());
     let (mut from, mut to) = (0, 0);
     for (chunk, result) in chunks.iter().zip(results) {
         if from != to {
@@ -108,7 +108,7 @@ pub(super) fn resolve_references(
     words.truncate(to);
     words.shrink_to_fit();
     // u32 and NodeId have one layout, so collecting in place costs nothing.
-    (Resolved { references: words.into_iter().map(NodeId).collect(), weak }, missing)
+    (ResolvedReferences { references: words.into_iter().map(NodeId).collect(), weak }, missing)
 }
 
 impl Resolver<'_> {

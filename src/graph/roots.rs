@@ -146,10 +146,8 @@ impl RootKind {
     }
 
     pub(super) fn from_numbers(kind: u32, number: u32) -> Option<Self> {
-        match Self::ALL.get(kind as usize) {
-            Some(&kind) => Some(kind),
-            None => (kind as usize == Self::ALL.len()).then_some(RootKind::Other(number)),
-        }
+        let other = (kind as usize == Self::ALL.len()).then_some(RootKind::Other(number));
+        Self::ALL.get(kind as usize).copied().or(other)
     }
 }
 
@@ -299,7 +297,7 @@ impl Root {
         !self.excluded && !self.is_through_thread && (all_kinds || !self.is_weak())
     }
 
-    /// Returns true if the dump says that this keeps its object alive (or its shape says so, where roots are inferred),
+    /// Returns true if the dump says that this keeps its object alive (or the graph does, where roots are inferred),
     /// whatever the user excluded or added.
     pub fn is_strong_in_dump(&self) -> bool {
         !self.is_weak() && !self.is_requested() && !self.is_through_thread

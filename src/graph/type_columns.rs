@@ -10,20 +10,46 @@ use crate::parallel;
 /// As many types, or slots, as 2 bytes tell apart.
 const MOST_NARROW: usize = 1 << 16;
 
-/// Slots of objects in the order they were appended in.
-#[derive(Debug)]
-pub enum SlotColumn {
-    /// All are below 2^16.
-    Narrow(Vec<u16>),
+/// A column of numbers, narrow while they fit.
+#[derive(Debug, Clone)]
+pub enum TwoWidths<N, W> {
+    /// All fit.
+    Narrow(Vec<N>),
     /// Any.
-    Wide(Vec<u32>),
+    Wide(Vec<W>),
 }
 
-impl Default for SlotColumn {
+impl<N, W> Default for TwoWidths<N, W> {
     fn default() -> Self {
-        SlotColumn::Narrow(Vec::new())
+        TwoWidths::Narrow(Vec::new())
     }
 }
+
+impl<N: Copy, W: Copy> TwoWidths<N, W> {
+    /// Numbers in it.
+    pub fn len(&self) -> usize {
+        match self {
+            TwoWidths::Narrow(numbers) => numbers.len(),
+            TwoWidths::Wide(numbers) => numbers.len(),
+        }
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.len() * if let TwoWidths::Narrow(_) = self { size_of::<N>() } else { size_of::<W>() }
+    }
+
+    /// Takes out those at these places, which are ascending.
+    pub fn remove(&mut self, places: &[u32]) {
+        match self {
+            TwoWidths::Narrow(numbers) => remove(numbers, places),
+            TwoWidths::Wide(numbers) => remove(numbers, places),
+        }
+    }
+}
+
+/// Slots of objects in the order they were appended in: 2 bytes each while all are below 2^16.
+pub type SlotColumn = TwoWidths<u16, u32>;
 
 impl FromIterator<u32> for SlotColumn {
     fn from_iter<I: IntoIterator<Item = u32>>(slots: I) -> Self {
@@ -32,20 +58,6 @@ impl FromIterator<u32> for SlotColumn {
 }
 
 impl SlotColumn {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            SlotColumn::Narrow(slots) => slots.len(),
-            SlotColumn::Wide(slots) => slots.len(),
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            SlotColumn::Narrow(slots) => 2 * slots.len(),
-            SlotColumn::Wide(slots) => 4 * slots.len(),
-        }
-    }
-
     /// The slot of an object, which must be there.
     #[inline]
     pub fn get(&self, object: usize) -> TypeSlot {
@@ -59,14 +71,6 @@ impl SlotColumn {
     #[inline]
     pub fn push(&mut self, slot: u32) {
         self.extend(std::iter::once(slot), slot as usize + 1);
-    }
-
-    /// Takes out those of these objects, which are ascending.
-    pub fn remove(&mut self, objects: &[u32]) {
-        match self {
-            SlotColumn::Narrow(slots) => remove(slots, objects),
-            SlotColumn::Wide(slots) => remove(slots, objects),
-        }
     }
 
     /// Appends slots, each below `slot_count`.

@@ -63,9 +63,8 @@ impl IndexHeader {
 /// Places of columns: first byte, counted from the first column, and length.
 pub(super) type ColumnPlaces = BTreeMap<String, (u64, u64)>;
 
-/// The JSON at the end.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Tail<C> {
+pub(super) struct IndexTail<C> {
     /// The program that wrote it: another version may count otherwise.
     pub(super) written_by: String,
     /// Of which dump this is the index; none when that came through a pipe.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::image::FileImage;
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, MAGIC, Tail, VERSION, WRITTEN_BY};
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY};
 use super::map::map;
 use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
@@ -56,7 +56,7 @@ pub struct Index {
     map: Mmap,
     column_bytes: usize,
     checks: Vec<u64>,
-    tail: Tail<serde_json::Value>,
+    tail: IndexTail<serde_json::Value>,
     owner: Option<u32>,
 }
 
@@ -99,7 +99,7 @@ impl Index {
             return Err(IndexError::Damaged);
         }
         let checks = map[tail_start..json_start].as_chunks().0.iter().map(|&check| u64::from_ne_bytes(check)).collect();
-        let tail: Tail<serde_json::Value> =
+        let tail: IndexTail<serde_json::Value> =
             serde_json::from_slice(&map[json_start..]).map_err(|_| IndexError::Damaged)?;
         if tail.written_by != WRITTEN_BY {
             return Err(IndexError::OtherVersion(tail.written_by));

@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, MAGIC, Tail, VERSION, WRITTEN_BY};
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY};
 use crate::files::{Target, nameless_file};
 use crate::graph::ColumnSink;
 
@@ -99,7 +99,7 @@ fn write_to<C: Serialize>(
     columns.pad()?;
     columns.finish();
     let ColumnWriter { bytes, checks, places, .. } = columns;
-    let tail = Tail { written_by: WRITTEN_BY.into(), source, columns: places, content };
+    let tail = IndexTail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
     serde_json::to_writer(&mut end, &tail)?;

@@ -200,7 +200,6 @@ fn padding_at_end(text: &[u8]) -> Option<usize> {
     (text.len() - start >= PADDING_BYTES).then_some(start)
 }
 
-/// The parsed content of a block, and its memory.
 struct ParsedBlock<B> {
     batch: B,
     share: MemoryShare,
@@ -292,13 +291,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next block, with its number.
-type Numbered<P> = Option<(usize, usize, P)>;
+type NumberedBlock<P> = Option<(usize, usize, P)>;
 
 fn next_numbered<S: BlockSource>(
     reader: &Mutex<(S, usize)>,
     buffer: &mut Buffer,
-) -> Result<Numbered<S::Context>, ReadError> {
+) -> Result<NumberedBlock<S::Context>, ReadError> {
     let mut reader = lock(reader);
     let (source, next) = &mut *reader;
     Ok(source.next_block(buffer)?.map(|(bytes, place)| {

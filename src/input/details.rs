@@ -103,16 +103,27 @@ pub struct FieldValue {
     pub value: Value,
 }
 
-/// The short text of an object, beside its type.
+/// A value as it is shown; of an object beside its type.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Saying {
+pub enum ShownValue {
     /// The text of a string.
     Text(Text),
     /// A name: of a thread, a constant, a class.
     Name(Text),
-    /// The value of a box around a primitive one.
-    Boxed(Value),
+    /// A primitive value, or null.
+    Primitive(Value),
+}
+
+/// A reference is shown as null: it has no value of its own.
+impl From<Value> for ShownValue {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Text(text) => ShownValue::Text(Text { text, is_cut: false }),
+            Value::Object(_) | Value::Dangling(_) => ShownValue::Primitive(Value::Null),
+            value => ShownValue::Primitive(value),
+        }
+    }
 }
 
 /// A text, or the start of one.
@@ -166,6 +177,9 @@ pub trait ReferenceKinds {
     fn script(&self, node: NodeId) -> Option<std::borrow::Cow<'_, str>>;
 }
 
+/// More than any text has.
+const ALL_UNITS: usize = usize::MAX >> 1;
+
 /// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
 ///
 /// # Errors
@@ -179,7 +193,10 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError>;
 
     /// The text of a string object; `None` for any other object.
-    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError>;
+    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        let said = self.shown_values(graph, &[node], ALL_UNITS)?.pop().flatten();
+        Ok(said.and_then(|value| if let ShownValue::Text(text) = value { Some(text.text) } else { None }))
+    }
 
     /// Hands the whole text of a string or an array of characters (in UTF-8), or the bytes of an array of bytes, to `take`,
     /// piece by piece until that returns false. Returns whether the dump has all of it; `None` for any other object. Memory:
@@ -200,19 +217,12 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// Short texts of some objects, each of at most so many UTF-16 units. Reads each part of the dump once:
     /// for thousands of objects faster than one by one. 100 bytes for each beside the texts.
-    fn sayings(
+    fn shown_values(
         &self,
         graph: &HeapGraph,
         nodes: &[NodeId],
         most_units: usize,
-    ) -> Result<Vec<Option<Saying>>, ReadError> {
-        let say = |text: String| {
-            let start: String = text.chars().take(most_units).collect();
-            let is_cut = start.len() < text.len();
-            Saying::Text(Text { text: start, is_cut })
-        };
-        nodes.iter().map(|&node| Ok(self.text(graph, node)?.map(say))).collect()
-    }
+    ) -> Result<Vec<Option<ShownValue>>, ReadError>;
 
     /// Contents of all objects at once: one pass over the dump. Strings of formats that have texts; arrays and fields of
     /// those that have values too.

@@ -18,10 +18,8 @@ pub(crate) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
 /// Anything else only has its slashes turned to dots, but not one before `0x`, which is part of the name of a hidden
 /// class (`A$$Lambda$1/0x00000000080c3000`).
 pub(super) fn source_form(name: &str) -> String {
-    match name.strip_prefix("array of ") {
-        Some(element) => array_form(element, 1, dotted),
-        None => array_form(name, 0, dotted),
-    }
+    let (name, more_dimensions) = name.strip_prefix("array of ").map_or((name, 0), |element| (element, 1));
+    array_form(name, more_dimensions, dotted)
 }
 
 /// The same with so many dimensions more; `class_form` makes the name of a class.

@@ -123,14 +123,14 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         let reader = READERS.iter().find(|reader| reader.name() == name).copied();
         return reader.ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone(), names(READERS))));
     }
-    let saying = |wanted: Detected| -> Vec<&'static dyn Reader> {
+    let fitting = |wanted: Detected| -> Vec<&'static dyn Reader> {
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
-    let certain = saying(Detected::Yes);
+    let certain = fitting(Detected::Yes);
     if let Some(sentence) = foreign::name(source.start()).filter(|_| certain.is_empty()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
     }
-    let candidates = if certain.is_empty() { saying(Detected::Maybe) } else { certain };
+    let candidates = if certain.is_empty() { fitting(Detected::Maybe) } else { certain };
     match candidates[..] {
         [] => Err(ReadError::new(match foreign::name_of_text(source.start(), &names(READERS)) {
             Some(sentence) => ReadErrorKind::NotSupported(sentence),
@@ -150,7 +150,7 @@ pub fn empty_array_bytes(name: &str) -> &'static [u64] {
 impl Runtime {
     /// The runtime of a reader's format; `None` when no reader has this name.
     pub fn of_format(name: &str) -> Option<Self> {
-        READERS.iter().find(|reader| reader.name() == name).map(|reader| reader.runtime())
+        READERS.iter().find(|reader| reader.name() == name).map(|reader| reader.format().runtime)
     }
 }
 

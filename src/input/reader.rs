@@ -38,6 +38,18 @@ pub struct Format {
     pub is_text: bool,
 }
 
+impl Format {
+    /// A format that is text.
+    pub const fn text(name: &'static str, title: &'static str, runtime: Runtime) -> Self {
+        Format { name, title, runtime, is_text: true }
+    }
+
+    /// A format of bytes.
+    pub const fn binary(name: &'static str, title: &'static str, runtime: Runtime) -> Self {
+        Format { name, title, runtime, is_text: false }
+    }
+}
+
 /// One dump format: a folder in `src/input`, a line in [`READERS`](super::READERS), a document in `docs/formats`, a folder
 /// in `fixtures`.
 ///
@@ -53,16 +65,6 @@ pub trait Reader: Sync {
     /// `xna-cf`, see [`Format::name`].
     fn name(&self) -> &'static str {
         self.format().name
-    }
-
-    /// The format in words.
-    fn title(&self) -> &'static str {
-        self.format().title
-    }
-
-    /// The runtime whose heaps the format shows.
-    fn runtime(&self) -> Runtime {
-        self.format().runtime
     }
 
     /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
@@ -145,7 +147,7 @@ impl Reading {
             budget: source.limit_memory(options.max_memory_bytes),
             info: FormatInfo {
                 format: reader.name().into(),
-                title: reader.title().into(),
+                title: reader.format().title.into(),
                 encoding: reader.format().is_text.then(|| source.encoding.name().into()),
                 compression: source.compression.iter().map(|&packing| packing.into()).collect(),
                 ..FormatInfo::default()
@@ -211,11 +213,11 @@ pub enum ParsedContent {
 pub struct Objects {
     builder: GraphBuilder,
     resolve: ResolveOptions,
-    finish: Option<Finish>,
+    finish: Option<FinishGraph>,
 }
 
 /// A format's work on the finished graph, with what did not fit.
-type Finish = Box<dyn FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading)>;
+type FinishGraph = Box<dyn FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading)>;
 
 impl Objects {
     /// All that a builder has.

@@ -68,7 +68,7 @@ impl Reread {
             Origin::Spool(kept) => kept.clone(),
         };
         let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
-        Ok(RandomAccess { bytes, place: Backing::File(file) })
+        Ok(RandomAccess { bytes, place: RereadSource::File(file) })
     }
 
     fn unpacked(&self) -> Result<RandomAccess, ReadError> {
@@ -88,7 +88,8 @@ impl Reread {
                 unpacked.clear();
             }
             if got < STEP_BYTES {
-                let place = file.map_or(Backing::Memory(unpacked), |file| Backing::File(SharedFile::new(file)));
+                let place =
+                    file.map_or(RereadSource::Memory(unpacked), |file| RereadSource::File(SharedFile::new(file)));
                 return Ok(RandomAccess { bytes, place });
             }
         }
@@ -127,11 +128,11 @@ fn no_room(error: io::Error) -> io::Error {
 #[derive(Debug)]
 pub struct RandomAccess {
     bytes: u64,
-    place: Backing,
+    place: RereadSource,
 }
 
 #[derive(Debug)]
-enum Backing {
+enum RereadSource {
     File(SharedFile),
     Memory(Vec<u8>),
 }
@@ -148,11 +149,11 @@ impl RandomAccess {
     /// If the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match &self.place {
-            Backing::File(file) => file.with(|file| {
+            RereadSource::File(file) => file.with(|file| {
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(out)
             }),
-            Backing::Memory(bytes) => {
+            RereadSource::Memory(bytes) => {
                 let start = usize::try_from(offset).ok();
                 let there = start.and_then(|start| bytes.get(start..)?.get(..out.len()));
                 out.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -219,7 +220,7 @@ mod tests {
             let source = Source::open(&path).unwrap();
             let unpacked = source.reread().expect("a file").by_position().unwrap();
             assert_eq!(unpacked.len(), length);
-            assert_eq!(matches!(unpacked.place, Backing::File(_)), name == "long");
+            assert_eq!(matches!(unpacked.place, RereadSource::File(_)), name == "long");
             let mut word = [0; 8];
             for number in [5, length / 8 - 1, 130_000] {
                 unpacked.read_at(number * 8, &mut word).unwrap();

@@ -136,7 +136,8 @@ pub(super) fn totals_by_name(totals: impl Iterator<Item = (TypeTotal, String)>) 
         sum.objects += total.objects;
         sum.bytes += total.bytes;
     }
-    types.into_iter().map(|(name, total)| (name, total.objects, total.shown_bytes())).collect()
+    let shown_bytes = |bytes| u64::try_from(bytes).unwrap_or(u64::MAX);
+    types.into_iter().map(|(name, total)| (name, total.objects, shown_bytes(total.bytes))).collect()
 }
 
 /// Objects and bytes of one type.
@@ -144,13 +145,6 @@ pub(super) fn totals_by_name(totals: impl Iterator<Item = (TypeTotal, String)>) 
 pub(super) struct TypeTotal {
     pub(super) objects: u64,
     pub(super) bytes: u128,
-}
-
-impl TypeTotal {
-    /// Bytes as far as they fit 64 bits.
-    pub(super) fn shown_bytes(&self) -> u64 {
-        u64::try_from(self.bytes).unwrap_or(u64::MAX)
-    }
 }
 
 impl ObjectSink for ObjectColumns {

@@ -71,7 +71,7 @@ impl Source {
             return Err(ReadError::new(ReadErrorKind::IsDirectory));
         }
         let total_bytes = metadata.is_file().then_some(metadata.len());
-        let mut source = Self::build(file, Observed { observer, total_bytes })?;
+        let mut source = Self::build(file, ObservedBytes { observer, total_bytes })?;
         source.path = total_bytes.map(|_| path.to_path_buf());
         Ok(source)
     }
@@ -86,7 +86,7 @@ impl Source {
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, ReadError> {
-        Self::build(reader, Observed { observer, total_bytes: None })
+        Self::build(reader, ObservedBytes { observer, total_bytes: None })
     }
 
     /// The same, and keeps what it gives, `most_bytes` at most, in a temporary file without a name: a dump with values is
@@ -122,12 +122,12 @@ impl Source {
         }
     }
 
-    fn build(reader: impl Read + Send + 'static, observed: Observed) -> Result<Self, ReadError> {
+    fn build(reader: impl Read + Send + 'static, observed: ObservedBytes) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
         let (windows, workers) = (Windows::default(), Workers::default());
         let mut compression = Vec::new();
-        let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, observed, done_bytes: 0 });
+        let mut reader: Box<dyn Read + Send> = Box::new(CountingReader { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
         while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
             compression.push(packing.name());
@@ -213,7 +213,6 @@ impl Source {
         self.windows_share = budget.for_buffer();
     }
 
-    /// Sets how many threads may unpack it.
     pub(super) fn use_threads(&mut self, threads: usize) {
         self.workers.store(threads, Ordering::Relaxed);
     }
@@ -251,21 +250,21 @@ fn read_start(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 /// An observer of the bytes taken from a file, and the file's length.
-struct Observed {
+struct ObservedBytes {
     observer: Arc<dyn Observer>,
     total_bytes: Option<u64>,
 }
 
 /// Counts what is taken from the file.
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
-    observed: Observed,
+    observed: ObservedBytes,
     done_bytes: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let Observed { observer, total_bytes } = &self.observed;
+        let ObservedBytes { observer, total_bytes } = &self.observed;
         let count = self.inner.read(buf)?;
         self.done_bytes += count as u64;
         observer.bytes_read(self.done_bytes, *total_bytes);

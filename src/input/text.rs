@@ -115,18 +115,12 @@ pub(super) fn split_field(text: &[u8]) -> (&[u8], &[u8]) {
 /// The first line without its end, and what follows.
 #[inline]
 pub(super) fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr(b'\n', text) {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &[]),
-    }
+    memchr::memchr(b'\n', text).map_or((text, &[]), |at| (&text[..at], &text[at + 1..]))
 }
 
 /// The same for any line end; what CR LF ends has an empty line behind it.
 pub(super) fn split_any_line(text: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr2(b'\n', b'\r', text) {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &[]),
-    }
+    memchr::memchr2(b'\n', b'\r', text).map_or((text, &[]), |at| (&text[..at], &text[at + 1..]))
 }
 
 /// Do lines end with CR alone, as on the first Macintosh? `start` is the start of the text, or all of it.

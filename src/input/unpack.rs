@@ -59,17 +59,17 @@ impl Packing {
 }
 
 /// Turns broken packed data into the end of the input, with a note: what was unpacked before is not lost.
-struct Tolerant<R> {
+struct TolerantReader<R> {
     inner: R,
     broken: BrokenNote,
     has_ended: bool,
 }
 
 fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
-    Box::new(Tolerant { inner, broken: Arc::clone(broken), has_ended: false })
+    Box::new(TolerantReader { inner, broken: Arc::clone(broken), has_ended: false })
 }
 
-impl<R: Read> Read for Tolerant<R> {
+impl<R: Read> Read for TolerantReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.has_ended || buf.is_empty() {
             return Ok(0);
@@ -100,7 +100,7 @@ struct ZstdFrames<R: Read> {
 
 enum ZstdState<R: Read> {
     Between(R),
-    Frame(Box<ruzstd::decoding::StreamingDecoder<Rewound<R>, ruzstd::decoding::FrameDecoder>>),
+    Frame(Box<ruzstd::decoding::StreamingDecoder<RewoundReader<R>, ruzstd::decoding::FrameDecoder>>),
     /// The window of a frame that breaks off: what was decoded and not given out.
     Broken(Box<ruzstd::decoding::FrameDecoder>),
     Ended,
@@ -120,11 +120,6 @@ impl<R: Read> ZstdFrames<R> {
         self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
         let now = self.unpacked_bytes.min(self.window_bytes);
         self.windows.fetch_add(2 * (now - before), Ordering::Relaxed);
-    }
-
-    fn begin_frame(&mut self, window_bytes: u64) {
-        self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
-        (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
     }
 }
 
@@ -169,7 +164,9 @@ impl<R: Read> Read for ZstdFrames<R> {
                             let window = window_of_frame(start);
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
                                 .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
-                            self.begin_frame(window.unwrap_or_else(|| decoder.decoder.content_size()));
+                            self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
+                            let window_bytes = window.unwrap_or_else(|| decoder.decoder.content_size());
+                            (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
                             self.state = ZstdState::Frame(Box::new(decoder));
                         }
                     }
@@ -212,9 +209,9 @@ impl<R: Read> Read for ZstdFrames<R> {
 }
 
 /// A reader whose first eight bytes were looked at.
-type Rewound<R> = io::Chain<Cursor<Vec<u8>>, R>;
+type RewoundReader<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
-fn rewound<R: Read>(mut inner: R) -> io::Result<Rewound<R>> {
+fn rewound<R: Read>(mut inner: R) -> io::Result<RewoundReader<R>> {
     let mut first = Vec::new();
     inner.by_ref().take(8).read_to_end(&mut first)?;
     Ok(Cursor::new(first).chain(inner))

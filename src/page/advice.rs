@@ -8,6 +8,7 @@ pub(super) fn sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>) -> Ve
     let point = &suspect.accumulation_point;
     let member = point.member_type.unwrap_or_default();
     let root_kind = root.map_or("", |root| root.kind.as_str());
+    let is_lasting = matches!(root_kind, "static" | "class" | "sticky class" | "system class" | "global");
     let mut said = Vec::new();
     match () {
         () if has(member, &["EventHandler", "Delegate", "Listener", "Subscription", "Observer", "Callback"]) => said.push(
@@ -17,7 +18,7 @@ pub(super) fn sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>) -> Ve
         () if has(member, &["Task", "Runnable", "Future", "Message", "WorkItem", "Command"]) => said.push(
             "Members look like work that waits. Check whether what takes them out keeps up with what puts them in.",
         ),
-        () if is_collection(point.shape) && is_lasting(root_kind) => said.push(
+        () if is_collection(point.shape) && is_lasting => said.push(
             "A collection that lives as long as the program. If it is meant as a cache, check its bound; if not, look \
              for additions without removals.",
         ),
@@ -51,8 +52,4 @@ fn has(name: &str, parts: &[&str]) -> bool {
 
 fn is_collection(shape: &str) -> bool {
     matches!(shape, "linked-list" | "hash-table" | "array" | "collection")
-}
-
-fn is_lasting(root_kind: &str) -> bool {
-    matches!(root_kind, "static" | "class" | "sticky class" | "system class" | "global")
 }

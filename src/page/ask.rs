@@ -2,7 +2,7 @@
 
 use super::PageOptions;
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
-use crate::answers::browse::{Biggest, ReasonsAlive, biggest, reasons_alive};
+use crate::answers::browse::{LargestObjects, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
@@ -39,7 +39,7 @@ pub(super) enum PageContent<'d> {
 pub(super) struct ObjectPage<'d> {
     pub(super) leaks: Leaks<'d>,
     pub(super) map: TypeMap<'d>,
-    pub(super) biggest: Biggest<'d>,
+    pub(super) biggest: LargestObjects<'d>,
     pub(super) reasons: ReasonsAlive<'d>,
 }
 
@@ -110,6 +110,7 @@ impl<'d> PageAnswers<'d> {
         };
         let threads_options =
             ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
+        let all = HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() };
         // Retained bytes too where there are objects.
         let order = is_graph.then_some(RETAINED_DELTA);
         let growth = DiffOptions { scope: scope.clone(), retained: is_graph, order, ..DiffOptions::default() };
@@ -125,7 +126,7 @@ impl<'d> PageAnswers<'d> {
             diff: old.map(|old| diff(old, dump, &growth)).transpose()?,
             // Without paths where they take more memory than they may.
             grown_paths: old.and_then(|old| diff(old, dump, &path_options(scope.clone(), is_graph)).ok()),
-            old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
+            old_totals: old.map(|old| histogram(old, &all).map(|histogram| histogram.totals)).transpose()?,
             content,
             waste: None,
             is_library: LibraryNames::of(&dump.info().format, &options.libraries),
@@ -137,10 +138,6 @@ impl<'d> PageAnswers<'d> {
         let totals = &self.histogram.totals;
         totals.figure(REACHABLE).unwrap_or_else(|| totals.bytes())
     }
-}
-
-fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
-    Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
 
 /// Wasted bytes. A page is worth having without them, when the dump cannot be read again or there is not the memory.
@@ -157,7 +154,6 @@ pub(super) const THREADS: usize = 30;
 
 const ROWS_OF_A_KIND: usize = 5;
 
-/// The question about waste.
 pub(super) fn waste_options() -> WasteOptions {
     let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
     WasteOptions { limits, ..WasteOptions::default() }

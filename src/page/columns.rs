@@ -61,7 +61,7 @@ impl Budgets {
 }
 
 #[derive(Serialize, Default)]
-pub(super) struct Data {
+pub(super) struct PageData {
     pub(super) file: String,
     /// Options of every command.
     pub(super) words: Vec<String>,
@@ -81,12 +81,11 @@ pub(super) struct Data {
     pub(super) tickets: Vec<String>,
     /// Rows that stand in no column, for the sections' words.
     #[serde(skip)]
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LeftOutRows,
 }
 
-/// Rows that the budgets left out.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutRows {
     pub(super) types: u64,
     pub(super) type_objects: u64,
     pub(super) type_bytes: u64,

@@ -2,7 +2,7 @@
 
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent};
-use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut};
+use super::columns::{Budgets, FigureTable, GroupColumns, LeftOutRows, PageData};
 use super::names::{NameMeaning, NameTable, parts, plain_namespace, shown};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
@@ -13,13 +13,13 @@ use crate::units::signed;
 
 impl PageAnswers<'_> {
     /// The columns, of as many rows as the budgets allow.
-    pub(super) fn data(&self, budgets: &Budgets, options: &PageOptions) -> Data {
+    pub(super) fn data(&self, budgets: &Budgets, options: &PageOptions) -> PageData {
         let mut names = NameTable::default();
-        let mut data = Data {
+        let mut data = PageData {
             file: shown(options.file_word()),
             words: options.read_words.clone(),
             reachable_bytes: self.reachable_bytes(),
-            ..Data::default()
+            ..PageData::default()
         };
         let rows = self.types_that_fit(budgets, &mut data.left_out);
         match &self.content {
@@ -50,7 +50,7 @@ impl PageAnswers<'_> {
     }
 
     /// The types for the page: so many rows, and so many bytes of names.
-    fn types_that_fit(&self, budgets: &Budgets, left_out: &mut LeftOut) -> &[HistogramRow] {
+    fn types_that_fit(&self, budgets: &Budgets, left_out: &mut LeftOutRows) -> &[HistogramRow] {
         let rows = self.histogram.rows.as_slice();
         let mut bytes = 0;
         let fits = |row: &HistogramRow| {
@@ -73,7 +73,7 @@ fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupCol
 }
 
 /// By type: retained bytes, bytes, objects or allocations, and how many of these there were and are.
-fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOut) -> FigureTable<u32> {
+fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOutRows) -> FigureTable<u32> {
     let is_of_allocations = diff.rows.are_of_allocations();
     let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
     let figures = vec![
@@ -83,7 +83,8 @@ fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out:
         Figure::count("old", "Old"),
         NEW,
     ];
-    let keep = kept_of(diff.rows.len(), budgets.grown, budgets.shrunk);
+    // Rows come in order of growth: those that grew most, and those that shrank most.
+    let keep = (0..diff.rows.len()).filter(|&at| at < budgets.grown || at + budgets.shrunk >= diff.rows.len());
     left_out.grown = (diff.rows.len() - keep.clone().count()) as u64;
     let row = |at: usize| {
         let DiffRow { name, change, .. } = diff.rows.get(at);
@@ -93,9 +94,4 @@ fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out:
         (names.number(&name.shortened()), figures)
     };
     FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
-}
-
-/// Places of the rows that grew most and of those that shrank most, of rows in order of growth.
-fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usize> + Clone {
-    (0..rows).filter(move |&at| at < grown || at + shrunk >= rows)
 }

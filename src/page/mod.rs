@@ -83,7 +83,7 @@ fn page_text(page: &PageAnswers<'_>, budgets: &Budgets, options: &PageOptions) -
     sections.threads(&mut body);
     sections.waste(&mut body);
     sections.problems(&mut body);
-    sections.again(&mut body);
+    sections.how_to_remake(&mut body);
     body.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");
     body.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
     body.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");

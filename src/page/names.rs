@@ -6,17 +6,16 @@ use crate::answers::type_words;
 use crate::escape::escape_controls;
 use crate::names::fit_name;
 
-/// Characters of a name that are kept.
-const LONGEST: usize = 400;
+const MAX_NAME_CHARACTERS: usize = 400;
 
 /// Controls, marks of direction and characters without width as `\u{..}`; a very long name is cut in its middle.
 pub(super) fn shown(name: &str) -> String {
     let harmless = escape_controls(name);
     let length = harmless.chars().count();
-    if length <= LONGEST {
+    if length <= MAX_NAME_CHARACTERS {
         return harmless.into_owned();
     }
-    let half = LONGEST / 2;
+    let half = MAX_NAME_CHARACTERS / 2;
     let first: String = harmless.chars().take(half).collect();
     let last: String = harmless.chars().skip(length - half).collect();
     format!("{first} …({} more)… {last}", length - 2 * half)

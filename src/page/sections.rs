@@ -3,7 +3,7 @@
 
 use super::PageOptions;
 use super::ask::{PageAnswers, PageContent, waste_options};
-use super::columns::{Data, MapColumns};
+use super::columns::{MapColumns, PageData};
 use super::html::Html;
 use super::names::shown;
 use super::tables::{
@@ -32,7 +32,7 @@ const MAP_ROWS_SHOWN: usize = 40;
 
 pub(super) struct Sections<'s, 'd> {
     pub(super) page: &'s PageAnswers<'d>,
-    pub(super) data: &'s Data,
+    pub(super) data: &'s PageData,
     pub(super) options: &'s PageOptions,
 }
 
@@ -281,7 +281,7 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    pub(super) fn again(&self, html: &mut Html) {
+    pub(super) fn how_to_remake(&self, html: &mut Html) {
         html.section("again", "Make it again").markup("><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");

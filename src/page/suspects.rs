@@ -296,7 +296,7 @@ fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, h
     sections.command(&line, html);
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
     html.text(shown(&suspect.accumulation_point.object.id)).markup("\" data-else=\"").text(shown(subject_id(suspect)));
-    html.markup("\">Open it in Biggest objects</button>");
+    html.markup("\">Open it in LargestObjects objects</button>");
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
     html.markup("\">Copy for a ticket</button></div></article>\n");
 }

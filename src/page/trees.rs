@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::ask::ObjectPage;
-use super::columns::{BiggestColumns, Budgets, Data, MapColumns, PathData};
+use super::columns::{BiggestColumns, Budgets, MapColumns, PageData, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Pruned, PrunedContent, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownKind, HeapTree};
-use crate::answers::browse::{Biggest, DomNode, ReasonAlive};
+use crate::answers::browse::{DomNode, LargestObjects, ReasonAlive};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
 use crate::names::fit_name;
@@ -39,7 +39,7 @@ impl ObjectOrRun {
     }
 
     /// The row's objects without those below it.
-    fn own(self, biggest: &Biggest<'_>) -> impl Iterator<Item = DomNode> {
+    fn own_objects(self, biggest: &LargestObjects<'_>) -> impl Iterator<Item = DomNode> {
         std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
             ObjectOrRun::Run(_) => biggest.next_of_run(object),
@@ -47,9 +47,9 @@ impl ObjectOrRun {
     }
 }
 
-fn below(biggest: &Biggest<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+fn below(biggest: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
-    for object in row.own(biggest) {
+    for object in row.own_objects(biggest) {
         let next = biggest.next_of_run(object);
         for child in biggest.children(object) {
             match row {
@@ -101,8 +101,8 @@ impl ObjectPage<'_> {
         let map = &self.map;
         let weight =
             |place| RowWeight { bytes: map.retained_bytes(place), objects: map.objects(place), rank: map.rank(place) };
-        let pruned = prune(map.tops(), |place| map.children(place).to_vec(), weight, budgets.map);
-        let tops = || map.tops().iter().map(|&top| weight(top));
+        let pruned = prune(map.top_places(), |place| map.children(place).to_vec(), weight, budgets.map);
+        let tops = || map.top_places().iter().map(|&top| weight(top));
         let bytes = tops().fold(0u64, |sum, top| sum.saturating_add(top.bytes));
         let objects = tops().fold(0u64, |sum, top| sum.saturating_add(top.objects));
         let mut columns = MapColumns::of("everything reachable".into(), "objects", bytes, Some(objects));
@@ -133,9 +133,9 @@ impl ObjectPage<'_> {
     }
 
     /// The biggest objects, and the paths to the largest of them.
-    pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut Data) {
+    pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut PageData) {
         let biggest = &self.biggest;
-        let tops: Vec<ObjectOrRun> = biggest.tops().iter().map(|&top| ObjectOrRun::Object(top)).collect();
+        let tops: Vec<ObjectOrRun> = biggest.top_places().iter().map(|&top| ObjectOrRun::Object(top)).collect();
         let weight = |row: ObjectOrRun| RowWeight {
             bytes: biggest.retained_bytes(row.first_object()),
             objects: biggest.dominated_objects(row.first_object()),
@@ -153,7 +153,7 @@ impl ObjectPage<'_> {
                     let row = biggest.row(object.first_object());
                     columns.id.push(shown(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
-                    let own = object.own(biggest).fold((0u64, 0u64), |(count, bytes), one| {
+                    let own = object.own_objects(biggest).fold((0u64, 0u64), |(count, bytes), one| {
                         (count + 1, bytes.saturating_add(biggest.shallow_bytes(one)))
                     });
                     columns.shallow.push(Some(own.1));
@@ -184,7 +184,7 @@ impl ObjectPage<'_> {
 
 /// By row the name of the reference by which its object is held.
 fn references_of(
-    biggest: &Biggest<'_>,
+    biggest: &LargestObjects<'_>,
     rows: impl IntoIterator<Item = usize>,
     objects: &[DomNode],
 ) -> BTreeMap<usize, String> {
@@ -192,12 +192,11 @@ fn references_of(
     names.filter_map(|(row, name)| Some((row, shown(&name?)))).collect()
 }
 
-/// Characters of what an object says.
-const SAID: usize = 60;
+const MAX_VALUE_CHARACTERS: usize = 60;
 
 fn beginning(text: &str) -> String {
     let text = shown(text);
-    match text.char_indices().nth(SAID) {
+    match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -48,7 +48,7 @@ pub enum Format {
 
 impl Format {
     /// The forms, by the words for them.
-    pub const WORDS: &[(&str, Format)] = Format::WORDS_OF_THREADS.split_at(6).0;
+    pub const WORDS: &[(&str, Format)] = Format::WORDS_OF_THREADS.split_at(Format::WORDS_OF_THREADS.len() - 1).0;
 
     /// The same, and the form that threads alone have.
     pub const WORDS_OF_THREADS: &[(&str, Format)] = &[

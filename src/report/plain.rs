@@ -12,7 +12,8 @@ const MEASURED: usize = 4096;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let last = table.columns.len().saturating_sub(1);
-    let texts = first_text(table);
+    // The first of the columns behind the last one of numbers, but never the first of the table.
+    let texts = table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1);
     let mut widths: Vec<usize> =
         table.columns.iter().map(|column| if style.header { title(column).chars().count() } else { 1 }).collect();
     for row in 0..table.row_count.min(MEASURED) {
@@ -40,11 +41,6 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         writeln!(out, "{line}")?;
     }
     Ok(())
-}
-
-/// The first of the columns behind the last one of numbers, but never the first of the table.
-fn first_text(table: &Table<'_>) -> usize {
-    table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1)
 }
 
 /// The key of a column; what dumps are called may hold blanks.

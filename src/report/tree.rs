@@ -41,7 +41,7 @@ pub struct OutlineRow {
 /// Rows by which columns are measured; what is wider further down moves the rest of its line.
 const MEASURED: usize = 1000;
 /// Columns between figures, and of a level.
-const GAP: usize = 2;
+const GAP_COLUMNS: usize = 2;
 const ARROW: &str = "→ ";
 /// Columns that levels leave for names.
 const SHORTEST_NAME: usize = 16;
@@ -86,8 +86,9 @@ pub fn indents_of(places: &[(u32, u64)]) -> Vec<Indent> {
 
 impl Outline<'_> {
     fn line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
-        let figure =
-            |(at, width): &(usize, usize)| format!("{:>width$}{:GAP$}", texts.get(*at).map_or("", String::as_str), "");
+        let figure = |(at, width): &(usize, usize)| {
+            format!("{:>width$}{:GAP_COLUMNS$}", texts.get(*at).map_or("", String::as_str), "")
+        };
         columns.iter().map(figure).collect()
     }
 }
@@ -100,30 +101,30 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED)).map(&tree.row).collect();
     let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_order))| {
         let texts = measured.iter().flat_map(|row| [row.figures.get(at), row.hidden_figures.get(at)]).flatten();
-        let columns = texts.map(|text| columns_of(text)).fold(columns_of(title), usize::max) + GAP;
+        let columns = texts.map(|text| columns_of(text)).fold(columns_of(title), usize::max) + GAP_COLUMNS;
         FigureWidth { columns, hide_order: *hide_order }
     });
     let figures: Vec<FigureWidth> = figures.collect();
-    let indent_of = |level: usize, most: usize| GAP * level.min(most);
+    let indent_of = |level: usize, most: usize| GAP_COLUMNS * level.min(most);
     let names = measured.iter().zip(&indents).map(|(row, indent)| {
-        let before = indent_of(indent.level, style.width / 4 / GAP) + columns_of(&row.start);
+        let before = indent_of(indent.level, style.width / 4 / GAP_COLUMNS) + columns_of(&row.start);
         before + least_columns(&escape_controls(&row.name))
     });
     let shown = figures_shown(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
-    let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP)).collect();
+    let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP_COLUMNS)).collect();
     // Up to the indent of the top.
-    let width: usize = columns.iter().map(|(_, width)| width + GAP).sum();
+    let width: usize = columns.iter().map(|(_, width)| width + GAP_COLUMNS).sum();
     // Levels take a quarter of the terminal at most, and leave room for names.
     let starts = measured.iter().map(|row| columns_of(&row.start)).max().unwrap_or(0);
     let left = style.width.saturating_sub(width + starts + SHORTEST_NAME);
-    let most_levels = (style.width / 4).min(left) / GAP;
+    let most_levels = (style.width / 4).min(left) / GAP_COLUMNS;
     // A level too deep is told by its number.
     let depth_text =
         |depth: usize, level: usize| if level > most_levels { format!("({depth}) ") } else { String::new() };
     let start_of = |at: usize, row: &OutlineRow| {
         let Indent { level, is_chained } = indents[at];
         let (indent, arrow) = match (indent_of(level, most_levels), is_chained) {
-            (indent, true) if indent > 0 => (indent - GAP, ARROW),
+            (indent, true) if indent > 0 => (indent - GAP_COLUMNS, ARROW),
             (indent, _) => (indent, ""),
         };
         format!("{:indent$}{arrow}{}{}", "", depth_text(tree.places[at].0 as usize, level), row.start)
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(drawn(&tree, 80).lines().collect::<Vec<_>>(), expected);
     }
 
-    /// A tree of this shape with long names.
+    /// A tree of these depths with long names.
     fn tree(depths: &[u32]) -> Outline<'static> {
         Outline {
             figures: vec![("bytes", 0), ("share", 2), ("objects", 1)],

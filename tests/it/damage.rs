@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::cmd::run_with_input;
+use crate::common::cmd::{assert_linear, run_with_input};
 use crate::common::fixtures::{Fixture, all, test_each_format};
 use crate::common::read;
 use heapdump::allocations::AllocationDump;
@@ -213,6 +213,32 @@ fn a_thousand_damaged_dumps_of_each_format_never_panic() {
             let outcome = std::panic::catch_unwind(|| survives(&bytes, options));
             assert!(outcome.is_ok(), "{format}: number {number}");
         });
+    }
+}
+
+/// Floods of sections, of records with one id or with ids far apart, of roots, of what is none: the work grows with them.
+#[test]
+fn floods_take_linear_work() {
+    let flood = |head: &'static str, line: &'static str| {
+        move |count: usize| [head.as_bytes(), line.repeat(count).as_bytes()].concat()
+    };
+    let far_apart = |count: usize| {
+        let lines = (0..count as u64).map(|at| format!("o {:x} {:x} 1\n", at << 40, at << 44));
+        format!("a 2 x\n{}", lines.collect::<String>()).into_bytes()
+    };
+    assert_linear("ids far apart", &["stats"], 200_000, far_apart);
+    let roots = |count: usize| [flood("a 2 x\n", "t 1 A\n")(count), flood("", "r 1 9 99\n")(count)].concat();
+    assert_linear("types and roots", &["stats"], 200_000, roots);
+    for (head, line) in [
+        ("", "a 2 x\no 1 1 1 2\n"),
+        ("a 2 x\n", "o 1 1 1\n"),
+        ("// Version: x\n", "0x"),
+        ("// Version: x\n", "0x1 [1]\n"),
+        ("// Version: x\n0x1 [99999999999999999999] OBJ a\n", "junk "),
+        ("// Version: x\n0x10 [8] OBJ a\n", "// Breakdown - Classes: 1\n"),
+        ("// Version: x\n0x10 [8] OBJ a\n\t", "0x0000000000000010 "),
+    ] {
+        assert_linear(line, &["stats"], 200_000, flood(head, line));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::common::cmd::{Ran, finish, heapdump, run, run_on_terminal, run_with_input};
 use crate::common::fixtures::unpacked;
+use crate::golden::forms;
 
 const XNA: &str = "tests/inputs/escape_xna.txt";
 const TRACE: &str = "tests/inputs/escape_memory_infra.json";
@@ -41,7 +42,6 @@ fn hostile_trace() -> String {
     )
 }
 
-const FORMS: [&str; 6] = ["table", "markdown", "csv", "tsv", "json", "jsonl"];
 const OBJECTS: [&str; 15] = [
     "info",
     "stats --retained",
@@ -69,9 +69,9 @@ const EXPORTS: [&str; 4] = [
 
 fn each_command() -> impl Iterator<Item = (Vec<&'static str>, &'static str)> {
     let in_forms = |commands: &'static [&'static str], dump: &'static str| {
-        commands.iter().flat_map(move |command| {
-            FORMS.iter().map(move |form| (command.split(' ').chain(["-f", form]).collect(), dump))
-        })
+        commands
+            .iter()
+            .flat_map(move |command| forms().map(move |form| (command.split(' ').chain(["-f", form]).collect(), dump)))
     };
     let exports = EXPORTS.iter().map(|command| (command.split(' ').collect(), "dump"));
     let of_trace = (EXPORTS[2].split(' ').collect(), "trace");
@@ -88,7 +88,7 @@ fn no_form_lets_a_control_character_through() {
         assert_eq!(ran.code, if command.contains(&"X") { 2 } else { 0 }, "{command:?}: {}", ran.stderr);
     }
     for (file, command) in [(XNA, "stats"), (TRACE, "stats"), (TRACE, "breakdown")] {
-        for form in FORMS {
+        for form in forms() {
             check(&format!("{command} {file} {form}"), &run(&[command, file, "-f", form]).expect_code(0));
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::common::cmd::{commands, project, run, run_on_terminal};
 use crate::common::expect::{expect_file, is_update};
+use heapdump::report::Format;
 
 const SEED: &str = "fixtures/xna_cf/01_seed_xna.txt";
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";
@@ -18,7 +19,10 @@ const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 const TOTALS: &str = "fixtures/memory_infra/seed-example.trace";
 const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 
-const FORMS: [&str; 6] = ["table", "markdown", "csv", "tsv", "json", "jsonl"];
+/// The forms that all commands have.
+pub fn forms() -> impl Iterator<Item = &'static str> + Clone {
+    Format::WORDS.iter().map(|(word, _)| *word)
+}
 
 /// (folder under `tests/expected`, arguments), in every form.
 pub const CASES: &[(&str, &[&str])] = &[
@@ -85,7 +89,7 @@ const ALLOCATIONS_ON_TERMINALS: [&str; 8] = [
 #[test]
 fn every_command_in_every_form() {
     for (name, args) in CASES {
-        for form in FORMS {
+        for form in forms() {
             let args = [args, &["-f", form, "-q"][..]].concat();
             expect_file(&format!("{name}/{form}.txt"), &run(&args).expect_code(0).stdout);
         }
@@ -133,12 +137,12 @@ fn files_below(folder: &Path) -> BTreeSet<String> {
 
 #[test]
 fn no_expected_output_is_left_over() {
-    let forms = CASES.iter().flat_map(|(name, _)| FORMS.map(|form| format!("{name}/{form}.txt")));
+    let in_forms = CASES.iter().flat_map(|(name, _)| forms().map(move |form| format!("{name}/{form}.txt")));
     let terminals = ON_TERMINALS
         .iter()
         .flat_map(|(name, _, widths)| widths.iter().map(move |columns| format!("{name}/terminal-{columns}.txt")));
     let allocations = ALLOCATIONS_ON_TERMINALS.iter().map(|name| format!("{name}/terminal-100.txt"));
-    let wanted: BTreeSet<String> = forms.chain(terminals).chain(allocations).collect();
+    let wanted: BTreeSet<String> = in_forms.chain(terminals).chain(allocations).collect();
     let folder = project("tests/expected");
     for file in files_below(&folder).difference(&wanted) {
         assert!(is_update(), "tests/expected/{file} is of no case; HEAPDUMP_UPDATE=1 cargo test removes it");

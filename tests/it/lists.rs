@@ -1,5 +1,7 @@
 //! Lists that are walked: every reader with all that a format needs, every command with help.
 
+use std::collections::BTreeSet;
+
 use crate::common::cmd::{commands, project, run, run_on_terminal};
 use heapdump::answers::diff::PERCENT;
 use heapdump::answers::figure::{Figure, ID, RETAINED, SHALLOW, Unit};
@@ -34,7 +36,7 @@ fn every_reader_is_known_everywhere() {
         let document = text(&format!("docs/formats/{name}.md"));
         let is_written = crate::same_heap::WRITERS.iter().any(|(written, _)| *written == name);
         let places = [
-            (!reader.title().is_empty(), "a title".to_string()),
+            (!reader.format().title.is_empty(), "a title".to_string()),
             (document.contains(&format!("`{name}`")), format!("docs/formats/{name}.md, which names `{name}`")),
             (document.contains("## Problems"), format!("a chapter \"Problems\" in docs/formats/{name}.md")),
             (readme.contains(&format!("(docs/formats/{name}.md)")), "a row in the README's table of formats".into()),
@@ -88,8 +90,24 @@ fn every_order_is_a_figure_of_the_rows() {
         (format!("threads {ZOO}"), ThreadsOptions::ORDERS.to_vec()),
         (format!("waste {ZOO} --kind empty-collections"), WasteOptions::ORDERS.to_vec()),
     ];
+    let sorting = commands().into_iter().filter(|name| run(&[name, "--help"]).stdout.contains("--sort <COLUMN>"));
+    for name in sorting.filter(|name| !["help", "completions"].contains(&name.as_str())) {
+        assert!(
+            asked.iter().any(|(line, _)| line.split(' ').next() == Some(&name)),
+            "no line asks for an order of {name}"
+        );
+    }
+    let (completions, mut asked_before) = (run(&["completions", "bash"]).expect_code(0).stdout, BTreeSet::new());
     let documented = std::fs::read_to_string(project("docs/json.md")).expect("readable");
     for (line, figures) in asked {
+        let words: Vec<&str> = figures.iter().map(|figure| figure.word).collect();
+        let wrong = run(&line.split(' ').chain(["--sort", "?"]).collect::<Vec<_>>()).expect_code(2).stderr;
+        let known: Vec<&str> = wrong.trim_end().rsplit("there are: ").next().unwrap_or_default().split(", ").collect();
+        assert!(words.iter().all(|word| known.contains(word)), "{line}: {words:?} of {known:?}");
+        // Of several lines of a command the first has what is completed.
+        if asked_before.insert(line.split(' ').next().unwrap_or_default().to_string()) {
+            assert!(completions.contains(&format!("\"{}\"", words.join(" "))), "{line}: {words:?} in completions");
+        }
         let sorted = |word: &str| {
             let words: Vec<&str> = line.split(' ').chain(["-q", "-n", "0", "-f", "jsonl", "--sort", word]).collect();
             run(&words).expect_code(0).stdout

@@ -1,6 +1,6 @@
 //! The memory-infra reader on what a trace may hold besides: damage, hostile JSON, odd but legal forms.
 
-use crate::common::cmd::{run, run_with_input};
+use crate::common::cmd::{assert_linear, run, run_with_input};
 use serde_json::Value;
 
 fn trace(frames: &str, types: &str, heaps: &str) -> String {
@@ -171,6 +171,36 @@ fn hostile_json_makes_no_large_answers() {
         assert!(ran.code == 0 || (ran.code == 2 && ran.stderr.starts_with("heapdump: ")), "{head}: {}", ran.stderr);
         assert!(ran.stdout.len() < 4096 + 16 * text.len(), "{head}: {} bytes of {}", ran.stdout.len(), text.len());
     }
+}
+
+/// Nests, long chains of callers and circles of them, floods of events and of what is none: the work grows with them.
+#[test]
+fn hostile_traces_take_linear_work() {
+    let good = entries(r#"{"size":"64","bt":""}"#);
+    let deep = |open: &str, close: &str, count: usize| format!("{}1{}", open.repeat(count), close.repeat(count));
+    let chain = |count: usize| -> String {
+        let frame = |at: usize| format!("\"{}\":{{\"name\":\"f{at}\",\"parent\":\"{at}\"}}", at + 1);
+        format!("{{\"0\":{{\"name\":\"f\"}},{}}}", (0..count).map(frame).collect::<Vec<_>>().join(","))
+    };
+    let of_last = |count: usize| entries(&format!("{{\"size\":\"64\",\"bt\":\"{count}\"}}"));
+    let circle = |count: usize| {
+        let frames =
+            chain(count).replacen("{\"name\":\"f\"}", &format!("{{\"name\":\"f\",\"parent\":\"{count}\"}}"), 1);
+        trace(&frames, "{}", &of_last(7))
+    };
+    let events = |count: usize| format!("[{}", "{\"ph\":\"v\"},".repeat(count) + &trace("{}", "{}", &good)[16..]);
+    let check = |label: &str, count: usize, text: &dyn Fn(usize) -> String| {
+        let args = ["breakdown", "-", "-f", "json", "-q", "--by", "both", "--depth", "20"];
+        assert_linear(label, &args, count, |count| text(count).into_bytes());
+    };
+    check("a skipped nest", 400_000, &|count| {
+        format!("{{\"deep\":{},{}", deep("[", "]", count), &trace("{}", "{}", &good)[1..])
+    });
+    check("a nest in frames", 400_000, &|count| trace(&deep("{\"a\":", "}", count), "{}", &good));
+    check("a chain of callers", 200_000, &|count| trace(&chain(count), "{}", &of_last(count)));
+    check("a circle of callers", 200_000, &circle);
+    check("events", 400_000, &events);
+    check("junk", 400_000, &|count| format!("[{}", "]}[{,:".repeat(count)));
 }
 
 #[test]

@@ -555,7 +555,7 @@ fn damage_takes_values_away_and_nothing_else() {
             };
             let (Dump::Graph(graph), Some(details)) = (loaded.dump, loaded.details) else { panic!("no graph") };
             let nodes: Vec<_> = graph.nodes().collect();
-            assert_eq!(details.sayings(&graph, &nodes, 10).expect("readable").len(), nodes.len());
+            assert_eq!(details.shown_values(&graph, &nodes, 10).expect("readable").len(), nodes.len());
             for node in nodes {
                 details.fields(&graph, node).expect("readable");
                 details.elements(&graph, node, 100).expect("readable");

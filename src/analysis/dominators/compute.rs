@@ -14,7 +14,7 @@
 //! Four words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: the order of the walk;
 //! two for the parents, which become cells of an ancestor and the place of a list, then of an ancestor and a label, and
 //! at last the immediate dominators; one for the counts of edges by node, which become numbers, then the places of lists
-//! and, from behind, the semidominators. Of the parents the shape of the tree remains, in two bits an object.
+//! and, from behind, the semidominators. Of the parents the tree remains, in two bits an object.
 
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
@@ -50,17 +50,16 @@ pub(super) struct DominatorTree {
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DominatorTree {
     let DepthFirstWalk { nodes, mut parents, others, followed } = walk(graph);
-    let shape = TreeShape::of(&mut parents);
+    let tree = DepthFirstTree::of(&mut parents);
     let mut cells = paired(parents);
     let numbers = numbers(&nodes, others, cells_of(&mut cells));
     let sources = list_edges(graph, &numbers, followed, cells_of(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(&mut cells, sources, numbers, &mut steps);
-    let immediate = immediate_dominators(&shape, &semi, cells, step_budget, &mut steps);
+    let immediate = immediate_dominators(&tree, &semi, cells, step_budget, &mut steps);
     DominatorTree { nodes, immediate, steps, memory: semi }
 }
 
-/// One depth-first walk.
 struct DepthFirstWalk {
     /// By number; the first means nothing.
     nodes: Vec<NodeId>,
@@ -72,7 +71,6 @@ struct DepthFirstWalk {
     followed: u32,
 }
 
-/// A reference still to be followed.
 struct PendingReference {
     source: u32,
     target: NodeId,
@@ -155,15 +153,15 @@ impl DepthFirstWalk {
     }
 }
 
-/// The shape of a depth-first tree in two bits an object: the parents again, once their memory served something else.
-struct TreeShape {
+/// A depth-first tree in two bits an object: the parents again, once their memory served something else.
+struct DepthFirstTree {
     /// For each number but the first: a zero for each level up from the number before it to its parent, and a one.
     words: Vec<u64>,
     count: usize,
 }
 
-impl TreeShape {
-    /// The shape. Twice as many words are in the memory of `parents` after that.
+impl DepthFirstTree {
+    /// The tree. Twice as many words are in the memory of `parents` after that.
     fn of(parents: &mut Vec<u32>) -> Self {
         let count = parents.len();
         parents.resize(2 * count, 0);
@@ -177,7 +175,7 @@ impl TreeShape {
             at += 1;
             depth_before = depth;
         }
-        TreeShape { words, count }
+        DepthFirstTree { words, count }
     }
 
     /// The depth of each number but the first, ascending: one more than that of its parent, which is the last number
@@ -211,7 +209,7 @@ impl TreeShape {
 
 /// A number's parent or an ancestor; and beside it where its list ends, then its label: the smallest semidominator on the
 /// way to the ancestor.
-type Cell = [u32; 2];
+type AncestorCell = [u32; 2];
 const ANCESTOR: usize = 0;
 const LABEL: usize = 1;
 
@@ -223,12 +221,12 @@ fn paired(mut words: Vec<u32>) -> Vec<u32> {
     words
 }
 
-fn cells_of(words: &mut [u32]) -> &mut [Cell] {
+fn cells_of(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
 /// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
-fn numbers(nodes: &[NodeId], others: Vec<u32>, cells: &mut [Cell]) -> Vec<u32> {
+fn numbers(nodes: &[NodeId], others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
     let mut numbers = others;
     for (number, node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGES_AHEAD) {
@@ -250,7 +248,7 @@ struct Edge {
 /// Lists of the sources of edges beside the tree, by target.
 struct EdgeLists<'a> {
     /// The labels say where the list of each number begins, of what is in it so far.
-    cells: &'a mut [Cell],
+    cells: &'a mut [AncestorCell],
     sources: Vec<u32>,
     /// Numbers whose tree edge was met: edges like it are beside the tree.
     has_parent: NodeSet,
@@ -286,7 +284,7 @@ impl EdgeLists<'_> {
 
 /// Sources of all edges beside the tree, by target; the labels, which count them, become the places where each target's
 /// begin. While some edges are sorted in, the numbers of the next are looked up.
-fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [Cell]) -> Vec<u32> {
+fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [AncestorCell]) -> Vec<u32> {
     let mut sum = 0;
     for cell in &mut *cells {
         sum += cell[LABEL];
@@ -365,7 +363,7 @@ fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps:
 /// less; the path is compressed.
 #[inline]
 fn smallest_label(
-    cells: &mut [Cell],
+    cells: &mut [AncestorCell],
     from: u32,
     limit: u32,
     path: &mut Vec<u32>,
@@ -392,7 +390,7 @@ fn smallest_label(
 /// Climbs from each parent to the first ancestor that is at or above the semidominator. `memory` has two words for each
 /// number.
 fn immediate_dominators(
-    shape: &TreeShape,
+    tree: &DepthFirstTree,
     semi: &[u32],
     memory: Vec<u32>,
     step_budget: u64,
@@ -402,7 +400,7 @@ fn immediate_dominators(
     let limit_of_steps = *steps + step_budget;
     let (immediate, path) = words.split_at_mut(semi.len());
     (immediate[0], path[0]) = (0, 0);
-    for (number, depth) in (1..).zip(shape.depths()) {
+    for (number, depth) in (1..).zip(tree.depths()) {
         let (mut at, limit) = (path[depth - 1], semi[number]);
         path[depth] = number as u32;
         while at > limit {
@@ -411,7 +409,7 @@ fn immediate_dominators(
         }
         immediate[number] = at;
         if *steps > limit_of_steps {
-            return lengauer_tarjan(&shape.parents(), semi, words, steps);
+            return lengauer_tarjan(&tree.parents(), semi, words, steps);
         }
     }
     words.truncate(semi.len());

@@ -8,12 +8,10 @@ impl DomNode {
     /// The virtual root above all strong roots: no object.
     pub const ROOT: DomNode = DomNode(0);
 
-    /// The node of this number.
     pub(in crate::analysis) fn new(number: usize) -> Self {
         DomNode(number as u32)
     }
 
-    /// Its number.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

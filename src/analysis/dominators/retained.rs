@@ -10,7 +10,6 @@ use crate::parallel;
 /// Retained bytes of each object, by its number in the dominator tree.
 #[derive(Debug)]
 enum RetainedBytes {
-    /// As computed.
     Computed(ByteSums),
     /// As an index has them.
     Stored(ByteCounts<u32>),

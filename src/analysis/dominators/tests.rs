@@ -1,4 +1,4 @@
-//! Buckets against plain climbing, and counted steps on the shapes that make other algorithms quadratic.
+//! Buckets against plain climbing, and counted steps on the graphs that make other algorithms quadratic.
 
 use super::*;
 use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section};
@@ -68,10 +68,10 @@ fn steps_per_object(references: &[Vec<usize>]) -> f64 {
 }
 
 /// 6 + log2(objects): the bound of the algorithm; a quadratic one takes tens of thousands here.
-fn assert_linear(shape: &str, references: Vec<Vec<usize>>) {
+fn assert_linear(graph_name: &str, references: Vec<Vec<usize>>) {
     let bound = 6.0 + (references.len() as f64).log2();
     let steps = steps_per_object(&references);
-    assert!(steps <= bound, "{shape}: {steps} steps per object, allowed {bound}");
+    assert!(steps <= bound, "{graph_name}: {steps} steps per object, allowed {bound}");
 }
 
 #[test]

@@ -3,15 +3,16 @@
 use serde::{Serialize, Serializer};
 
 use crate::allocations::{AllocationHeap, NameId, Names};
-use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
 use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, Node};
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
+use crate::answers::figure::{ALLOCATIONS, BYTES, NAME, figures_of};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Single, TreeLevel, preorder};
+use crate::answers::scope::order_by;
+use crate::answers::tree::{SingleTree, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::dump::OpenDump;
 
@@ -71,9 +72,15 @@ pub fn small_share() -> Threshold {
 /// Between the names of a path, as in folded stacks.
 pub const BETWEEN_NAMES: char = ';';
 
+/// By figure: the value of a place; with a name for its figure places come by their names.
+const ORDERS: [(Figure, ValueOfPlace); 3] =
+    [(BYTES, |amount| Some(amount.bytes)), (ALLOCATIONS, |amount| amount.allocations), (NAME, |_| None)];
+
+type ValueOfPlace = fn(Amount) -> Option<u64>;
+
 impl BreakdownOptions {
     /// Figures that children can be ordered by; allocations are objects where those are broken down.
-    pub const ORDERS: [Figure; 3] = [BYTES, ALLOCATIONS, NAME];
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
 
     /// Levels above the place where the trees begin, at most.
     pub(super) fn levels_above(&self) -> u32 {
@@ -160,7 +167,6 @@ pub struct BreakdownObject {
 }
 
 impl BreakdownObject {
-    /// The object in words, for a title.
     pub(super) fn title(&self) -> String {
         let BreakdownObject { id, type_name, .. } = self;
         let said = self.class.as_ref().or(self.said.as_ref());
@@ -222,7 +228,7 @@ impl<'d> HeapTree<'d> {
 
 impl Serialize for HeapTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Single(self.0.nested(BreakdownFields::new)).serialize(serializer)
+        SingleTree(self.0.nested(BreakdownFields::new)).serialize(serializer)
     }
 }
 
@@ -325,6 +331,7 @@ impl TreeView<'_> {
             BreakdownBy::Both => Some(Axes::Both),
             BreakdownBy::Caller => None,
         };
+        let value = order_by(&ORDERS, self.options.order.unwrap_or(BYTES))?;
         let types = self.options.scope.types.as_ref();
         let is_wanted = |name: NameId| types.is_none_or(|types| types.matches(self.names.text(name)));
         let totals_options = TotalsOptions {
@@ -344,7 +351,7 @@ impl TreeView<'_> {
                 let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
                 let below = |node: &mut Node<_>, depth: u32| {
                     let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
-                    let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes);
+                    let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes, value);
                     children.into_iter().map(level).collect::<Vec<_>>()
                 };
                 let children =
@@ -357,7 +364,7 @@ impl TreeView<'_> {
                 let Some(root) = self.start(root, |node| tree.children(node)) else { return Ok((Vec::new(), totals)) };
                 let below = |node: &mut Node<_>, depth: u32| {
                     let children = (depth < self.depth).then(|| tree.children(node));
-                    children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
+                    children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes, value))
                 };
                 preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
@@ -396,6 +403,7 @@ impl TreeView<'_> {
         parent: &BreakdownEntry,
         axis: Axis,
         min_bytes: u64,
+        value: ValueOfPlace,
     ) -> TreeLevel<Node<P>> {
         let all = children.len();
         let keeps = |child: &Node<P>| {
@@ -407,12 +415,8 @@ impl TreeView<'_> {
         let Limits { reverse, .. } = self.options.limits;
         let mut level = TreeLevel::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
             let (a, b) = (&a.row, &b.row);
-            let by_figure = match self.options.order {
-                Some(ALLOCATIONS) => b.amount.allocations.cmp(&a.amount.allocations),
-                Some(NAME) => std::cmp::Ordering::Equal,
-                _ => b.amount.bytes.cmp(&a.amount.bytes),
-            };
-            let order = by_figure.then_with(|| text(a).cmp(text(b)));
+            let by_value = value(b.amount).cmp(&value(a.amount));
+            let order = by_value.then_with(|| text(a).cmp(text(b)));
             let order = if reverse { order.reverse() } else { order };
             (a.kind == BreakdownKind::SelfCost).cmp(&(b.kind == BreakdownKind::SelfCost)).then(order)
         });

@@ -32,6 +32,10 @@ use rows::object_diff;
 /// If one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
 /// answer takes more memory than it may.
 pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+    let orders = options.by.orders(old.graph().is_some(), options.retained);
+    if let Some(order) = options.order.filter(|order| !orders.contains(order)) {
+        return Err(AnswerError::NoSuchOrder(order.key));
+    }
     let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));
     Ok(Diff { problems: DiffProblems { old: old_problems, new: new_problems }, ..compare(old, new, options)? })
 }

@@ -17,7 +17,7 @@ use super::over_limit::OverLimit;
 use super::problems::problems_of;
 use super::rows::sort_first;
 pub use super::shared::histogram_row::LoaderRow;
-pub use super::shared::histogram_row::{HistogramRow, Keyed, Totals};
+pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
@@ -338,7 +338,7 @@ impl Histogram {
             matching: None,
             heaps: None,
             reached_by: None,
-            rows: Keyed::rows(options.group_by, Vec::new()),
+            rows: KeyedValue::rows(options.group_by, Vec::new()),
             figures,
             group_by: options.group_by,
             order: options.order,
@@ -355,7 +355,7 @@ impl Histogram {
         let over_limits = options.size_limits.iter().filter_map(|limit| limit.check(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
-        Histogram { rows: Keyed::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
+        Histogram { rows: KeyedValue::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
     }
 }
 

@@ -28,7 +28,6 @@ impl OwnTypes {
 
 /// Reachable objects of libraries that no type of the program dominates.
 const NO_OWNER: &str = "(no owner)";
-/// Objects of libraries that no root reaches.
 const UNREACHABLE: &str = "(unreachable)";
 /// Objects of libraries that no root reaches, in dumps where such objects are alive.
 const FROZEN: &str = "(frozen heap)";

@@ -9,7 +9,7 @@ use crate::answers::groups::Groups;
 use crate::answers::heaps::{FullerDump, HeapRow};
 use crate::answers::histogram::options::RetainedBy;
 use crate::answers::histogram::owners::owner_note;
-use crate::answers::histogram_row::{HistogramRow, Keyed, Totals};
+use crate::answers::histogram_row::{HistogramRow, KeyedValue, Totals};
 use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
@@ -69,7 +69,7 @@ pub struct Histogram {
     #[serde(skip)]
     pub unrooted_are_alive: bool,
     /// The dump is a sample; estimated figures are of the heap.
-    #[serde(rename = "sampled", serialize_with = "is_some", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sampled", serialize_with = "serialize_presence", skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -88,7 +88,7 @@ pub struct Histogram {
     pub heaps: Option<Vec<HeapRow>>,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
-    pub rows: Keyed<Vec<HistogramRow>>,
+    pub rows: KeyedValue<Vec<HistogramRow>>,
     /// Objects by the roots that reach them, where these are known.
     #[serde(skip)]
     pub reached_by: Option<ReachedBy>,
@@ -122,7 +122,7 @@ pub struct Sample {
 }
 
 /// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
-fn is_some<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_presence<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bool(sample.is_some())
 }
 

@@ -552,16 +552,20 @@ impl InfoOfFiles {
     }
 
     /// Rows of these files; without an order, and where they are equal, as they were named. O(files x log).
-    pub fn new(files: Vec<(String, Info)>, order: Option<Figure>, limits: Limits) -> Self {
+    ///
+    /// # Errors
+    /// If rows cannot be ordered by this figure.
+    pub fn new(files: Vec<(String, Info)>, order: Option<Figure>, limits: Limits) -> Result<Self, AnswerError> {
         let mut files: Vec<InfoOfFile> = files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();
         match order {
             None => {}
             Some(FILE) => sort::by(&mut files, &|a, b| a.file.cmp(&b.file)),
             Some(FORMAT) => sort::by(&mut files, &|a, b| a.info.format().format.cmp(&b.info.format().format)),
+            Some(figure) if !Self::ORDERS.contains(&figure) => return Err(AnswerError::NoSuchOrder(figure.key)),
             Some(figure) => sort::by_key(&mut files, |row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
         let rows_hidden = limits.cut(&mut files);
-        InfoOfFiles { files, rows_hidden }
+        Ok(InfoOfFiles { files, rows_hidden })
     }
 }
 
@@ -581,7 +585,7 @@ mod tests {
         let large = "a 2 x\nt 1 A\no 10 1 20\no 20 1 20\nr 10 3 0\nc x\n";
         let names = |order, limits| {
             let files = [("b", small), ("c", large), ("a", small)].map(|(name, dump)| (name.into(), info_of(dump)));
-            let answer = InfoOfFiles::new(files.into(), order, limits);
+            let answer = InfoOfFiles::new(files.into(), order, limits).unwrap();
             (answer.files.iter().map(|row| row.file.as_str()).collect::<String>(), answer.rows_hidden)
         };
         let all = Limits::default();

@@ -149,7 +149,7 @@ impl<'d> NodeRows<'d> {
     }
 
     /// A row with what its object says.
-    pub fn saying(&self, row: usize) -> ObjectRow {
+    pub fn row_with_value(&self, row: usize) -> ObjectRow {
         let node = self.at(row).node;
         ObjectRow { said: self.values.and_then(|values| values.words_of(node, self.said(row))), ..self.get(row) }
     }

@@ -118,7 +118,7 @@ impl RootPathsAnswer<'_> {
         let why = match self.reachability {
             Reachability::Reached => return None,
             Reachability::Frozen => "; it is on the frozen heap, which is never collected",
-            reachability => reachability.but_what(),
+            reachability => reachability.left_out_roots_text(),
         };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
         Some(format!("{id} is not reachable from any strong root{why}{hint}"))
@@ -148,7 +148,6 @@ pub struct RootPathRows<'d> {
     roots: RootsByNode<'d>,
     pub(crate) names: Option<ReferenceNames<'d>>,
     values: Option<ValueReader<'d>>,
-    /// `None` when there is none.
     found: Option<RootPaths<'d>>,
 }
 

@@ -57,7 +57,7 @@ pub struct PathLines<'a> {
     /// A path, the place on it of the next object, and what comes from there on.
     cursor: RefCell<Option<(usize, usize, PathSteps<'a>)>>,
     /// Objects say what they have to say.
-    are_saying: bool,
+    with_values: bool,
 }
 
 impl<'a> PathLines<'a> {
@@ -72,12 +72,12 @@ impl<'a> PathLines<'a> {
         });
         let line_ends = line_ends.collect();
         let tails = end_length.map_or(Vec::new(), |half| paths.ends(half));
-        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), are_saying: false }
+        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), with_values: false }
     }
 
     /// The same lines, whose objects tell what they say of themselves. A few reads of the dump for each.
-    pub fn saying(self) -> Self {
-        PathLines { are_saying: true, ..self }
+    pub fn with_values(self) -> Self {
+        PathLines { with_values: true, ..self }
     }
 
     /// Number of lines.
@@ -98,7 +98,7 @@ impl<'a> PathLines<'a> {
             _ => self.line_ends.partition_point(|&end| end <= line),
         };
         let mut part = self.part(path, line - self.start_of(path).min(line));
-        if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.are_saying) {
+        if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.with_values) {
             step.object.said = self.paths.said(step.node);
         }
         PathLine { path, part: part.unwrap_or(PathPart::LeftOut { objects: 0 }) }

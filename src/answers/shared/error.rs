@@ -36,6 +36,9 @@ pub enum AnswerError {
     /// The dump does not say what to group by: the group, and what is missing.
     #[error("this dump does not say {1}")]
     NoSuchGroups(GroupBy, &'static str),
+    /// Rows cannot be ordered by this column: its key.
+    #[error("rows cannot be ordered by {0}")]
+    NoSuchOrder(&'static str),
     /// No section is called so; there are these.
     #[error("no section \"{0}\"; there are: {there}", there = .1.join(", "))]
     NoSuchSection(String, Vec<String>),

@@ -37,12 +37,10 @@ impl Figure {
         Figure::new(key, title, Unit::Text, key)
     }
 
-    /// The same with another title.
     pub(crate) const fn titled(self, title: &'static str) -> Self {
         Figure { title, ..self }
     }
 
-    /// The same with another short word.
     pub(crate) const fn called(self, word: &'static str) -> Self {
         Figure { word, ..self }
     }
@@ -51,6 +49,16 @@ impl Figure {
     pub fn is_called(self, word: &str) -> bool {
         word == self.word || word == self.key || self.unit == Unit::Text && word == NAME.word
     }
+}
+
+pub(in crate::answers) const fn figures_of<K, const N: usize>(orders: &[(Figure, K); N]) -> [Figure; N] {
+    let mut figures = [NAME; N];
+    let mut at = 0;
+    while at < N {
+        figures[at] = orders[at].0;
+        at += 1;
+    }
+    figures
 }
 
 /// Objects.

@@ -11,9 +11,8 @@ use crate::analysis::histogram::{Estimate, Tally, tally_types};
 use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
-use crate::input::Saying;
+use crate::input::ShownValue;
 
-/// The groups of a scope's objects.
 pub(crate) struct Groups<'d> {
     graph: &'d HeapGraph,
     by: GroupBy,
@@ -37,7 +36,6 @@ pub(crate) struct Groups<'d> {
 /// Types of one name that are groups of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypesApart {
-    /// None.
     Never,
     /// Those of different loaders.
     ByLoader,
@@ -163,7 +161,6 @@ impl<'d> Groups<'d> {
         })
     }
 
-    /// The first type of a group, where groups are types.
     pub(in crate::answers) fn type_of_group(&self, group: u32) -> Option<TypeId> {
         self.types.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
     }
@@ -172,7 +169,6 @@ impl<'d> Groups<'d> {
         matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval)
     }
 
-    /// Loader of a group's types.
     pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
         self.types.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
     }
@@ -180,11 +176,11 @@ impl<'d> Groups<'d> {
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
     pub(crate) fn of(&self, node: NodeId) -> u32 {
         let is_left_out = self.matching.as_ref().is_some_and(|matching| !matching.contains(node));
-        if is_left_out { NO_SET } else { self.of_any(node) }
+        if is_left_out { NO_SET } else { self.of_any_object(node) }
     }
 
     /// The same, whether the object fulfils the scope's expression or not.
-    fn of_any(&self, node: NodeId) -> u32 {
+    fn of_any_object(&self, node: NodeId) -> u32 {
         if !self.nodes.contains(&node.index()) || !self.graph.counts(node) {
             return NO_SET;
         }
@@ -206,7 +202,7 @@ impl<'d> Groups<'d> {
 
     /// The same, of objects that do not fulfil the scope's expression too.
     pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<Tally> {
-        self.tally_by(reachable, |node| self.of_any(node), false)
+        self.tally_by(reachable, |node| self.of_any_object(node), false)
     }
 
     fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<Tally> {
@@ -253,7 +249,7 @@ impl<'d> Groups<'d> {
             if group != NO_SET {
                 of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
             }
-            if self.of_any(node) != NO_SET {
+            if self.of_any_object(node) != NO_SET {
                 let sum = &mut of_types[type_id.index()];
                 *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
             }
@@ -302,9 +298,9 @@ pub(in crate::answers) fn loaders_of_repeated_names(
         .collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let said = dump.values().ok().and_then(|values| values.sayings(graph, &nodes, MOST_NAME_UNITS).ok());
+    let said = dump.values().ok().and_then(|values| values.shown_values(graph, &nodes, MOST_NAME_UNITS).ok());
     let own_name = |node: NodeId| match said.as_ref()?.get(nodes.binary_search(&node).ok()?)? {
-        Some(Saying::Name(name)) => Some(name.text.clone()),
+        Some(ShownValue::Name(name)) => Some(name.text.clone()),
         _ => None,
     };
     let row = |loader: Loader| {

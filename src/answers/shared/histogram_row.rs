@@ -12,20 +12,20 @@ use crate::graph::{HeapGraph, Loader};
 
 /// A value under a key that tells what it is: rows under `types` or `groups`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keyed<T> {
+pub struct KeyedValue<T> {
     pub(in crate::answers) key: &'static str,
     pub(in crate::answers) value: T,
 }
 
-impl<T: Serialize> Serialize for Keyed<T> {
+impl<T: Serialize> Serialize for KeyedValue<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map([(self.key, &self.value)])
     }
 }
 
-impl<R> Keyed<Vec<R>> {
+impl<R> KeyedValue<Vec<R>> {
     pub(in crate::answers) fn rows(by: GroupBy, value: Vec<R>) -> Self {
-        Keyed { key: if by == GroupBy::Type { "types" } else { "groups" }, value }
+        KeyedValue { key: if by == GroupBy::Type { "types" } else { "groups" }, value }
     }
 
     /// The rows, whatever they are of.
@@ -34,7 +34,7 @@ impl<R> Keyed<Vec<R>> {
     }
 }
 
-impl Keyed<String> {
+impl KeyedValue<String> {
     /// The name, whatever it is of.
     pub fn as_str(&self) -> &str {
         &self.value
@@ -74,7 +74,6 @@ impl Totals {
         Totals(vec![(OBJECTS, Some(objects)), (SHALLOW, Some(shallow_bytes))])
     }
 
-    /// Allocated bytes, and allocations where they are counted.
     pub(in crate::answers) fn of_allocations(total_bytes: u64, allocations: Option<u64>) -> Self {
         Totals(vec![(TOTAL, Some(total_bytes)), (ALLOCATIONS, allocations)])
     }
@@ -127,7 +126,7 @@ pub struct HistogramRow {
     pub loader: Option<LoaderRow>,
     /// Name of the type or group.
     #[serde(flatten)]
-    pub(in crate::answers) name: Keyed<String>,
+    pub(in crate::answers) name: KeyedValue<String>,
     /// The group's number while the answer is computed.
     #[serde(skip)]
     pub(in crate::answers) group: u32,
@@ -138,7 +137,7 @@ pub struct HistogramRow {
 
 impl HistogramRow {
     pub(in crate::answers) fn new(name: String, by: GroupBy, amounts: RowAmounts) -> Self {
-        let name = Keyed { key: by.figure().key, value: name };
+        let name = KeyedValue { key: by.figure().key, value: name };
         let (retained_bytes, module, location, loader, rank) = Default::default();
         HistogramRow { amounts, retained_bytes, module, location, loader, name, group: 0, rank }
     }
@@ -205,10 +204,6 @@ impl LoaderRow {
             _ => "(runtime)".into(),
         }
     }
-
-    fn is_runtime(&self) -> bool {
-        self.name.is_none() && self.id.is_none()
-    }
 }
 
 /// The runtime is no loader: `null`.
@@ -216,7 +211,7 @@ pub(in crate::answers) fn loader_or_null<S: serde::Serializer>(
     loader: &Option<LoaderRow>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    loader.as_ref().filter(|loader| !loader.is_runtime()).serialize(to)
+    loader.as_ref().filter(|loader| loader.name.is_some() || loader.id.is_some()).serialize(to)
 }
 
 /// A type's name, with its loader where that tells it from another row.

@@ -93,7 +93,7 @@ impl<'d> Holders<'d> {
                 .map_err(|error| AnswerError::NoValues(NoValues::Unreadable(error.to_string())))?,
             None => vec![None; references.len()],
         };
-        let mut names = Interned::default();
+        let mut names = HolderNumbers::default();
         let of_references: Vec<u32> = references
             .iter()
             .zip(fields)
@@ -140,14 +140,14 @@ impl<'d> Holders<'d> {
 }
 
 #[derive(Default)]
-struct Interned {
+struct HolderNumbers {
     names: Vec<HolderName>,
     numbers: HashMap<HolderName, u32>,
 }
 
-impl Interned {
+impl HolderNumbers {
     fn number(&mut self, name: HolderName) -> u32 {
-        let Interned { names, numbers } = self;
+        let HolderNumbers { names, numbers } = self;
         *numbers.entry(name).or_insert_with_key(|name| {
             names.push(name.clone());
             names.len() as u32 - 1

@@ -1,4 +1,4 @@
-//! Whose a type is: the runtime's, a library's, or the program's own. Libraries hold memory for a program; what leaks is the
+//! The owner of a type: the runtime, a library, or the program itself. Libraries hold memory for a program; what leaks is the
 //! program's own.
 
 use std::borrow::Cow;
@@ -13,14 +13,13 @@ use crate::input::Runtime;
 
 static ROOTS: &str = include_str!("libraries.txt");
 
-/// Names of roots with whose they are.
-type Roots = FxHashMap<&'static str, Owner>;
+type OwnersOfRoots = FxHashMap<&'static str, Owner>;
 
-fn roots_of(runtime: Runtime) -> &'static Roots {
-    static ALL: OnceLock<FxHashMap<&'static str, Roots>> = OnceLock::new();
-    static NONE: OnceLock<Roots> = OnceLock::new();
+fn roots_of(runtime: Runtime) -> &'static OwnersOfRoots {
+    static ALL: OnceLock<FxHashMap<&'static str, OwnersOfRoots>> = OnceLock::new();
+    static NONE: OnceLock<OwnersOfRoots> = OnceLock::new();
     let all = ALL.get_or_init(|| {
-        let mut all: FxHashMap<&'static str, Roots> = FxHashMap::default();
+        let mut all: FxHashMap<&'static str, OwnersOfRoots> = FxHashMap::default();
         let mut section = ("", Owner::Runtime);
         for line in ROOTS.lines().filter(|line| !line.starts_with('#')) {
             if let Some((runtime, owner)) = line.strip_prefix('[').and_then(|line| line.split_once(' ')) {
@@ -32,7 +31,7 @@ fn roots_of(runtime: Runtime) -> &'static Roots {
         }
         all
     });
-    all.get(section_of(runtime)).unwrap_or_else(|| NONE.get_or_init(Roots::default))
+    all.get(section_of(runtime)).unwrap_or_else(|| NONE.get_or_init(OwnersOfRoots::default))
 }
 
 fn section_of(runtime: Runtime) -> &'static str {
@@ -46,10 +45,7 @@ fn section_of(runtime: Runtime) -> &'static str {
 
 /// A type's name with dots between packages: `java/lang/String` as `java.lang.String`. Names of V8's own stay: `system / Map`.
 pub(crate) fn dotted(name: &str) -> Cow<'_, str> {
-    match name.contains('/') && !name.contains(" / ") {
-        true => Cow::Owned(name.replace('/', ".")),
-        false => Cow::Borrowed(name),
-    }
+    if name.contains('/') && !name.contains(" / ") { name.replace('/', ".").into() } else { name.into() }
 }
 
 /// Names of types that are not the program's own: of the runtime of a format and its libraries, or matched by patterns.
@@ -81,7 +77,7 @@ impl LibraryNames {
         self
     }
 
-    /// Whose the type of a name is. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
+    /// The owner of the type of a name. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
     pub(crate) fn owner_of(&self, name: &str) -> Owner {
         let name = dotted(name);
         self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
@@ -90,7 +86,6 @@ impl LibraryNames {
         })
     }
 
-    /// Whose the patterns say it is.
     pub(crate) fn by_pattern(&self, name: &str) -> Option<Owner> {
         let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         match () {
@@ -148,11 +143,11 @@ mod tests {
     #[test]
     fn every_reader_has_a_runtime() {
         for reader in READERS {
-            assert!(Runtime::ALL.contains(&reader.runtime()), "{}", reader.name());
-            assert_eq!(Runtime::of_format(reader.name()), Some(reader.runtime()));
+            assert!(Runtime::ALL.contains(&reader.format().runtime), "{}", reader.name());
+            assert_eq!(Runtime::of_format(reader.name()), Some(reader.format().runtime));
         }
         for runtime in Runtime::ALL {
-            assert!(READERS.iter().any(|reader| reader.runtime() == runtime), "{runtime:?} has no reader");
+            assert!(READERS.iter().any(|reader| reader.format().runtime == runtime), "{runtime:?} has no reader");
         }
         assert_eq!(Runtime::of_format("no such format"), None);
     }

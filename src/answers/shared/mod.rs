@@ -34,7 +34,7 @@ pub use group_by::GroupBy;
 pub use heaps::HeapChoice;
 pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};
-pub use rows::{ObjectRow, Reachability, RootRow, saying, step_text, type_words};
+pub use rows::{ObjectRow, Reachability, RootRow, step_text, type_with_value, type_words};
 pub use scope::{Limits, NotAnObjectId, ObjectId, Scope, ScopeOptions};
 pub use side::DiffBy;
 pub use tree::{Tree, TreeRow};

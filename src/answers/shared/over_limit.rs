@@ -25,11 +25,10 @@ impl OverLimit {
 
     /// The same as a sentence, where a limit of nothing is an error or no more than a note.
     pub fn sentence(&self, is_strict: bool) -> String {
-        if self.is_over { self.text.clone() } else { unmatched_sentence(&self.text, is_strict) }
+        match (self.is_over, is_strict) {
+            (true, _) => self.text.clone(),
+            (false, true) => format!("{} (an error because of --strict)", self.text),
+            (false, false) => format!("note: {}", self.text),
+        }
     }
-}
-
-/// Sentence for a limit that is on nothing, as an error or as a note.
-pub(in crate::answers) fn unmatched_sentence(text: &str, is_strict: bool) -> String {
-    if is_strict { format!("{text} (an error because of --strict)") } else { format!("note: {text}") }
 }

@@ -49,7 +49,7 @@ impl ObjectRow {
     pub fn type_text(&self) -> String {
         match (&self.class, &self.said) {
             (Some(class), _) => class_text(class),
-            (None, Some(said)) => saying(&type_words(&self.type_name), said),
+            (None, Some(said)) => type_with_value(&type_words(&self.type_name), said),
             (None, None) => type_words(&self.type_name).into_owned(),
         }
     }
@@ -72,7 +72,7 @@ pub fn step_text(reference: Option<&str>, object: &str) -> String {
 pub(in crate::answers) const CLOSURE_VARIABLES: &str = "system / Context";
 
 /// A type in words with what an object of it says: of captured variables the function comes before V8's name for them.
-pub fn saying(type_words: &str, said: &str) -> String {
+pub fn type_with_value(type_words: &str, said: &str) -> String {
     match type_words.split_once(" (").filter(|_| type_words.ends_with(" (system / Context)")) {
         Some((words, raw)) => format!("{words} {said} ({raw}"),
         None => format!("{type_words} {said}"),
@@ -283,7 +283,7 @@ impl Reachability {
     }
 
     /// Behind "not reachable from any strong root": the roots that would reach it.
-    pub fn but_what(self) -> &'static str {
+    pub fn left_out_roots_text(self) -> &'static str {
         if self == Reachability::LeftOut { " but those that --exclude-roots leaves out" } else { "" }
     }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::type_tree::Chosen;
-use crate::answers::shared::{AnswerError, CommandLine};
+use crate::answers::shared::{AnswerError, CommandLine, Figure};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, IdStyle, Lookup, NodeId, NodeSet, Root, SectionId, TypeSet};
@@ -30,6 +30,15 @@ pub struct Limits {
     pub rows: Option<usize>,
     /// The order reversed.
     pub reverse: bool,
+}
+
+/// The entry of a table of orders for a figure.
+///
+/// # Errors
+/// If rows cannot be ordered by this figure.
+pub(in crate::answers) fn order_by<K: Copy>(orders: &[(Figure, K)], figure: Figure) -> Result<K, AnswerError> {
+    let found = orders.iter().find(|(order, _)| order.key == figure.key);
+    found.map(|(_, by)| *by).ok_or(AnswerError::NoSuchOrder(figure.key))
 }
 
 impl Limits {

@@ -173,8 +173,8 @@ impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Nested<'a, R, F> {
         Some(row)
     }
 
-    fn branch(&self, row: &'a TreeRow<R>) -> Branch<T, Siblings<'_, Self>> {
-        Branch { fields: (self.fields)(row), children: Siblings { tree: self, depth: row.depth + 1 } }
+    fn branch(&self, row: &'a TreeRow<R>) -> NestedRow<T, Siblings<'_, Self>> {
+        NestedRow { fields: (self.fields)(row), children: Siblings { tree: self, depth: row.depth + 1 } }
     }
 }
 
@@ -186,9 +186,9 @@ impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Nested<'a, R
 }
 
 /// A tree with one row at the top, as that row's object; `null` without rows.
-pub(in crate::answers) struct Single<N>(pub(in crate::answers) N);
+pub(in crate::answers) struct SingleTree<N>(pub(in crate::answers) N);
 
-impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Single<Nested<'a, R, F>> {
+impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SingleTree<Nested<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.next.set(0);
         self.0.take(0).map(|row| self.0.branch(row)).serialize(serializer)
@@ -197,7 +197,7 @@ impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Single<Neste
 
 /// A row and what is below it.
 #[derive(Serialize)]
-struct Branch<T, C> {
+struct NestedRow<T, C> {
     #[serde(flatten)]
     fields: T,
     children: C,
@@ -277,10 +277,10 @@ mod tests {
             {"id": 2, "children": [leaf(20), {"id": 21, "children": [leaf(210)]}]},
         ]);
         assert_eq!(value, expected);
-        assert_eq!(serde_json::to_value(Single(tree.nested(|row| &row.row))).unwrap(), expected[0]);
+        assert_eq!(serde_json::to_value(SingleTree(tree.nested(|row| &row.row))).unwrap(), expected[0]);
         let none: Tree<Number> = Tree { rows: Vec::new() };
         assert_eq!(serde_json::to_string(&none).unwrap(), "[]");
-        assert_eq!(serde_json::to_string(&Single(none.nested(|row| &row.row))).unwrap(), "null");
+        assert_eq!(serde_json::to_string(&SingleTree(none.nested(|row| &row.row))).unwrap(), "null");
     }
 
     /// The deepest tree there can be takes a fraction of the smallest stack that threads and main have anywhere.

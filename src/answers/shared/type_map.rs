@@ -70,7 +70,7 @@ impl<'d> TypeMap<'d> {
     }
 
     /// Places at the top.
-    pub fn tops(&self) -> &[u32] {
+    pub fn top_places(&self) -> &[u32] {
         &self.tops
     }
 
@@ -120,7 +120,7 @@ impl<'d> TypeMap<'d> {
         let types: Vec<TypeId> = path.map(|number| self.graph.shown_type_of(self.dominators.node_at(number))).collect();
         let mut place: Option<u32> = None;
         for type_id in types.into_iter().rev() {
-            let below = place.map_or(self.tops(), |place| self.children(place));
+            let below = place.map_or(self.top_places(), |place| self.children(place));
             let has_type = |at: &&u32| self.tree.places[**at as usize].type_id == type_id;
             place = match self.tree.folded(place.map(|place| place as usize), type_id, usize::MAX) {
                 Some(folded) => Some(folded as u32),

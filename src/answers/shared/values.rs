@@ -7,7 +7,8 @@ use super::rows::CLOSURE_VARIABLES;
 use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
-use crate::input::{Elements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Saying, Text, Value};
+pub use crate::input::ShownValue;
+use crate::input::{Elements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Text, Value};
 use crate::units::format_count;
 
 /// UTF-16 units of a text that are read; the rest is cut off.
@@ -36,8 +37,8 @@ impl<'d> ValueReader<'d> {
 
     /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
     pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
-        let said = self.details.sayings(self.graph, nodes, MOST_UNITS);
-        said.map_or_else(|_| vec![None; nodes.len()], |said| said.into_iter().map(|one| one.map(Into::into)).collect())
+        let said = self.details.shown_values(self.graph, nodes, MOST_UNITS);
+        said.unwrap_or_else(|_| vec![None; nodes.len()])
     }
 
     pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
@@ -143,52 +144,6 @@ pub(in crate::answers) fn kind_name(kind: FieldKind) -> &'static str {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("object", |(_, name, _)| name)
 }
 
-/// A primitive value, or what an object says of itself.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum ShownValue {
-    /// A reference to nothing.
-    Null,
-    /// A truth value.
-    Boolean(bool),
-    /// A UTF-16 unit.
-    Char(u16),
-    /// A whole number.
-    Integer(i64),
-    /// A floating-point number of 4 bytes.
-    Float(f32),
-    /// A floating-point number of 8 bytes.
-    Double(f64),
-    /// A text.
-    Text(Text),
-    /// The name of a thread, a constant or a class.
-    Name(Text),
-}
-
-impl From<Value> for ShownValue {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Null | Value::Object(_) | Value::Dangling(_) => ShownValue::Null,
-            Value::Boolean(value) => ShownValue::Boolean(value),
-            Value::Char(unit) => ShownValue::Char(unit),
-            Value::Integer(number) => ShownValue::Integer(number),
-            Value::Float(number) => ShownValue::Float(number),
-            Value::Double(number) => ShownValue::Double(number),
-            Value::Text(text) => ShownValue::Text(Text { text, is_cut: false }),
-        }
-    }
-}
-
-impl From<Saying> for ShownValue {
-    fn from(saying: Saying) -> Self {
-        match saying {
-            Saying::Text(text) => ShownValue::Text(text),
-            Saying::Name(text) => ShownValue::Name(text),
-            Saying::Boxed(value) => value.into(),
-        }
-    }
-}
-
 impl ShownValue {
     /// Returns true if a text is longer than what is here of it.
     pub fn is_cut(&self) -> bool {
@@ -197,24 +152,28 @@ impl ShownValue {
 
     /// Returns true if JSON writes the value as it is; else as a text.
     pub fn is_literal(&self) -> bool {
-        match self {
-            ShownValue::Null | ShownValue::Boolean(_) | ShownValue::Integer(_) => true,
-            ShownValue::Float(number) => number.is_finite(),
-            ShownValue::Double(number) => number.is_finite(),
-            ShownValue::Char(_) | ShownValue::Text(_) | ShownValue::Name(_) => false,
+        let ShownValue::Primitive(value) = self else { return false };
+        match value {
+            Value::Float(number) => number.is_finite(),
+            Value::Double(number) => number.is_finite(),
+            value => !matches!(value, Value::Char(_)),
         }
     }
 
     /// The value as it is, for columns.
     pub fn plain(&self) -> String {
-        match self {
-            ShownValue::Null => "null".into(),
-            ShownValue::Boolean(value) => value.to_string(),
-            ShownValue::Char(unit) => unit_text(*unit),
-            ShownValue::Integer(number) => number.to_string(),
-            ShownValue::Float(number) => float_text(f64::from(*number), || format!("{number:?}")),
-            ShownValue::Double(number) => float_text(*number, || format!("{number:?}")),
-            ShownValue::Text(text) | ShownValue::Name(text) => text.text.clone(),
+        let value = match self {
+            ShownValue::Text(text) | ShownValue::Name(text) => return text.text.clone(),
+            ShownValue::Primitive(value) => value,
+        };
+        match value {
+            Value::Null | Value::Object(_) | Value::Dangling(_) => "null".into(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Char(unit) => unit_text(*unit),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => float_text(f64::from(*number), || format!("{number:?}")),
+            Value::Double(number) => float_text(*number, || format!("{number:?}")),
+            Value::Text(text) => text.clone(),
         }
     }
 
@@ -230,7 +189,7 @@ impl ShownValue {
     /// The value in a line for people: texts in quotes, long ones cut.
     pub fn words(&self) -> String {
         match self {
-            ShownValue::Char(unit) => format!("'{}'", unit_text(*unit)),
+            ShownValue::Primitive(Value::Char(unit)) => format!("'{}'", unit_text(*unit)),
             ShownValue::Text(text) => text_words(text),
             ShownValue::Name(text) => text.text.chars().take(MOST_CHARACTERS).collect(),
             value => value.plain(),
@@ -245,7 +204,6 @@ fn zeros_in_words(text: &Text) -> Option<String> {
     is_zero.then(|| format!("({} characters{least}, all zero)", format_count(text.text.len() as u64)))
 }
 
-/// A text in a table that people read.
 pub(in crate::answers) fn text_in_table(text: &Text) -> String {
     zeros_in_words(text).unwrap_or_else(|| if text.is_cut { format!("{}…", text.text) } else { text.text.clone() })
 }
@@ -278,11 +236,11 @@ fn float_text(number: f64, digits: impl FnOnce() -> String) -> String {
 impl Serialize for ShownValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            ShownValue::Null => serializer.serialize_none(),
-            ShownValue::Boolean(value) => serializer.serialize_bool(*value),
-            ShownValue::Integer(number) => serializer.serialize_i64(*number),
-            ShownValue::Float(number) if number.is_finite() => serializer.serialize_f32(*number),
-            ShownValue::Double(number) if number.is_finite() => serializer.serialize_f64(*number),
+            ShownValue::Primitive(Value::Null) => serializer.serialize_none(),
+            ShownValue::Primitive(Value::Boolean(value)) => serializer.serialize_bool(*value),
+            ShownValue::Primitive(Value::Integer(number)) => serializer.serialize_i64(*number),
+            ShownValue::Primitive(Value::Float(number)) if number.is_finite() => serializer.serialize_f32(*number),
+            ShownValue::Primitive(Value::Double(number)) if number.is_finite() => serializer.serialize_f64(*number),
             value => serializer.serialize_str(&value.plain()),
         }
     }
@@ -344,7 +302,7 @@ impl FieldRow {
     /// The value for a column, where there is one.
     pub fn value(&self) -> Option<ShownValue> {
         match &self.holds {
-            FieldContents::Null => Some(ShownValue::Null),
+            FieldContents::Null => Some(Value::Null.into()),
             FieldContents::Object(_) | FieldContents::Dangling(_) => self.said.clone(),
             FieldContents::Value(value) => Some(value.clone()),
         }
@@ -409,15 +367,20 @@ mod tests {
         let long: String = "m".repeat(150);
         let shown = format!("\"{}\"…", "m".repeat(100));
         for (value, json, plain, words) in [
-            (ShownValue::Null, "null", "null", "null"),
-            (ShownValue::Boolean(true), "true", "true", "true"),
-            (ShownValue::Char(0x20AC), "\"€\"", "€", "'€'"),
-            (ShownValue::Char(0xD83D), "\"\\\\u{d83d}\"", "\\u{d83d}", "'\\u{d83d}'"),
-            (ShownValue::Integer(i64::MIN), "-9223372036854775808", "-9223372036854775808", "-9223372036854775808"),
-            (ShownValue::Float(0.1), "0.1", "0.1", "0.1"),
-            (ShownValue::Float(f32::NAN), "\"NaN\"", "NaN", "NaN"),
-            (ShownValue::Double(f64::NEG_INFINITY), "\"-Infinity\"", "-Infinity", "-Infinity"),
-            (ShownValue::Double(-2.25), "-2.25", "-2.25", "-2.25"),
+            (ShownValue::from(Value::Null), "null", "null", "null"),
+            (ShownValue::from(Value::Boolean(true)), "true", "true", "true"),
+            (ShownValue::from(Value::Char(0x20AC)), "\"€\"", "€", "'€'"),
+            (ShownValue::from(Value::Char(0xD83D)), "\"\\\\u{d83d}\"", "\\u{d83d}", "'\\u{d83d}'"),
+            (
+                ShownValue::from(Value::Integer(i64::MIN)),
+                "-9223372036854775808",
+                "-9223372036854775808",
+                "-9223372036854775808",
+            ),
+            (ShownValue::from(Value::Float(0.1)), "0.1", "0.1", "0.1"),
+            (ShownValue::from(Value::Float(f32::NAN)), "\"NaN\"", "NaN", "NaN"),
+            (ShownValue::from(Value::Double(f64::NEG_INFINITY)), "\"-Infinity\"", "-Infinity", "-Infinity"),
+            (ShownValue::from(Value::Double(-2.25)), "-2.25", "-2.25", "-2.25"),
             (ShownValue::Text(text("a\"b", false)), "\"a\\\"b\"", "a\"b", "\"a\"b\""),
             (ShownValue::Text(text("a", true)), "\"a\"", "a", "\"a\"…"),
             (ShownValue::Text(text(&long, false)), &format!("\"{long}\""), &long, &shown),

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
-use crate::answers::figure::{FRAMES, LOCALS, NAME, RETAINED};
+use crate::answers::figure::{FRAMES, LOCALS, NAME, RETAINED, figures_of};
 use crate::answers::frames::ran_out_of_memory;
 use crate::answers::rows::is_false;
+use crate::answers::scope::order_by;
 pub use crate::answers::shared::frames::{FrameRow, LocalRow, ThreadStack};
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectRow, ScopeOptions};
@@ -29,9 +30,18 @@ pub struct ThreadsOptions {
     pub limits: Limits,
 }
 
+const ORDERS: [(Figure, ValueOfThread); 4] = [
+    (RETAINED, |_, _, found| found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1))),
+    (FRAMES, |graph, _, found| graph.frames_of(found.thread).len() as u64),
+    (LOCALS, |_, locals, found| locals.of_thread(found.number).len() as u64),
+    (NAME, |_, _, _| 0),
+];
+
+type ValueOfThread = fn(&HeapGraph, &Locals, &FoundThread<'_>) -> u64;
+
 impl ThreadsOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 4] = [RETAINED, FRAMES, LOCALS, NAME];
+    pub const ORDERS: [Figure; 4] = figures_of(&ORDERS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -128,15 +138,10 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if let Some(which) = &options.which {
         search.keep(&mut found, which);
     }
+    let value = order_by(&ORDERS, options.order.unwrap_or(RETAINED))?;
     found.sort_by_cached_key(|found| {
-        let figure = match options.order {
-            Some(FRAMES) => graph.frames_of(found.thread).len() as u64,
-            Some(LOCALS) => locals.of_thread(found.number).len() as u64,
-            Some(NAME) => 0,
-            _ => found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1)),
-        };
         let name = found.name.clone().filter(|_| options.order == Some(NAME));
-        (Reverse(figure), name, found.node)
+        (Reverse(value(graph, &locals, found)), name, found.node)
     });
     if options.limits.reverse {
         found.reverse();

@@ -88,12 +88,11 @@ impl TrendOptions {
 #[derive(Debug)]
 pub struct TrendOfDumps {
     options: TrendOptions,
-    so_far: Mutex<SoFar>,
+    so_far: Mutex<AddedDumps>,
 }
 
-/// Results of the dumps that were added.
 #[derive(Debug, Default)]
-struct SoFar {
+struct AddedDumps {
     dumps: Vec<TrendDump>,
     rows: HashMap<String, usize>,
     /// By row: the number of a dump, objects and bytes there.
@@ -106,12 +105,12 @@ impl TrendOfDumps {
         TrendOfDumps { options, so_far: Mutex::default() }
     }
 
-    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+    fn so_far(&self) -> MutexGuard<'_, AddedDumps> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Announces the next dump; it counts as unreadable until it is added.
-    pub fn expect(&self, file: &str) {
+    pub fn announce(&self, file: &str) {
         self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
 
@@ -124,7 +123,7 @@ impl TrendOfDumps {
         let TrendOptions { scope, by, retained, .. } = &self.options;
         let Side { totals, rows: amounts, .. } = Side::find(dump, scope, *by, *retained, 0)?;
         let mut so_far = self.so_far();
-        let SoFar { dumps, rows, values } = &mut *so_far;
+        let AddedDumps { dumps, rows, values } = &mut *so_far;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return Ok(()) };
         entry.format = Some(dump.info().format.to_string());
@@ -155,7 +154,7 @@ impl TrendOfDumps {
     /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
         let TrendOfDumps { options, so_far } = self;
-        let SoFar { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let AddedDumps { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
         let read_count = formats.len();
         formats.dedup();

@@ -9,7 +9,7 @@ use crate::analysis::selection::TypePattern;
 use crate::analysis::series::{Course, Trend, median_slope, sparkline};
 use crate::analysis::threshold::Threshold;
 use crate::answers::DiffBy;
-use crate::answers::histogram_row::Keyed;
+use crate::answers::histogram_row::KeyedValue;
 use crate::answers::over_limit::OverLimit;
 use crate::answers::words::shared_folder_of;
 use crate::units::{count_of, format_bytes, format_count};
@@ -105,7 +105,7 @@ pub struct TrendRows {
 pub struct TrendRow {
     /// Its name; none of the whole heap.
     #[serde(flatten, skip_serializing_if = "is_unnamed")]
-    pub name: Keyed<String>,
+    pub name: KeyedValue<String>,
     /// Direction of the course.
     pub trend: Trend,
     /// Bytes in the first dump.
@@ -131,7 +131,7 @@ pub struct TrendRow {
     pub(super) range_bytes: u64,
 }
 
-fn is_unnamed(name: &Keyed<String>) -> bool {
+fn is_unnamed(name: &KeyedValue<String>) -> bool {
     name.key.is_empty()
 }
 
@@ -166,7 +166,7 @@ impl TrendRows {
 /// Under the key that `diff` has for such rows.
 impl Serialize for TrendRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Keyed { key: self.by.rows_key(), value: &self.rows }.serialize(serializer)
+        KeyedValue { key: self.by.rows_key(), value: &self.rows }.serialize(serializer)
     }
 }
 
@@ -180,7 +180,7 @@ impl DumpsTrend {
         let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
         TrendRow {
-            name: Keyed { key: self.rows.by.name_figure().key, value: name },
+            name: KeyedValue { key: self.rows.by.name_figure().key, value: name },
             trend,
             first_bytes,
             last_bytes,
@@ -197,7 +197,7 @@ impl DumpsTrend {
     /// The course of the whole. O(dumps x dumps) for the slope.
     pub(super) fn total(&self) -> TrendRow {
         let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
-        let name = Keyed { key: "", value: String::new() };
+        let name = KeyedValue { key: "", value: String::new() };
         TrendRow { name, bytes_per_dump: self.slope(&self.total_values), ..self.course(String::new(), &whole) }
     }
 

@@ -13,7 +13,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wasting {
+pub(super) struct Wasteful {
     pub(super) kind: WasteKind,
     pub(super) node: NodeId,
     pub(super) bytes: u64,
@@ -28,7 +28,7 @@ pub(super) fn find(
     types: &TypeFields,
     contents: &Contents,
     strings: &GroupedStrings,
-) -> Vec<Wasting> {
+) -> Vec<Wasteful> {
     let mut found = Vec::new();
     let mut of_strings = NodeSet::new(graph.node_count());
     for array in (0..strings.strings.len()).filter_map(|at| strings.strings.array(at)) {
@@ -58,18 +58,18 @@ fn zero_arrays(
     strings: &GroupedStrings,
     of_strings: &NodeSet,
     counted: &mut NodeSet,
-    found: &mut Vec<Wasting>,
+    found: &mut Vec<Wasteful>,
 ) {
     // Characters that were blotted out say nothing of the program.
     let is_meant = |node: NodeId| strings.redacted.is_none() || !of_strings.contains(node);
     for &(node, key) in contents.arrays.iter().filter(|(node, key)| key.is_zero() && is_meant(*node)) {
         debug_assert!(key.is_known());
         counted.insert(node);
-        found.push(Wasting { kind: WasteKind::ZeroArrays, node, bytes: graph.shallow_bytes(node) });
+        found.push(Wasteful { kind: WasteKind::ZeroArrays, node, bytes: graph.shallow_bytes(node) });
     }
 }
 
-fn duplicate_strings(graph: &HeapGraph, grouped: &GroupedStrings, counted: &mut NodeSet, found: &mut Vec<Wasting>) {
+fn duplicate_strings(graph: &HeapGraph, grouped: &GroupedStrings, counted: &mut NodeSet, found: &mut Vec<Wasteful>) {
     let own = |at: usize| graph.shallow_bytes(grouped.strings.node(at));
     for group in grouped.groups.iter().filter(|group| grouped.is_duplicate(group)) {
         // An array of zeros is counted as that.
@@ -90,7 +90,7 @@ fn duplicate_strings(graph: &HeapGraph, grouped: &GroupedStrings, counted: &mut 
                     bytes += array_bytes(array);
                 }
             }
-            found.push(Wasting { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), bytes });
+            found.push(Wasteful { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), bytes });
         }
         seen.drain(..).for_each(|array| {
             counted.insert(array);
@@ -103,7 +103,7 @@ fn duplicate_arrays(
     contents: &Contents,
     of_strings: &NodeSet,
     counted: &mut NodeSet,
-    found: &mut Vec<Wasting>,
+    found: &mut Vec<Wasteful>,
 ) {
     let is_meant = |node: NodeId| !of_strings.contains(node) && !counted.contains(node);
     let mut arrays: Vec<(ContentKey, NodeId)> = contents
@@ -116,7 +116,7 @@ fn duplicate_arrays(
     for equal in arrays.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
         for (at, &(_, node)) in equal.iter().enumerate() {
             let bytes = if at == 0 { 0 } else { graph.shallow_bytes(node) };
-            found.push(Wasting { kind: WasteKind::DuplicateArrays, node, bytes });
+            found.push(Wasteful { kind: WasteKind::DuplicateArrays, node, bytes });
         }
     }
 }
@@ -171,10 +171,10 @@ fn collection_waste(
     reference_bytes: u64,
     referrers: &[u8],
     views: &[(NodeId, NodeId)],
-    found: &mut Vec<Wasting>,
+    found: &mut Vec<Wasteful>,
 ) {
     let &FoundCollection { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
-    let mut add = |kind: WasteKind, bytes: u64| found.push(Wasting { kind, node, bytes });
+    let mut add = |kind: WasteKind, bytes: u64| found.push(Wasteful { kind, node, bytes });
     if size == 0 {
         // What others have too (the empty arrays of class libraries) stays.
         let is_own = |part: &NodeId| referrers.get(part.index()) == Some(&1);
@@ -204,11 +204,11 @@ fn reference_bytes(graph: &HeapGraph, contents: &Contents) -> u64 {
     longest.map_or(4, |&(node, length, _)| if graph.shallow_bytes(node) < 6 * u64::from(length) { 4 } else { 8 })
 }
 
-fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<Wasting>) {
+fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<Wasteful>) {
     for &(node, length, nulls) in &contents.reference_arrays {
         let (length, nulls) = (u64::from(length), u64::from(nulls));
         if length >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * length && !tables.contains(node) {
-            found.push(Wasting { kind: WasteKind::SparseArrays, node, bytes: nulls * reference_bytes });
+            found.push(Wasteful { kind: WasteKind::SparseArrays, node, bytes: nulls * reference_bytes });
         }
     }
 }
@@ -238,7 +238,7 @@ const BOXES: [(&str, u64); 21] = [
     ("System.Decimal", 16),
 ];
 
-fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<Wasting>) {
+fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<Wasteful>) {
     let width = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         let known = BOXES.iter().find(|(known, _)| *known == name);
@@ -247,7 +247,7 @@ fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<Wasting>) {
     let widths: Vec<Option<u64>> = graph.types().ids().map(width).collect();
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if let Some(width) = widths[type_id.index()] {
-            found.push(Wasting { kind: WasteKind::BoxedNumbers, node, bytes: bytes.saturating_sub(width) });
+            found.push(Wasteful { kind: WasteKind::BoxedNumbers, node, bytes: bytes.saturating_sub(width) });
         }
     }
 }
@@ -276,7 +276,7 @@ fn array_types(graph: &HeapGraph) -> Vec<bool> {
 }
 
 /// Arrays of equal type and size: many at once, together a hundredth of the heap. O(n).
-pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasting>) {
+pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasteful>) {
     let is_array = array_types(graph);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| is_array[type_id.index()]);
     let mut counts: BTreeMap<(TypeId, u64), u64> = BTreeMap::new();
@@ -288,7 +288,7 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasting>) {
         *count >= MIN_SAME_SIZE && count.saturating_mul(bytes).saturating_mul(SAME_SIZE_PART) >= heap_bytes.max(1)
     });
     found.extend(
-        arrays().filter(|&(_, type_id, bytes)| counts.contains_key(&(type_id, bytes))).map(|(node, ..)| Wasting {
+        arrays().filter(|&(_, type_id, bytes)| counts.contains_key(&(type_id, bytes))).map(|(node, ..)| Wasteful {
             kind: WasteKind::SameSizeArrays,
             node,
             bytes: 0,
@@ -297,13 +297,13 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasting>) {
 }
 
 /// Arrays without an element: all of a type but one, which could stand for the others. O(n).
-pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<Wasting>) {
+pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<Wasteful>) {
     let is_array = array_types(graph);
     let mut seen = vec![false; is_array.len()];
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if is_array[type_id.index()] && bytes == empty_bytes {
             let is_another = std::mem::replace(&mut seen[type_id.index()], true);
-            found.push(Wasting { kind: WasteKind::EmptyArrays, node, bytes: if is_another { bytes } else { 0 } });
+            found.push(Wasteful { kind: WasteKind::EmptyArrays, node, bytes: if is_another { bytes } else { 0 } });
         }
     }
 }
@@ -317,7 +317,7 @@ pub(super) fn empty_array_bytes(graph: &HeapGraph, by_width: &[u64]) -> Option<u
 }
 
 /// Arrays of references that are mostly null: what fits into them and is not there. O(n + references).
-pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<Wasting>) {
+pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<Wasteful>) {
     let holds_references = reference_arrays(graph, runtime);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| holds_references[type_id.index()]);
     let stored = |node: NodeId| stored_references(graph, node);
@@ -328,7 +328,7 @@ pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>,
         let slots = bytes.saturating_sub(head_bytes) / slot_bytes;
         let nulls = slots.saturating_sub(stored(node));
         if slots >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * slots {
-            found.push(Wasting { kind: WasteKind::SparseArrays, node, bytes: nulls.saturating_mul(slot_bytes) });
+            found.push(Wasteful { kind: WasteKind::SparseArrays, node, bytes: nulls.saturating_mul(slot_bytes) });
         }
     }
 }

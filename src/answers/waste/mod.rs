@@ -42,7 +42,6 @@ pub struct Waste {
     /// No object fulfils the expression.
     #[serde(skip)]
     pub is_of_nothing: bool,
-    /// The limit that was set, in bytes.
     #[serde(skip)]
     limit_bytes: Option<u64>,
     #[serde(skip)]

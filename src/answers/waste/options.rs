@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::threshold::Threshold;
-use crate::answers::figure::{OBJECTS, WASTED};
+use crate::answers::figure::{OBJECTS, WASTED, figures_of};
 use crate::answers::holders::KnownCollections;
 use crate::answers::{CommandLine, Figure, Limits};
 use crate::filter::Filter;
@@ -93,9 +93,14 @@ pub struct WasteOptions {
     pub fail_over: Option<Threshold>,
 }
 
+type FiguresOfRow = fn(u64, u64) -> (u64, u64);
+/// By figure, from the wasted bytes and the objects of a row: the value, and what equal ones are ordered by.
+pub(super) const ORDERS: [(Figure, FiguresOfRow); 2] =
+    [(WASTED, |wasted, objects| (wasted, objects)), (OBJECTS, |wasted, objects| (objects, wasted))];
+
 impl WasteOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 2] = [WASTED, OBJECTS];
+    pub const ORDERS: [Figure; 2] = figures_of(&ORDERS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {

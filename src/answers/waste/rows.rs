@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::find::Wasting;
-use super::options::{WasteKind, WasteOptions};
+use super::find::Wasteful;
+use super::options::{ORDERS, WasteKind, WasteOptions};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
-use crate::answers::figure::OBJECTS;
+use crate::answers::figure::WASTED;
 use crate::answers::holders::{HolderName, Holders, short_holder};
 use crate::answers::rows::type_words;
+use crate::answers::scope::order_by;
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
@@ -92,11 +93,10 @@ struct WasteSum {
     example: (u64, Reverse<NodeId>),
 }
 
-/// The rows of the kinds that the dump tells.
 pub(super) fn rows_of(
     dump: &OpenDump,
     collections: &TypeFields,
-    mut found: Vec<Wasting>,
+    mut found: Vec<Wasteful>,
     told: &[WasteKind],
     options: &WasteOptions,
 ) -> Result<Vec<WasteKindRow>, AnswerError> {
@@ -135,14 +135,12 @@ pub(super) fn rows_of(
             held_by: name.text(),
         });
     }
+    let figures = order_by(&ORDERS, options.order.unwrap_or(WASTED))?;
     for kind in &mut kinds {
-        let key = |row: &WasteRow| match options.order {
-            Some(OBJECTS) => (Reverse(row.objects), Reverse(row.wasted_bytes)),
-            _ => (Reverse(row.wasted_bytes), Reverse(row.objects)),
-        };
         sort::by(&mut kind.rows, &|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
-            key(a).cmp(&key(b)).then_with(names)
+            let figures = |row: &WasteRow| figures(row.wasted_bytes, row.objects);
+            figures(b).cmp(&figures(a)).then_with(names)
         });
         kind.rows_hidden = options.limits.cut(&mut kind.rows);
     }

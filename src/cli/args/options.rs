@@ -14,7 +14,7 @@ use crate::report::{Format, parse_size};
 
 /// Options of every command that asks a dump: the form of the answer, and the way the dump is read.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
+pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]

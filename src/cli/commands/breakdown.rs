@@ -10,7 +10,7 @@ use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_smallest, words};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, parse_smallest, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Where the bytes are: a tree of backtraces and types
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

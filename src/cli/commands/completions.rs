@@ -5,10 +5,7 @@ use clap::Command;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
-use crate::answers::{
-    BreakdownOptions, DiffBy, DominatorTreeOptions, HistogramOptions, InfoOfFiles, ObjectsOptions, ReferrersOptions,
-    RetainedBy, StringsOptions, ThreadsOptions, WasteOptions,
-};
+use crate::answers::Figure;
 use crate::cli::CommandOutcome;
 use crate::cli::terminal::target::{find_target, write};
 
@@ -22,30 +19,17 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// `program`: the whole command line.
-pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
+/// `program`: the whole command line; `orders`: the columns of each `--sort`, by command.
+pub(crate) fn run(args: &Args, program: Command, orders: &[(&str, Vec<Figure>)]) -> Result<CommandOutcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut with_columns(program), "heapdump", &mut script);
+    clap_complete::generate(args.shell, &mut with_columns(program, orders), "heapdump", &mut script);
     write(&find_target(&[], None)?, &script)?;
     Ok(CommandOutcome::Done)
 }
 
 /// The command line with the columns that each `--sort` takes.
-fn with_columns(command: Command) -> Command {
-    let of_types = HistogramOptions { retained: Some(RetainedBy::Minimum), ..HistogramOptions::default() };
-    let columns = [
-        ("breakdown", &BreakdownOptions::ORDERS[..]),
-        ("diff", &DiffBy::default().orders(true, true)),
-        ("dominators", &DominatorTreeOptions::ORDERS),
-        ("info", &InfoOfFiles::ORDERS),
-        ("list", &ObjectsOptions::ORDERS),
-        ("referrers", &ReferrersOptions::ORDERS),
-        ("stats", &of_types.orders(true, false)),
-        ("strings", &StringsOptions::ORDERS),
-        ("threads", &ThreadsOptions::ORDERS),
-        ("waste", &WasteOptions::ORDERS),
-    ];
-    columns.into_iter().fold(command, |command, (name, columns)| {
+fn with_columns(command: Command, orders: &[(&str, Vec<Figure>)]) -> Command {
+    orders.iter().fold(command, |command, (name, columns)| {
         let parser = PossibleValuesParser::new(columns.iter().map(|column| column.word));
         command.mut_subcommand(name, |sub| sub.mut_arg("sort", |sort| sort.value_parser(parser)))
     })

@@ -9,7 +9,7 @@ use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
 use crate::answers::{DiffBy, DiffOptions, diff};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
-use crate::cli::args::options::{Common, LenientArgs, NamedProblems, RowArgs, ScopeArgs, words};
+use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::asking::ask_together;
 use crate::cli::terminal::session::Session;
 
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

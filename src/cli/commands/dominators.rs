@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What would be freed with what: the dominator tree
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

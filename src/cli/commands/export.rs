@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let target = find_target(&[DumpInput::find(file)?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == ExportForm::MemoryInfra { form.cutoff()? } else { None };
-    let paths = form.paths(object.clone(), section)?;
+    let paths = form.folded_options(object.clone(), section)?;
     ask(session, file, input, |asked| {
         let dump = asked.dump;
         if *to != ExportForm::MemoryInfra {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             ExportForm::Folded => write_export(asked, &target, |out| write_folded(dump, &paths, out))?,
             ExportForm::Flamegraph => write_export(asked, &target, |out| write_flamegraph(dump, &paths, out))?,
             ExportForm::Dot => {
-                let options = form.drawing(object.clone(), section)?;
+                let options = form.dot_options(object.clone(), section)?;
                 write_export(asked, &target, |out| write_dot(dump, &options, out))?;
                 true
             }
@@ -232,7 +232,7 @@ impl FormArgs {
     }
 
     /// The paths of a flame graph.
-    pub(crate) fn paths(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
+    pub(crate) fn folded_options(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
         let filter = self.filter.filter()?;
         let mut options = FoldedOptions { object, section: section.domain.clone(), filter, ..FoldedOptions::default() };
         if let Some(depth) = self.depth {
@@ -244,8 +244,8 @@ impl FormArgs {
         Ok(options)
     }
 
-    /// The objects of a drawing.
-    pub(crate) fn drawing(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<DotOptions> {
+    /// The objects of a dot_options.
+    pub(crate) fn dot_options(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<DotOptions> {
         let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
         let mut options = DotOptions::around(object);
         options.section = section.domain.clone();

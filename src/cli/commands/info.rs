@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::{Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, RowArgs};
+use crate::cli::args::options::{CommonArgs, RowArgs};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::{asking::ask_each, session::Session};
 
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
@@ -68,7 +68,7 @@ fn run_several(args: &Args, session: &Session) -> Result<CommandOutcome> {
         Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
     })?;
     if !answers.is_empty() {
-        let answer = InfoOfFiles::new(answers, order, args.rows.limits(&args.common.output));
+        let answer = InfoOfFiles::new(answers, order, args.rows.limits(&args.common.output))?;
         session.print_answer(&answer, &args.common.output)?;
     }
     Ok(failed.unwrap_or(CommandOutcome::Done))

@@ -6,7 +6,7 @@ use anyhow::{Error, Result, bail};
 
 use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
+use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
 use crate::cli::terminal::asking::{Asked, ask, ask_together};
 use crate::cli::terminal::session::Session;
 
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

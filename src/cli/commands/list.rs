@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::answers::{ObjectsOptions, objects};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
 use crate::filter::FieldSelection;
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

@@ -10,7 +10,7 @@ use crate::answers::referrers::{ReferredTo, ReferrersOptions};
 use crate::answers::tree::LazyTree;
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What refers to an object, or to all objects of a type
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

@@ -9,7 +9,7 @@ use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
+use crate::cli::args::options::{CommonArgs, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::session::Session;
 
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 /// A question for paths.

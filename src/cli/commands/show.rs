@@ -10,7 +10,7 @@ use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, read_object_ids, split_objects_and_file};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
+use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs};
 use crate::cli::terminal::target::{find_target, write_export};
 use crate::cli::terminal::{asking::ask, load::DumpInput, session::Session};
 use crate::dump::NoValues;
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

@@ -9,7 +9,7 @@ use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
-use crate::cli::args::options::{Common, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
+use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::cli::terminal::asking::{Asked, ask_each, ask_input, ask_with, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::answers::strings::no_such_file;
 use crate::answers::{StringsOptions, strings};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, RowArgs, WhereArgs, parse_patterns};
+use crate::cli::args::options::{CommonArgs, RowArgs, WhereArgs, parse_patterns};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Texts: copies of each, bytes, what is wasted
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

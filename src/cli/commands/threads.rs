@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::answers::{AnswerError, ThreadsOptions, threads};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::split_object_and_file;
-use crate::cli::args::options::{Common, RowArgs, words};
+use crate::cli::args::options::{CommonArgs, RowArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 use crate::dump::NoValues;
 use crate::report::Format;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {

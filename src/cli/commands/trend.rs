@@ -9,7 +9,7 @@ use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
 use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, LenientArgs, LimitArgs, ScopeArgs, words};
+use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask_each, asking::ask_input, session::Session};
 
 /// What grew over many dumps: what never shrinks first
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let input = &args.common.input;
     let problems = Mutex::new(Vec::new());
     let (_, failed) = ask_each(session, &args.files, false, input, |place, file| {
-        dumps.expect(file);
+        dumps.announce(file);
         ask_input(session, place, Some(file), input, |asked| {
             asked.warn();
             let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));

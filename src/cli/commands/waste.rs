@@ -8,7 +8,7 @@ use crate::answers::holders::KnownCollections;
 use crate::answers::problems::problems_of;
 use crate::answers::{Limits, WasteKind, WasteOptions, waste};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{Common, LenientArgs, RowArgs, WhereArgs, words};
+use crate::cli::args::options::{CommonArgs, LenientArgs, RowArgs, WhereArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What could be smaller, by the field that holds it
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 /// Rows of each kind on a terminal, where all kinds are shown.

@@ -1,4 +1,4 @@
-//! What grew: `heapdump diff` and `heapdump trend`.
+//! Growth: `heapdump diff` and `heapdump trend`.
 
 use super::rows::{hidden, words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};

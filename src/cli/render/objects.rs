@@ -16,7 +16,7 @@ impl Present for ObjectList<'_> {
     fn table<'t>(&'t self, style: &Style) -> Table<'t> {
         let (rows, is_drawn) = (&self.objects, style.is_drawn());
         let for_people = style.is_for_people();
-        let is_column = rows.are_saying && !is_drawn;
+        let is_column = rows.with_values && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
         let in_order = |figure, place| hidden(figure, hide_order(figure, Some(rows.order()), place));
         let columns = Columns::new()
@@ -38,8 +38,12 @@ impl Present for ObjectList<'_> {
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
             .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| shown(value, for_people)))
-            .add_if((rows.are_saying || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| row.truncated)
-            .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
+            .add_if((rows.with_values || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| row.truncated)
+            .table(
+                rows.len(),
+                self.found - rows.len(),
+                move |at| if is_drawn { rows.row_with_value(at) } else { rows.get(at) },
+            )
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -161,7 +165,7 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
         names.extend((repeats > MOST_NAMES && !names.is_empty()).then_some("..."));
         let name = if names.is_empty() { String::new() } else { step_text(Some(&names.join(", ")), "") };
         let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
-        page.line(object_line("  ", &rows.saying(at), width, &format!("{weak}{times}{name}"), &style));
+        page.line(object_line("  ", &rows.row_with_value(at), width, &format!("{weak}{times}{name}"), &style));
         at += repeats;
     }
     if at < rows.total() {

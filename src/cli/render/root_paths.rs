@@ -7,14 +7,14 @@ use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
-const HALF: usize = 20;
+const OBJECTS_AT_EACH_END: usize = 20;
 
 impl Present for RootPathsAnswer<'_> {
     const COMMAND: &'static str = "roots";
 
     fn table(&self, style: &Style) -> Table<'_> {
         let is_text = style.is_for_people();
-        let lines = PathLines::new(&self.paths, is_text.then_some(HALF));
+        let lines = PathLines::new(&self.paths, is_text.then_some(OBJECTS_AT_EACH_END));
         Columns::new()
             .add(Column::count("path", "Path"), |line: &mut PathLine| line.path + 1)
             .add(Column::word("step", "Step"), |line| match line.part {
@@ -47,12 +47,14 @@ impl Present for RootPathsAnswer<'_> {
             Reachability::Frozen => {
                 page.paragraph("  not reachable from any strong root: alive all the same, on the frozen heap");
             }
-            reachability => page.paragraph(format!("  not reachable from any strong root{}", reachability.but_what())),
+            reachability => {
+                page.paragraph(format!("  not reachable from any strong root{}", reachability.left_out_roots_text()))
+            }
         }
         if let Some(summary) = self.summary() {
             page.paragraph(format!("  {summary}"));
         }
-        let lines = PathLines::new(&self.paths, Some(HALF)).saying();
+        let lines = PathLines::new(&self.paths, Some(OBJECTS_AT_EACH_END)).with_values();
         for (number, path) in self.paths.iter().take(self.shown).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
             let (first, loader) = path.class_start().filter(|_| !self.all_steps).unwrap_or_default();

@@ -40,7 +40,6 @@ impl From<ShownValue> for Cell<'_> {
     }
 }
 
-/// A value in a column, for people or as it is.
 pub(crate) fn shown(value: ShownValue, for_people: bool) -> ShownValue {
     if for_people { value.in_table() } else { value }
 }

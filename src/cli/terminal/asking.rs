@@ -58,8 +58,7 @@ pub(crate) fn ask_with(
     Ok(outcome)
 }
 
-/// A dump with its name.
-type Opened = (String, (OpenDump, Memory));
+type NamedDump = (String, (OpenDump, Memory));
 
 /// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
 /// stay in memory, within one limit.
@@ -70,11 +69,11 @@ pub(crate) fn ask_together(
     question: impl FnOnce(&[Asked<'_>]) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     let has_several = files.len() > 1;
-    fn asked<'d>(session: &'d Session, opened: &'d Opened, has_several: bool, is_quiet: bool) -> Asked<'d> {
+    fn asked<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> Asked<'d> {
         let (name, (dump, memory)) = opened;
         Asked { session, dump, file: has_several.then_some(name), memory, is_quiet }
     }
-    let mut opened: Vec<Opened> = Vec::new();
+    let mut opened: Vec<NamedDump> = Vec::new();
     for file in files {
         let input = DumpInput::find(Some(file))?;
         let new = (input.name(), read_dump(session, &input, None, args, true)?);
@@ -197,7 +196,7 @@ impl Asked<'_> {
 }
 
 /// The answer of each file, with its name, and the end of the command if one could not be read.
-type Answers<T> = (Vec<(String, T)>, Option<CommandOutcome>);
+type AnswersOfFiles<T> = (Vec<(String, T)>, Option<CommandOutcome>);
 
 /// Asks every file, in the order of the command line; those of `together` small ones several at a time. One that cannot
 /// be read is reported on standard error, and the next one is asked. Error: when the options are wrong, whatever the
@@ -208,7 +207,7 @@ pub(crate) fn ask_each<T: Send>(
     together: bool,
     input: &InputArgs,
     answer: impl Fn(&DumpInput, &str) -> Result<T> + Sync,
-) -> Result<Answers<T>> {
+) -> Result<AnswersOfFiles<T>> {
     if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("- stands for standard input, which can be read once");
     }

@@ -22,7 +22,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 const HELP_ABOUT: &str = "This text, or the help of a command";
 
-/// The command line with its commands in groups.
 pub(crate) fn in_groups(command: Command) -> Command {
     let template = template(&command);
     command.help_template(template)

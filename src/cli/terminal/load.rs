@@ -110,7 +110,6 @@ fn free_bytes() -> Option<u64> {
     Some(system.available_memory()).into_iter().chain(container).min()
 }
 
-/// The input of a command.
 pub(crate) enum DumpInput {
     Path(PathBuf),
     Stdin,
@@ -144,7 +143,6 @@ impl DumpInput {
         self.path().map_or("standard input".into(), |path| path.display().to_string())
     }
 
-    /// Opens the dump.
     pub(crate) fn open(&self, options: &OpenOptions, memory: &Memory) -> Result<OpenDump> {
         let opened = match self {
             DumpInput::Path(path) => options.open(path),
@@ -212,7 +210,6 @@ pub(crate) fn read_dump(
     Ok((dump, memory))
 }
 
-/// Counts a dump's types.
 pub(crate) fn count_types(
     session: &Session,
     input: &DumpInput,

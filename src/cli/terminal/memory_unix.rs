@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What the system says of this process. Kept open: it is read some thousand times a second near the limit.
+/// The system's figures of this process. Kept open: it is read some thousand times a second near the limit.
 #[derive(Debug)]
 pub(super) struct Gauge(File);
 

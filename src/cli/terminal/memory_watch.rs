@@ -115,12 +115,12 @@ unsafe impl GlobalAlloc for WatchedAllocator {
 fn before_allocating(bytes: usize) {
     match ALLOCATES.get().checked_sub(bytes) {
         Some(left) => ALLOCATES.set(left),
-        None => look(),
+        None => check_memory(),
     }
 }
 
 #[cold]
-fn look() {
+fn check_memory() {
     let Some(watch) = WATCH.get() else { return };
     for _ in 0..WAITS_FOR_END {
         if let Some(left) = watch.left_bytes() {

@@ -9,7 +9,7 @@ use windows_sys::Win32::System::ProcessStatus::{
 };
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-/// What the system says of this process.
+/// The system's figures of this process.
 #[derive(Debug)]
 pub(super) struct Gauge;
 

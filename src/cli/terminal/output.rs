@@ -124,7 +124,6 @@ impl WhereArgs {
 }
 
 impl Session {
-    /// Prints an answer.
     pub(crate) fn print_answer<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
         output.check()?;
         self.print(|out| write(answer, out, &output.style()))

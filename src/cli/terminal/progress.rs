@@ -28,7 +28,7 @@ pub(crate) struct ProgressDisplay {
 
 #[derive(Default)]
 struct ProgressLine {
-    work: Option<Work>,
+    work: Option<WorkInProgress>,
     /// Number and count of the files, where there are several.
     file: (usize, usize),
     is_drawn: bool,
@@ -47,8 +47,7 @@ impl ProgressLine {
     }
 }
 
-/// The work in progress.
-struct Work {
+struct WorkInProgress {
     /// The file, where there are several.
     prefix: String,
     phase: Phase,
@@ -125,7 +124,7 @@ impl ProgressDisplay {
 
     fn draw(&self) {
         let mut line = self.line();
-        let ProgressLine { work: Some(Work { prefix, phase, since }), .. } = &*line else { return };
+        let ProgressLine { work: Some(WorkInProgress { prefix, phase, since }), .. } = &*line else { return };
         if self.begun.elapsed() < DELAY {
             return;
         }
@@ -172,7 +171,7 @@ impl Observer for ProgressWatch {
         }
         // What was read is no step of what comes now.
         self.bytes_read(0, None);
-        self.progress.line().work = Some(Work { prefix: self.prefix.clone(), phase, since: Instant::now() });
+        self.progress.line().work = Some(WorkInProgress { prefix: self.prefix.clone(), phase, since: Instant::now() });
         self.progress.start_drawer();
     }
 

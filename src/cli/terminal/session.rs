@@ -22,7 +22,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Keeps a dump that has been asked.
     pub(crate) fn keep(&self, dump: OpenDump) {
         self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
     }

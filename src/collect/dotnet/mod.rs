@@ -109,14 +109,13 @@ fn port_of(process: &Process) -> Result<Option<Port<'_>>, Refusal> {
     Ok(find_socket(process)?.map(|socket| Port { process, address: Address::Held(socket) }))
 }
 
-/// Takes a snapshot.
 pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let port = match &options.socket {
         Some(path) => Port { process, address: Address::Path(path.clone()) },
         None => port_of(process)?.ok_or_else(|| no_socket(process))?,
     };
-    let limit = options.timeout.unwrap_or(super::watch::PATIENCE);
+    let limit = options.timeout.unwrap_or(super::watch::LONGEST_SILENCE);
     let version = version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
     collected.runtime_version = Some(version.clone());
     if ["2.", "3.0"].iter().any(|old| version.starts_with(old)) {

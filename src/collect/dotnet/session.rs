@@ -8,7 +8,7 @@ use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, text};
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Dumped;
-use crate::collect::watch::{PATIENCE, Watch, read_some};
+use crate::collect::watch::{LONGEST_SILENCE, Watch, read_some};
 use crate::collect::{CollectProblem, Collected};
 use crate::files::AtEnd;
 use crate::input::{Follower, Severity};
@@ -23,7 +23,7 @@ const NETTRACE: u32 = 1;
 /// Names of modules and methods, without what heaps do not need.
 const RUNDOWN_KEYWORDS: u64 = 0x38;
 /// Events were lost, the end of the collection may be among them.
-const AFTER_LOSS: Duration = Duration::from_secs(2);
+const WAIT_AFTER_LOSS: Duration = Duration::from_secs(2);
 /// A collection that has not come after so many times the pause that was expected does not come.
 const PAUSES: u32 = 3;
 /// For a collection to end whose run is ended by a signal.
@@ -75,7 +75,6 @@ fn begin(port: &Port<'_>, options: &SessionOptions, watch: &mut Watch<'_>) -> Re
     Err(last.refusal(pid))
 }
 
-/// Takes a snapshot into `pump`.
 pub(super) fn session(
     port: &Port<'_>,
     options: &SessionOptions,
@@ -92,7 +91,7 @@ pub(super) fn session(
     let begun = begin(port, options, &mut watch);
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
-    let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
+    let (follower, begun, first) = (Follower::default(), Instant::now(), LONGEST_SILENCE.max(options.pause * PAUSES));
     let mut copy = TraceCopy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
     if copy.stopped.is_some() || copy.follower.is_complete {
@@ -165,7 +164,6 @@ impl SessionId {
     }
 }
 
-/// A session that is being copied.
 struct TraceCopy<'a, 'w> {
     port: &'a Port<'a>,
     id: u64,
@@ -211,7 +209,7 @@ impl TraceCopy<'_, '_> {
             }
             match &self.stopped {
                 None => {
-                    gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= AFTER_LOSS;
+                    gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= WAIT_AFTER_LOSS;
                     if self.follower.pause().is_some() || gives_up {
                         self.stopped = Some((self.port.send_stop(self.id)?, now));
                     } else if self.follower.objects == 0 && now - self.begun >= self.first {

@@ -156,7 +156,7 @@ fn clear_the_way(process: &Process) -> Result<(), Refusal> {
 fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let name = mark_name(process);
     clear_the_way(process)?;
-    let waited_for = Awaited::default();
+    let waited_for = MarkInUse::default();
     let mark = open_directory_of(process)
         .and_then(|folder| mark(process, &folder, &name, waited_for.wait(process)))
         .or_else(|_| mark(process, &open_tmp(process)?, &name, waited_for.wait(process)))
@@ -173,9 +173,9 @@ fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
 
 /// Is the JVM about to look for the mark? Then it is not removed before the socket is there, for a moment at most.
 #[derive(Default)]
-struct Awaited(Arc<AtomicBool>);
+struct MarkInUse(Arc<AtomicBool>);
 
-impl Awaited {
+impl MarkInUse {
     fn set(&self, is_awaited: bool) {
         self.0.store(is_awaited, Ordering::SeqCst);
     }
@@ -250,7 +250,6 @@ impl Reply {
         Reply { bytes: bytes.to_vec() }
     }
 
-    /// Has nothing come?
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -273,7 +272,7 @@ impl Reply {
 
 /// Result that a JVM reports for a dump.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Created {
+pub(super) enum DumpReport {
     /// `Heap dump file created [N bytes in S secs]`.
     Counted { bytes: u64, pause: Duration },
     /// Java 8 does not say how much.
@@ -281,19 +280,18 @@ pub(super) enum Created {
 }
 
 /// The one sentence that means success.
-pub(super) fn created(text: &str) -> Option<Created> {
+pub(super) fn created(text: &str) -> Option<DumpReport> {
     const SENTENCE: &str = "Heap dump file created";
     if text.lines().any(|line| line.trim() == SENTENCE) {
-        return Some(Created::Uncounted);
+        return Some(DumpReport::Uncounted);
     }
     let (_, rest) = text.split_once(SENTENCE)?;
     let (bytes, rest) = rest.strip_prefix(" [")?.split_once(" bytes in ")?;
     let (seconds, _) = rest.split_once(" secs]")?;
     let seconds = seconds.replace(',', ".").parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds))?;
-    Some(Created::Counted { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
+    Some(DumpReport::Counted { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
 }
 
-/// Opens a folder of a process.
 type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
 
 /// A file there takes memory.
@@ -301,8 +299,8 @@ pub(super) const IN_MEMORY: &str = "/dev/shm";
 
 /// Folders for a file that a JVM writes for us, tried in this order.
 pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
-    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-    [("/tmp", open_tmp), ("", open_directory_of), (IN_MEMORY, |process| open_in_root(process, IN_MEMORY, FOLDER))]
+    const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+    [("/tmp", open_tmp), ("", open_directory_of), (IN_MEMORY, |process| open_in_root(process, IN_MEMORY, FOLDER_FLAGS))]
 }
 
 /// The folder of the user's own file, where the process sees the same file systems and its user can get to it.
@@ -332,9 +330,9 @@ mod tests {
     #[test]
     fn success_is_one_sentence() {
         let text = "Dumping heap to /tmp/x ...\nHeap dump file created [45912345 bytes in 0.262 secs]";
-        let counted = Created::Counted { bytes: 45_912_345, pause: Duration::from_millis(262) };
+        let counted = DumpReport::Counted { bytes: 45_912_345, pause: Duration::from_millis(262) };
         assert_eq!(created(text), Some(counted));
-        assert_eq!(created("Heap dump file created\n"), Some(Created::Uncounted));
+        assert_eq!(created("Heap dump file created\n"), Some(DumpReport::Uncounted));
         for text in [
             "",
             "No Heap dump file created",

@@ -66,7 +66,6 @@ impl HprofCheck {
         self.content = u64::from(length);
     }
 
-    /// Has all of it come?
     pub(super) fn is_whole(&self) -> bool {
         let is_between = self.pending.is_empty() && self.content == 0;
         is_between && self.has_heap && self.has_class && !self.is_open && !self.is_broken

@@ -19,12 +19,12 @@ use super::process::Process;
 use super::pump::{LITTLE_SLACK, MUCH_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Dumped, Request};
-use super::watch::{PATIENCE, Watch};
+use super::watch::{LONGEST_SILENCE, Watch};
 use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{DumpAnswer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
+use transfer::{Channel, DumpAnswer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer};
 
 /// The first that writes into what is there already.
 const FIRST_WITH_OVERWRITE: u32 = 9;
@@ -48,8 +48,9 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
     let expected = heap / 100 * DUMP_PER_HEAP_PERCENT;
     request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
-    let attach = || attach_as(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(PATIENCE));
-    let mut way = if major.is_some_and(|major| major < FIRST_WITH_OVERWRITE) { Way::File } else { Way::Fifo };
+    let attach =
+        || attach_as(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
+    let mut way = if major.is_some_and(|major| major < FIRST_WITH_OVERWRITE) { Channel::File } else { Channel::Fifo };
     let Request { mut file, observer, .. } = request;
     loop {
         let stream = attach()?;
@@ -69,7 +70,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
                 return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
-            DumpAnswer::CannotOverwrite if way == Way::Fifo => way = Way::File,
+            DumpAnswer::CannotOverwrite if way == Channel::Fifo => way = Channel::File,
             DumpAnswer::CannotOverwrite => {
                 let text = format!("process {}: it takes no request for a dump", process.pid);
                 return Err(Refusal::new(RefusalCode::RefusedByTarget, text));

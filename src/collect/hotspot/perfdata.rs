@@ -32,7 +32,6 @@ const ARGUMENTS: &str = "java.rt.vmArgs";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
 const TEXTS: [&str; 6] = [VERSION, SPECIFICATION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
 
-/// Facts from the counters.
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
     texts: HashMap<&'static str, String>,

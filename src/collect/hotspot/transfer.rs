@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::attach::{Created, IN_MEMORY, Reply, created, places, send, shared_folder};
+use super::attach::{DumpReport, IN_MEMORY, Reply, created, places, send, shared_folder};
 use super::hprof_check::HprofCheck;
 use crate::collect::dump_file::check_space;
 use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
@@ -27,7 +27,7 @@ const WITHOUT_WRITER: Duration = Duration::from_millis(5);
 
 /// Channel of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Channel {
     Fifo,
     File,
 }
@@ -85,7 +85,7 @@ impl Arrivals {
     }
 
     /// Duration of the bytes behind the longest silence.
-    fn behind_the_silence(&self) -> Duration {
+    fn time_after_silence(&self) -> Duration {
         self.last.saturating_duration_since(self.resumed)
     }
 }
@@ -95,7 +95,7 @@ pub(super) struct Transfer<'a> {
     process: &'a Process,
     watch: Watch<'a>,
     stream: UnixStream,
-    way: Way,
+    way: Channel,
     options: RequestOptions<'a>,
     /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
     folder: Option<PrivateFolder>,
@@ -111,15 +111,15 @@ impl<'a> Transfer<'a> {
         process: &'a Process,
         watch: Watch<'a>,
         stream: UnixStream,
-        way: Way,
+        way: Channel,
         options: RequestOptions<'a>,
     ) -> Result<Self, Refusal> {
         remove_all_leftovers(process, options.own);
         let folder = folder_for(process, way, &options)?;
         let fifo = match way {
-            Way::Fifo => Some(folder.fifo(process)?),
-            Way::File => {
-                folder.give_to(process)?;
+            Channel::Fifo => Some(folder.fifo(process)?),
+            Channel::File => {
+                folder.let_process_write(process)?;
                 None
             }
         };
@@ -146,11 +146,13 @@ impl<'a> Transfer<'a> {
     pub(super) fn run(mut self, pump: &mut Pump) -> Result<(DumpAnswer, Watch<'a>), Refusal> {
         let asked = Instant::now();
         self.ask()?;
-        let keeps_folder = self.way == Way::File || self.options.has_segments();
+        let keeps_folder = self.way == Channel::File || self.options.has_segments();
         let mut count = self.copy(keeps_folder, pump)?;
         let took = asked.elapsed();
         let copied = match self.options.major {
-            Some(major) if major >= FIRST_WITH_SEGMENTS && self.way == Way::Fifo => self.arrivals.behind_the_silence(),
+            Some(major) if major >= FIRST_WITH_SEGMENTS && self.way == Channel::Fifo => {
+                self.arrivals.time_after_silence()
+            }
             _ => Duration::ZERO,
         };
         let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
@@ -158,17 +160,17 @@ impl<'a> Transfer<'a> {
             return Ok((DumpAnswer::CannotOverwrite, self.watch));
         }
         let Some(created) = created(&text) else { return Err(self.refused(&text)) };
-        if self.way == Way::File {
+        if self.way == Channel::File {
             let most = match created {
-                Created::Counted { bytes, .. } => Some(bytes),
-                Created::Uncounted => None,
+                DumpReport::Counted { bytes, .. } => Some(bytes),
+                DumpReport::Uncounted => None,
             };
             count = self.copy_file(most, pump)?;
         }
         let (said, pause) = match created {
-            Created::Counted { bytes, pause } => (bytes, pause.saturating_sub(copied)),
+            DumpReport::Counted { bytes, pause } => (bytes, pause.saturating_sub(copied)),
             // No time either: from the request to the answer it was at work.
-            Created::Uncounted => (count, took),
+            DumpReport::Uncounted => (count, took),
         };
         let incomplete = |text: String| self.unless_dying(Refusal::new(RefusalCode::Incomplete, text));
         let pid = self.process.pid;
@@ -193,10 +195,10 @@ impl<'a> Transfer<'a> {
     fn ask(&self) -> Result<(), Refusal> {
         let path = self.folder.as_ref().map(|folder| folder.inside.as_str()).unwrap_or_default();
         let asked = match (self.way, self.options.all) {
-            (Way::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
-            (Way::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),
-            (Way::File, true) => send(&self.stream, "dumpheap", [path, "-all"]),
-            (Way::File, false) => send(&self.stream, "dumpheap", [path, "-live"]),
+            (Channel::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
+            (Channel::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),
+            (Channel::File, true) => send(&self.stream, "dumpheap", [path, "-all"]),
+            (Channel::File, false) => send(&self.stream, "dumpheap", [path, "-live"]),
         };
         let asked = asked.and_then(|()| self.stream.set_nonblocking(true));
         asked.map_err(|error| self.system("its attach socket", error))
@@ -207,7 +209,7 @@ impl<'a> Transfer<'a> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let (mut count, mut is_answered) = (0u64, false);
         let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-        let (mut has_writer, mut has_begun) = (true, self.way == Way::File);
+        let (mut has_writer, mut has_begun) = (true, self.way == Channel::File);
         let (asked, limit) = (Instant::now(), self.watch.answer_limit());
         self.arrivals = Arrivals::begin();
         let mut progressed = false;
@@ -325,17 +327,17 @@ fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
 }
 
 /// A folder that the process can write to, and has room in where a file is to be.
-fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
+fn folder_for(process: &Process, way: Channel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
     let own = shared_folder(process, options.own);
     let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
         let path = own.as_deref()?;
         let parent: OwnedFd = File::open(path).ok()?.into();
         // The copy goes there too.
-        Some(folder_in(process, parent, path.to_str()?, if way == Way::File { 2 } else { 1 }, way, options))
+        Some(folder_in(process, parent, path.to_str()?, if way == Channel::File { 2 } else { 1 }, way, options))
     };
     let in_places = places().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
-        let has_file = way == Way::File || options.has_segments();
+        let has_file = way == Channel::File || options.has_segments();
         if place == IN_MEMORY && has_file {
             return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
         }
@@ -344,7 +346,7 @@ fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Resu
         folder_in(process, parent, place, 1, way, options)
     });
     // A file is copied from there: at best it lies where there is room for a dump.
-    let first = (way == Way::File).then(in_own).flatten();
+    let first = (way == Channel::File).then(in_own).flatten();
     let mut refusal = None;
     for folder in first.into_iter().chain(in_places) {
         match folder {
@@ -362,10 +364,10 @@ fn folder_in(
     parent: OwnedFd,
     place: &str,
     dumps: u64,
-    way: Way,
+    way: Channel,
     options: &RequestOptions<'_>,
 ) -> Result<PrivateFolder, Refusal> {
-    if (way == Way::File || options.has_segments()) && !options.is_forced {
+    if (way == Channel::File || options.has_segments()) && !options.is_forced {
         let name = format!("{place} of process {}", process.pid);
         check_space(&parent, options.expected.saturating_mul(dumps), &name)
             .map_err(|refusal| refusal.hint("it writes there itself: make room, or go on all the same with --yes"))?;
@@ -383,13 +385,13 @@ mod tests {
         let at = |ms| begun + Duration::from_millis(ms);
         let mut arrivals =
             Arrivals { waiting_since: begun, longest_silence: Duration::ZERO, resumed: begun, last: begun };
-        assert_eq!(arrivals.behind_the_silence(), Duration::ZERO);
+        assert_eq!(arrivals.time_after_silence(), Duration::ZERO);
         // The reader's own waits, for the disk, are no silence: it waits for bytes from 400 on.
         for (waiting_since, came) in [(0, 20), (20, 21), (22, 300), (400, 405), (405, 500)] {
             arrivals.waiting_since = at(waiting_since);
             arrivals.note(at(came));
         }
-        assert_eq!(arrivals.behind_the_silence(), Duration::from_millis(200));
+        assert_eq!(arrivals.time_after_silence(), Duration::from_millis(200));
     }
 
     #[test]
@@ -402,12 +404,12 @@ mod tests {
             let options = RequestOptions { all: false, major, own, expected, is_forced };
             folder_in(&process, parent, "/x", 2, way, &options).map(drop).map_err(|refusal| refusal.code)
         };
-        assert_eq!(make(Way::Fifo, Some(17), false), Ok(()));
+        assert_eq!(make(Channel::Fifo, Some(17), false), Ok(()));
         // A part of it lies beside the FIFO.
-        assert_eq!(make(Way::Fifo, Some(22), false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Way::Fifo, None, false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Way::File, Some(8), false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Way::File, Some(8), true), Ok(()));
-        assert_eq!(make(Way::Fifo, Some(25), true), Ok(()));
+        assert_eq!(make(Channel::Fifo, Some(22), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Channel::Fifo, None, false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Channel::File, Some(8), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Channel::File, Some(8), true), Ok(()));
+        assert_eq!(make(Channel::Fifo, Some(25), true), Ok(()));
     }
 }

@@ -9,7 +9,7 @@ use crate::collect::Runtime;
 use crate::collect::ports::connect;
 use crate::collect::process::Process;
 use crate::collect::refusal::Refusal;
-use crate::collect::watch::{PATIENCE, read_some};
+use crate::collect::watch::{LONGEST_SILENCE, read_some};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
@@ -98,7 +98,6 @@ fn more(
     Err(Refusal::new(crate::collect::RefusalCode::Timeout, text))
 }
 
-/// The inspector's usual port.
 pub(super) const USUAL_PORT: u16 = 9229;
 
 /// A request that is answered at once by an inspector.
@@ -129,7 +128,7 @@ pub(super) fn inspector_at(
 
 pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
     let peer = address.to_string();
-    let body = get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;
+    let body = get(&connect(process, address)?, &peer, "/json/list", LONGEST_SILENCE)?;
     serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
 }
 

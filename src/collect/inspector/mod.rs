@@ -23,7 +23,7 @@ use super::process::{Process, free_memory};
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Dumped, Request};
-use super::watch::{PATIENCE, Watch};
+use super::watch::{LONGEST_SILENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::sort;
 use crate::units::format_bytes;
@@ -45,7 +45,7 @@ const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 const ENABLE: u64 = 1;
 const SNAPSHOT: u64 = 2;
 /// For the last words of a connection.
-const LEAVING: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const DISABLE: u64 = 3;
 const USAGE: u64 = 4;
 
@@ -158,7 +158,6 @@ fn parse_url(url: &str) -> Result<(Vec<SocketAddr>, Option<String>), Refusal> {
     }
 }
 
-/// Takes a snapshot.
 pub(super) fn dump(
     process: Option<&Process>,
     runtime: Runtime,
@@ -166,7 +165,7 @@ pub(super) fn dump(
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
     let options = request.options;
-    let limit = options.timeout.unwrap_or(PATIENCE);
+    let limit = options.timeout.unwrap_or(LONGEST_SILENCE);
     let mut opened = None;
     let (address, path) = match (&options.url, process) {
         (Some(url), _) => {
@@ -364,7 +363,7 @@ impl SnapshotTransfer<'_> {
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
     fn take_leave(&mut self) {
-        let until = Instant::now() + LEAVING;
+        let until = Instant::now() + CLOSE_TIMEOUT;
         let mut is_open = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {

@@ -21,13 +21,12 @@ use crate::files::AtEnd;
 const MOMENT: Duration = Duration::from_secs(5);
 /// Node.js takes 27 to 112 ms to open one.
 const OPENING: Duration = Duration::from_secs(10);
-/// Between two looks whether it is there.
-const AGAIN: Duration = Duration::from_millis(20);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const CLOSE: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened, a moment later. Node.js ends with a segmentation
 /// fault now and then when its inspector closes while a client is there: ours has gone by then. The second way is of versions
 /// before 20.16; `require` is there while the line runs, not when the timer does.
-const CLOSING: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
+const CLOSING_SCRIPT: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
                        (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))";
 
 /// Opens the inspector, where the user allows it and the signal does no harm. Error: `needs-open-inspector`,
@@ -80,7 +79,7 @@ pub(super) fn open(
                  --list shows it",
             ));
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(LOOK_INTERVAL);
     }
 }
 
@@ -95,7 +94,7 @@ fn inspect_port(words: &[String]) -> u16 {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Opening {
+enum InspectorOpening {
     NotAsked,
     Asked(Instant),
     Open(SocketAddr),
@@ -104,7 +103,7 @@ enum Opening {
 /// An inspector that we open: closed when it is not needed any more, however that comes, and also when it opens late.
 pub(super) struct OpenedInspector {
     /// Shared with what closes it.
-    opening: Arc<Mutex<Opening>>,
+    opening: Arc<Mutex<InspectorOpening>>,
     /// Addresses on which the process listened before.
     before: Vec<SocketAddr>,
     closing: AtEnd,
@@ -114,7 +113,7 @@ impl OpenedInspector {
     fn new(process: &Process) -> Result<Self, Refusal> {
         let (pid, start) = (process.pid, process.start);
         let before = listening(process);
-        let opening = Arc::new(Mutex::new(Opening::NotAsked));
+        let opening = Arc::new(Mutex::new(InspectorOpening::NotAsked));
         let (shared, known) = (Arc::clone(&opening), before.clone());
         let closing = AtEnd::new(move || {
             let opening = *shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +127,7 @@ impl OpenedInspector {
         Ok(OpenedInspector { opening, before, closing: closing.map_err(|error| Refusal::system("signals", error))? })
     }
 
-    fn set(&mut self, opening: Opening) {
+    fn set(&mut self, opening: InspectorOpening) {
         *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = opening;
     }
 
@@ -136,20 +135,20 @@ impl OpenedInspector {
         let opening = &self.opening;
         self.closing.before(|| {
             process.wake(Signal::USR1, "SIGUSR1")?;
-            *opening.lock().unwrap_or_else(PoisonError::into_inner) = Opening::Asked(Instant::now());
+            *opening.lock().unwrap_or_else(PoisonError::into_inner) = InspectorOpening::Asked(Instant::now());
             Ok(())
         })
     }
 
     fn find(&mut self, process: &Process) -> Option<Inspector> {
         let inspector = new_inspector(process, &self.before)?;
-        self.set(Opening::Open(inspector.address));
+        self.set(InspectorOpening::Open(inspector.address));
         Some(inspector)
     }
 
     fn has_waited(&self, limit: Duration) -> bool {
         let opening = *self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(opening, Opening::Asked(at) if at.elapsed() >= limit)
+        matches!(opening, InspectorOpening::Asked(at) if at.elapsed() >= limit)
     }
 
     pub(super) fn close(self) {
@@ -163,11 +162,11 @@ fn new_inspector(process: &Process, before: &[SocketAddr]) -> Option<Inspector> 
     new.into_iter().find_map(|address| inspector_at(Some(process), address, GET).ok())
 }
 
-fn close_when_open(process: &Process, opening: Opening, before: &[SocketAddr]) {
+fn close_when_open(process: &Process, opening: InspectorOpening, before: &[SocketAddr]) {
     match opening {
-        Opening::NotAsked => {}
-        Opening::Open(address) => close(process, address),
-        Opening::Asked(at) => {
+        InspectorOpening::NotAsked => {}
+        InspectorOpening::Open(address) => close(process, address),
+        InspectorOpening::Asked(at) => {
             while process.is_alive() {
                 if let Some(inspector) = new_inspector(process, before) {
                     return close(process, inspector.address);
@@ -175,7 +174,7 @@ fn close_when_open(process: &Process, opening: Opening, before: &[SocketAddr]) {
                 if at.elapsed() >= MOMENT {
                     return;
                 }
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(LOOK_INTERVAL);
             }
         }
     }
@@ -191,7 +190,7 @@ fn close(process: &Process, address: SocketAddr) {
     let Ok(stream) = connect(Some(process), address) else { return };
     // Nothing else is at work here that would end it before its time.
     let Ok(mut socket) = WebSocket::upgrade(stream, &address.to_string(), &format!("/{path}"), MOMENT) else { return };
-    let what = json!({ "expression": CLOSING, "includeCommandLineAPI": true });
+    let what = json!({ "expression": CLOSING_SCRIPT, "includeCommandLineAPI": true });
     if socket.send(&request(CLOSE, "Runtime.evaluate", what)).is_err() {
         return;
     }
@@ -202,7 +201,7 @@ fn close(process: &Process, address: SocketAddr) {
     socket.close();
     // To look whether it is gone takes no connection.
     while asked.elapsed() < MOMENT && process.is_alive() && listening(process).contains(&address) {
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(LOOK_INTERVAL);
     }
 }
 

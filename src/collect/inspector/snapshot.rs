@@ -9,13 +9,13 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Facts of the head, as far as they matter.
 #[derive(Deserialize)]
 struct SnapshotHead {
-    meta: Meta,
+    meta: SnapshotMeta,
     node_count: u64,
     edge_count: u64,
 }
 
 #[derive(Deserialize)]
-struct Meta {
+struct SnapshotMeta {
     node_fields: Vec<serde::de::IgnoredAny>,
     edge_fields: Vec<serde::de::IgnoredAny>,
 }

@@ -17,8 +17,7 @@ const KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
 const ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
 /// For a request to go out, which is some hundred bytes.
 const SEND: Duration = Duration::from_secs(5);
-/// For the other side to close.
-const LEAVING: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct WebSocket {
     stream: TcpStream,
@@ -36,7 +35,6 @@ pub(super) enum Received {
     Progress,
     /// Nothing for a tick.
     Nothing,
-    /// The end.
     Closed,
 }
 
@@ -70,7 +68,6 @@ impl WebSocket {
         self.send_frame(FINAL | TEXT, text.as_bytes())
     }
 
-    /// Ends the connection.
     pub(super) fn close(self) {
         match self.leaving {
             Some(leaving) => drop(leaving),
@@ -151,7 +148,7 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
 /// Ends a connection as the protocol has it: a word, then the other side closes. Node.js ends with a segmentation fault now
 /// and then when a connection breaks off while it is writing to it.
 fn leave(stream: &TcpStream) {
-    let until = Instant::now() + LEAVING;
+    let until = Instant::now() + CLOSE_TIMEOUT;
     let mut is_open = send_frame(stream, FINAL | CLOSE, &[]).is_ok();
     let mut rest = [0u8; 64 << 10];
     while is_open && Instant::now() < until {
@@ -195,7 +192,6 @@ struct FrameHead {
 }
 
 impl WebFrames {
-    /// Takes the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.received.drain(..self.used);
         self.used = 0;

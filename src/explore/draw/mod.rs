@@ -48,7 +48,6 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
     state.click_targets.extend(click_targets);
 }
 
-/// The screen while a dump is read.
 fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let progress = state.progress;
     let file = state.context.paths.get(progress.file).or(state.context.paths.last());
@@ -110,7 +109,7 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Clic
 }
 
 fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
-    let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
+    let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.breadcrumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
     let texts: Vec<String> = texts.iter().map(|text| pen.escaped(&fit_name(text, width / 3))).collect();

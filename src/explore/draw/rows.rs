@@ -1,7 +1,7 @@
 //! A list: figures, a bar, ids, names.
 
 use super::text::{Pen, wrapped};
-use crate::answers::{saying, step_text};
+use crate::answers::{step_text, type_with_value};
 use crate::explore::cells::{Buffer, Color, Rect, Style};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
@@ -184,7 +184,7 @@ fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRo
         && !row.name.contains(&format!(" {text} ("))
         && !row.name.starts_with("class ")
     {
-        row.name = saying(&row.name, text);
+        row.name = type_with_value(&row.name, text);
     }
     if frame.view.holder().is_some()
         && let Some(reference) = state.references.of(node)
@@ -214,7 +214,7 @@ fn draw_titles(
             (_, false, true) => "v",
             (_, true, true) => "^",
         };
-        put_right(buffer, area, *column, &format!("{mark}{}", figure.figure.title), style);
+        put_right_aligned(buffer, area, *column, &format!("{mark}{}", figure.figure.title), style);
     }
     if let Some(share) = columns.share {
         buffer.put(area.x + share + 2, area.y, "Share", 5, style);
@@ -225,8 +225,7 @@ fn draw_titles(
     pen.put(buffer, place, &title[0], style);
 }
 
-/// Right aligned in a column of figures.
-fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
+fn put_right_aligned(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
     let blanks = usize::from(cells).saturating_sub(columns_of(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
     buffer.put(area.x + column + blanks, area.y, text, room.into(), style);
@@ -252,7 +251,7 @@ fn draw_row(
     let is_title = row.look == RowLook::Title;
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
         if let (Some(column), Some(own)) = (column, own) {
-            put_right(buffer, area, *column, &figure.text(*own, state.plain_bytes), base);
+            put_right_aligned(buffer, area, *column, &figure.text(*own, state.plain_bytes), base);
         }
     }
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {

@@ -8,7 +8,7 @@ mod suspects;
 mod types;
 
 pub(super) use heaps::Heaps;
-pub(super) use objects::beside;
+pub(super) use objects::facts_beside_list;
 pub(super) use types::exact_retained;
 
 use super::list::Listing;

@@ -54,11 +54,12 @@ pub(super) fn dominators(
             vec![ListPart::Made(rows.collect())]
         }
     };
-    let has_other_tree = of.is_none() && has_stacks(dump);
+    let stacks = || dump.details()?.allocations(dump.graph()?).ok()?;
+    let has_other_tree = of.is_none() && stacks().is_some();
     let figures = match (by_type, has_other_tree) {
         (false, _) => OF_OBJECTS,
-        (true, false) => MERGED,
-        (true, true) => [MERGED[0], MERGED[1], MERGED[2].unsorted()],
+        (true, false) => MERGED_COLUMNS,
+        (true, true) => [MERGED_COLUMNS[0], MERGED_COLUMNS[1], MERGED_COLUMNS[2].unsorted()],
     };
     Ok(Listing {
         whole: Some(signed(whole)),
@@ -69,14 +70,8 @@ pub(super) fn dominators(
     })
 }
 
-/// Returns true if a dump of objects says which stacks allocated them.
-fn has_stacks(dump: &OpenDump) -> bool {
-    let stacks = dump.graph().zip(dump.details()).and_then(|(graph, details)| details.allocations(graph).ok());
-    stacks.flatten().is_some()
-}
-
 /// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
-const MERGED: [ListColumn; 3] = [
+const MERGED_COLUMNS: [ListColumn; 3] = [
     ListColumn { order: Some(BYTES), ..OF_OBJECTS[0] },
     OF_OBJECTS[1].unsorted(),
     ListColumn { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
@@ -95,12 +90,11 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
     })
 }
 
-/// Rows of each kind that stand beside a list.
-const BESIDE: usize = 100;
+const ROWS_BESIDE_LIST: usize = 100;
 
 /// The facts on an object that stand beside a list. Error: why there is nothing, in words.
-pub(crate) fn beside(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
-    object(dump, place, BESIDE).map_err(|error| error.to_string())
+pub(crate) fn facts_beside_list(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
+    object(dump, place, ROWS_BESIDE_LIST).map_err(|error| error.to_string())
 }
 
 /// All that is said of an object: who holds it, what it refers to, what it dominates, its fields; so many rows of each.
@@ -184,7 +178,9 @@ fn head(answer: &ObjectAnswer<'_>) -> Vec<String> {
             format!("{shallow}, retains {}; no single object keeps it alive", format_bytes(retained))
         }
         (None, _) if answer.reachability.is_reached() => shallow,
-        (None, _) => format!("{shallow}; not reachable from any strong root{}", answer.reachability.but_what()),
+        (None, _) => {
+            format!("{shallow}; not reachable from any strong root{}", answer.reachability.left_out_roots_text())
+        }
     });
     lines
 }

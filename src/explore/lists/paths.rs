@@ -13,10 +13,8 @@ use crate::explore::view::BrowsedObject;
 use crate::report::indents_of;
 use crate::units::{count_of, signed};
 
-/// Objects shown at each end of a long path.
-const END: usize = 200;
-/// Rows of a merged tree.
-const MERGED: usize = 5000;
+const OBJECTS_AT_EACH_END: usize = 200;
+const MERGED_ROWS: usize = 5000;
 /// Levels of a merged tree that are indented; deeper ones have their number.
 const LEVELS: usize = 10;
 
@@ -27,7 +25,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
     let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
     let answer = root_paths(dump, &options)?;
     let above = browser.dominators_of(place.node);
-    let lines = PathLines::new(&answer.paths, Some(END)).saying();
+    let lines = PathLines::new(&answer.paths, Some(OBJECTS_AT_EACH_END)).with_values();
     let mut rows = Vec::new();
     for (path, class_start) in answer.paths.iter().map(|path| path.class_start()).enumerate() {
         // What stands before a class is the same for every class of a program.
@@ -83,7 +81,7 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
-    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MERGED).collect();
+    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MERGED_ROWS).collect();
     for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
         let depth = row.depth;
         let row = row.row;
@@ -102,8 +100,8 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
         });
     }
     let all = answer.tree.len();
-    if all > MERGED {
-        let left = count_of((all - MERGED) as u64, "more rows");
+    if all > MERGED_ROWS {
+        let left = count_of((all - MERGED_ROWS) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");
         rows.push(ListRow { look: RowLook::Faint, ..ListRow::new(text, RowTarget::Nowhere) });
     }

@@ -9,7 +9,7 @@ use super::guard::{is_in, leave};
 use super::system::write_all;
 
 /// Puts right what another thread may have changed on the screen of before.
-const AGAIN: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
+const RESET_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
 
 /// Leaves in a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile
 /// is put right a moment later, when it has seen that nothing is drawn any more.
@@ -17,19 +17,19 @@ fn leave_at_once() {
     if is_in() {
         leave();
         _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
-        write_all(AGAIN);
+        write_all(RESET_SEQUENCE);
     }
 }
 
 /// From now on the end by SIGBUS leaves the terminal as it was.
 pub(super) fn watch() {
-    let put_right = || {
+    let put_right_aligned = || {
         leave_at_once();
         _ = emulate_default_handler(SIGBUS);
     };
     // SAFETY: the action runs in a signal handler. `leave_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and
     // `nanosleep`, which may be called there: it takes no lock and no memory; `emulate_default_handler` is documented to be safe there.
-    let registered = unsafe { register(SIGBUS, put_right) };
+    let registered = unsafe { register(SIGBUS, put_right_aligned) };
     // Without it the program ends all the same, with the terminal as the browser has it.
     drop(registered);
 }

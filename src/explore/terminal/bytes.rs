@@ -4,7 +4,7 @@ use crate::explore::keys::{KeyPress, Mouse};
 use crate::explore::state::Msg;
 
 /// Bytes of the longest sequence that means anything; of a longer one the beginning is dropped.
-const LONGEST: usize = 64;
+const MAX_SEQUENCE_BYTES: usize = 64;
 
 /// Takes all that is whole; with `is_all` nothing follows, and what is left stands alone.
 pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
@@ -17,7 +17,7 @@ pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
                 msgs.extend(msg);
                 at += length;
             }
-            None if is_all || rest.len() > LONGEST => {
+            None if is_all || rest.len() > MAX_SEQUENCE_BYTES => {
                 msgs.extend((rest[0] == 0x1b).then_some(Msg::Key(KeyPress::Escape)));
                 at += 1;
             }

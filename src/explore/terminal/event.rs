@@ -5,7 +5,6 @@ use crate::explore::state::Msg;
 
 pub(super) enum LoopEvent {
     Msg(Msg),
-    /// The loader has ended.
     Loaded(Box<Result<LoadedDumps, String>>),
     /// The terminal is gone.
     Gone,

@@ -110,7 +110,7 @@ impl Show {
                     if self.guard.is_gone() {
                         return Ok(Ended::Gone);
                     }
-                    is_changed = self.beat();
+                    is_changed = self.has_changed();
                     continue;
                 }
             };
@@ -154,7 +154,7 @@ impl Show {
     }
 
     /// Looks whether anything has changed by itself.
-    fn beat(&mut self) -> bool {
+    fn has_changed(&mut self) -> bool {
         let size = size();
         if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
             self.draw_anew();

@@ -1,11 +1,11 @@
-//! What stands on the terminal, and the lines that are sent when they change.
+//! The lines on the terminal, and those that are sent when they change.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::explore::cells::{Buffer, Cell, Style};
 
-/// What is known to stand on the terminal.
+/// The lines that are known to be on the terminal.
 #[derive(Default)]
 pub(super) struct Screen {
     size: (u16, u16),

@@ -44,7 +44,6 @@ impl Terminal {
         Ok(tcsetattr(&self.keys, OptionalActions::Now, &raw)?)
     }
 
-    /// The mouse is the browser's.
     pub(super) fn take_mouse(&self) -> io::Result<()> {
         write_all(MOUSE);
         Ok(())
@@ -69,7 +68,7 @@ impl Terminal {
 }
 
 /// Milliseconds to wait for a terminal that takes nothing: nobody looks at it.
-const PATIENCE_MS: i64 = 300;
+const MAX_WAIT_MS: i64 = 300;
 
 /// Writes all of it, without a lock: signal handlers do so too. Gives up when the terminal takes nothing for a while.
 pub(super) fn write_all(bytes: &[u8]) {
@@ -85,7 +84,7 @@ pub(super) fn write_all(bytes: &[u8]) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if waits_here => {
                 let mut polled = [PollFd::from_borrowed_fd(out, PollFlags::OUT)];
-                let limit = Timespec { tv_sec: 0, tv_nsec: PATIENCE_MS * 1_000_000 };
+                let limit = Timespec { tv_sec: 0, tv_nsec: MAX_WAIT_MS * 1_000_000 };
                 if !matches!(poll(&mut polled, Some(&limit)), Ok(1..) | Err(Errno::INTR)) {
                     break;
                 }

@@ -37,7 +37,6 @@ impl Terminal {
         enable_raw_mode()
     }
 
-    /// The mouse is the browser's.
     pub(super) fn take_mouse(&self) -> io::Result<()> {
         EnableMouseCapture.execute_winapi()
     }

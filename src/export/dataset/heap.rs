@@ -33,7 +33,6 @@ impl<'d> ObjectHeap<'d> {
         self.type_names[type_id.index()].clone()
     }
 
-    /// The name of an object's type.
     pub(super) fn type_of(&self, node: NodeId) -> ByteArray {
         self.name_of(self.graph.type_of(node))
     }

@@ -78,7 +78,6 @@ pub(super) struct DumpPlace<'p> {
 }
 
 impl DumpPlace<'_> {
-    /// The folder of a table's file.
     fn folder_of(&self, table: TableName) -> PathBuf {
         let folder = self.folder.join(table.name());
         if table.is_large() { folder.join(format!("dump={}", self.id)) } else { folder }

@@ -162,11 +162,6 @@ impl<'a> ParquetColumn<'a> {
         }
     }
 
-    /// Columns of the file: a map has two.
-    fn file_columns(&self) -> usize {
-        if matches!(self.values, ParquetValues::Map(_)) { 2 } else { 1 }
-    }
-
     /// Writes the values of some rows; `part` tells keys from values.
     fn write(&self, writer: &mut ColumnWriter<'_>, rows: Range<usize>, part: usize) -> Result<(), ParquetError> {
         let pairs = match &self.values {
@@ -276,8 +271,10 @@ impl<W: Write + Send> ParquetTable<W> {
     }
 
     fn write_group(&mut self, rows: Range<usize>, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
+        // A map has two columns in the file.
+        let file_columns = |column: &ParquetColumn<'_>| if let ParquetValues::Map(_) = column.values { 2 } else { 1 };
         let parts: Vec<(&ParquetColumn<'_>, usize)> =
-            columns.iter().flat_map(|column| (0..column.file_columns()).map(move |part| (column, part))).collect();
+            columns.iter().flat_map(|column| (0..file_columns(column)).map(move |part| (column, part))).collect();
         let schema = self.writer.schema_descr().columns().to_vec();
         let properties = self.writer.properties().clone();
         let work = parts.into_iter().zip(schema).collect();

@@ -61,13 +61,13 @@ impl Counter {
         let place = pair.0.index().wrapping_mul(31).wrapping_add(pair.1.index()) % AT_HAND;
         let (known, counts) = &mut self.at_hand[place];
         if *known != pair {
-            Self::put_away(&mut self.pairs, *known, std::mem::take(counts));
+            Self::add_counts(&mut self.pairs, *known, std::mem::take(counts));
             *known = pair;
         }
         *counts = (counts.0 + 1, counts.1 + reachable);
     }
 
-    fn put_away(pairs: &mut Pairs, pair: (TypeId, TypeId), counts: PairCounts) {
+    fn add_counts(pairs: &mut Pairs, pair: (TypeId, TypeId), counts: PairCounts) {
         if counts.0 > 0 {
             let all = pairs.entry(pair).or_default();
             *all = (all.0 + counts.0, all.1 + counts.1);
@@ -75,7 +75,7 @@ impl Counter {
     }
 
     fn finish(mut self) -> Pairs {
-        self.at_hand.into_iter().for_each(|(pair, counts)| Self::put_away(&mut self.pairs, pair, counts));
+        self.at_hand.into_iter().for_each(|(pair, counts)| Self::add_counts(&mut self.pairs, pair, counts));
         self.pairs
     }
 }

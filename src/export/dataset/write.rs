@@ -86,12 +86,12 @@ pub fn begin_dump<'i>(
     let place = DumpPlace { folder, id: &id };
     let writing = Writing::wait_for(&place);
     let own_content = own.as_ref().map(|_| content.as_str());
-    if let Some(there) = there(&place, own_content, &options)? {
+    if let Some(there) = find_existing(&place, own_content, &options)? {
         return Ok(BegunDump::There(there));
     }
     let row = place.begin(TableName::Dumps, inputs)?;
     // Another run may have written it before this one held its name.
-    if let Some(there) = there(&place, own_content, &options)? {
+    if let Some(there) = find_existing(&place, own_content, &options)? {
         return Ok(BegunDump::There(there));
     }
     let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
@@ -99,7 +99,7 @@ pub fn begin_dump<'i>(
 }
 
 /// The dump as it is in the dataset, unless it is to be replaced; `content` is `None` for a pipe.
-fn there(
+fn find_existing(
     place: &DumpPlace<'_>,
     content: Option<&str>,
     options: &DatasetOptions,
@@ -226,7 +226,7 @@ fn settle(written: Result<Output, TableError>, path: &Path) -> Result<Settled, D
 /// Pairs of labels, from texts such as `build=1234`.
 ///
 /// # Errors
-/// What is wrong with the first wrong one.
+/// The fault of the first wrong one.
 pub fn labels_of(texts: &[String]) -> Result<Vec<(String, String)>, String> {
     let mut labels: Vec<(String, String)> = Vec::new();
     for text in texts {

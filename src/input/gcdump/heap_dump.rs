@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
 use super::memory_graph::{MemoryGraph, to_end};
-use super::serialization::{FoundObject, Objects, Parsed, Tagged, tagged, text};
+use super::serialization::{FoundObject, Objects, Parsed, TaggedValue, tagged, text};
 use crate::graph::{Generation, GenerationRange, MemoryShare};
 
 /// A file's content.
@@ -85,9 +85,9 @@ impl<'a> HeapDump<'a> {
             let (after, value) = tagged(rest)?;
             *rest = after;
             match value {
-                Tagged::End => return Ok(()),
-                Tagged::Text(tool) => self.tool = tool,
-                Tagged::Region => {
+                TaggedValue::End => return Ok(()),
+                TaggedValue::Text(tool) => self.tool = tool,
+                TaggedValue::Region => {
                     let (after, found) = objects.object(rest)?;
                     *rest = if matches!(found, FoundObject::Begun(..)) { self.interop(after)?.0 } else { after };
                 }

@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
 
-use super::serialization::{FoundObject, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
+use super::serialization::{FoundObject, Objects, Parsed, TaggedValue, TypeHead, end, tagged, text};
 use crate::graph::{BuildError, MemoryShare};
 
 #[derive(Debug, Clone, Default)]
@@ -170,7 +170,6 @@ impl<'a> MemoryGraph<'a> {
         Some(Node { type_index, bytes: u64::try_from(own).ok()?, children, child_count, index, length })
     }
 
-    /// The name of the node's type.
     pub(super) fn type_name_of(&self, index: usize) -> Option<&str> {
         match self.record(index) {
             Record::Node(node) => self.types[node.type_index].name.as_deref(),
@@ -249,8 +248,8 @@ pub(super) fn to_end(input: &[u8]) -> Parsed<'_, ()> {
         let value;
         (rest, value) = tagged(rest)?;
         match value {
-            Tagged::End => return Ok((rest, ())),
-            Tagged::Region => return Err(nom::Err::Error(())),
+            TaggedValue::End => return Ok((rest, ())),
+            TaggedValue::Region => return Err(nom::Err::Error(())),
             _ => {}
         }
     }

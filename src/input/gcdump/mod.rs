@@ -35,12 +35,7 @@ pub(super) struct Gcdump;
 
 impl Reader for Gcdump {
     fn format(&self) -> Format {
-        Format {
-            name: "gcdump",
-            title: ".NET heap graph of PerfView or dotnet-gcdump",
-            runtime: Runtime::DotNet,
-            is_text: false,
-        }
+        Format::binary("gcdump", ".NET heap graph of PerfView or dotnet-gcdump", Runtime::DotNet)
     }
 
     /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.
@@ -61,7 +56,7 @@ impl Reader for Gcdump {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let mut file = Whole::read(source, &reading.budget)?;
+        let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembly::new(&dump, reading)?;
         assembly.take_objects::<ObjectColumns>(&mut file.tally)?;
@@ -81,7 +76,7 @@ impl Reader for Gcdump {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let mut file = Whole::read(source, &reading.budget)?;
+        let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembly::new(&dump, reading)?;
         assembly.take_objects::<TypeCounts>(&mut file.tally)?;
@@ -93,7 +88,7 @@ impl Reader for Gcdump {
 }
 
 /// The whole file, for its parts refer to each other from end to end.
-struct Whole {
+struct WholeFile {
     bytes: Vec<u8>,
     /// NULs behind it that were not kept: no part of a dump is so long and nothing but NULs.
     padding_bytes: u64,
@@ -101,10 +96,10 @@ struct Whole {
     tally: ObjectTally,
 }
 
-impl Whole {
+impl WholeFile {
     fn read(mut source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let (share, tally) = (budget.for_content(), source.tally());
-        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, share, tally };
+        let mut file = WholeFile { bytes: Vec::new(), padding_bytes: 0, share, tally };
         let mut chunk = vec![0; READ_BYTES];
         loop {
             let got = source.fill(&mut chunk)?;

@@ -11,21 +11,21 @@ use crate::graph::{BuildError, MemoryShare, RootFlags, RootKind};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PseudoRoot {
     pub(super) index: usize,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: RootMeaning,
 }
 
 /// The meaning of the pseudo nodes on the way to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meaning {
+pub(super) struct RootMeaning {
     pub(super) kind: RootKind,
     pub(super) flags: u32,
     /// Of a static variable, its type's before it; else what no kind says.
     pub(super) name: Option<Rc<str>>,
 }
 
-impl Meaning {
+impl RootMeaning {
     fn new(kind: RootKind, flags: u32) -> Self {
-        Meaning { kind, flags, name: None }
+        RootMeaning { kind, flags, name: None }
     }
 
     /// The meaning with that of a pseudo node below. Makers differ in their words: `[pinning Handles]`,
@@ -33,33 +33,33 @@ impl Meaning {
     fn below(&self, label: &str) -> Self {
         let words = label.to_ascii_lowercase();
         let has = |word: &str| words.contains(word);
-        let named = |meaning: Meaning| Meaning { name: Some(inner_text(label).into()), ..meaning };
+        let named = |meaning: RootMeaning| RootMeaning { name: Some(inner_text(label).into()), ..meaning };
         let pinned = if has("pinn") { RootFlags::PINNED } else { 0 };
         let weak = if has("weak") { RootFlags::WEAK } else { 0 };
         if let Some(field) = label.strip_prefix("[static var ").and_then(|rest| rest.strip_suffix(']')) {
-            return Meaning { name: Some(field.into()), ..Meaning::new(RootKind::Static, self.flags) };
+            return RootMeaning { name: Some(field.into()), ..RootMeaning::new(RootKind::Static, self.flags) };
         }
         if has("thread static var") {
-            let meaning = Meaning::new(RootKind::Static, RootFlags::THREAD_LOCAL);
+            let meaning = RootMeaning::new(RootKind::Static, RootFlags::THREAD_LOCAL);
             let field = inner_text(label).split_once("thread static var ").map(|(_, field)| field.into());
-            return Meaning { name: field, ..meaning };
+            return RootMeaning { name: field, ..meaning };
         }
         if words.starts_with("[static vars") {
-            Meaning::new(RootKind::Static, 0)
+            RootMeaning::new(RootKind::Static, 0)
         } else if has("local var") {
-            Meaning::new(RootKind::Local, pinned)
+            RootMeaning::new(RootKind::Local, pinned)
         } else if has("finalizer") {
-            Meaning::new(RootKind::Finalizer, 0)
+            RootMeaning::new(RootKind::Finalizer, 0)
         } else if has("dependent handle") {
-            Meaning::new(RootKind::Dependent, 0)
+            RootMeaning::new(RootKind::Dependent, 0)
         } else if words.starts_with("[ccw") {
-            named(Meaning::new(RootKind::Com, RootFlags::REF_COUNTED))
+            named(RootMeaning::new(RootKind::Com, RootFlags::REF_COUNTED))
         } else if has("com/winrt") || has("refcount") || has("ref count") {
-            Meaning::new(if has("handle") { RootKind::Handle } else { RootKind::Com }, RootFlags::REF_COUNTED)
+            RootMeaning::new(if has("handle") { RootKind::Handle } else { RootKind::Com }, RootFlags::REF_COUNTED)
         } else if has("handle") {
-            Meaning::new(RootKind::Handle, pinned | weak)
+            RootMeaning::new(RootKind::Handle, pinned | weak)
         } else if has("[.net roots]") || has("other roots") {
-            Meaning::new(RootKind::Runtime, 0)
+            RootMeaning::new(RootKind::Runtime, 0)
         } else {
             named(self.clone())
         }
@@ -86,7 +86,7 @@ pub(super) fn find_roots(
     const BYTES: usize = size_of::<PseudoRoot>() + 24;
     let mut roots = Vec::new();
     let Ok(top) = usize::try_from(graph.root) else { return Ok(roots) };
-    let held_by_runtime = Meaning::new(RootKind::Runtime, 0);
+    let held_by_runtime = RootMeaning::new(RootKind::Runtime, 0);
     if is_object(top) {
         return Ok(vec![PseudoRoot { index: top, meaning: held_by_runtime }]);
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn kinds_by_the_words_of_every_maker() {
-        let top = Meaning::new(RootKind::Runtime, 0).below("[.NET Roots]");
+        let top = RootMeaning::new(RootKind::Runtime, 0).below("[.NET Roots]");
         for (label, kind, flags) in [
             ("[static vars]", RootKind::Static, 0),
             ("[thread static vars]", RootKind::Static, RootFlags::THREAD_LOCAL),
@@ -136,7 +136,7 @@ mod tests {
             ("[Dependent Handles]", RootKind::Dependent, 0),
             ("[COM/WinRT Objects]", RootKind::Com, RootFlags::REF_COUNTED),
         ] {
-            assert_eq!(top.below(label), Meaning::new(kind, flags), "{label}");
+            assert_eq!(top.below(label), RootMeaning::new(kind, flags), "{label}");
         }
         let field = top.below("[static vars]").below("[static var Demo.Node.Head]");
         assert_eq!((field.kind, field.name.as_deref()), (RootKind::Static, Some("Demo.Node.Head")));

@@ -14,7 +14,7 @@ const NULL: u8 = 1;
 const REFERENCE: u8 = 2;
 const BEGIN: u8 = 4;
 const BEGIN_PRIVATE: u8 = 5;
-const END: u8 = 6;
+const END_TAG: u8 = 6;
 
 /// A type as an object names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) enum FoundObject {
 
 /// A value in front of which the file says what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tagged {
+pub(super) enum TaggedValue {
     End,
     Byte(u8),
     Text(Option<String>),
@@ -103,25 +103,25 @@ impl<'a> Objects<'a> {
 /// `06`.
 pub(super) fn end(input: &[u8]) -> Parsed<'_, ()> {
     match le_u8(input)? {
-        (rest, END) => Ok((rest, ())),
+        (rest, END_TAG) => Ok((rest, ())),
         _ => Err(nom::Err::Error(())),
     }
 }
 
 /// The part behind an object's known fields, for readers older than the file.
-pub(super) fn tagged(input: &[u8]) -> Parsed<'_, Tagged> {
+pub(super) fn tagged(input: &[u8]) -> Parsed<'_, TaggedValue> {
     let (rest, tag) = le_u8(input)?;
     match tag {
-        END => Ok((rest, Tagged::End)),
-        8 => le_u8(rest).map(|(rest, value)| (rest, Tagged::Byte(value))),
-        9 => take(2usize)(rest).map(|(rest, _): (_, &[u8])| (rest, Tagged::Other)),
-        10 => le_i32(rest).map(|(rest, _)| (rest, Tagged::Other)),
-        11 => le_i64(rest).map(|(rest, _)| (rest, Tagged::Other)),
-        12 => le_i32(rest).map(|(rest, _)| (rest, Tagged::Region)),
-        13 => text(rest).map(|(rest, value)| (rest, Tagged::Text(value))),
+        END_TAG => Ok((rest, TaggedValue::End)),
+        8 => le_u8(rest).map(|(rest, value)| (rest, TaggedValue::Byte(value))),
+        9 => take(2usize)(rest).map(|(rest, _): (_, &[u8])| (rest, TaggedValue::Other)),
+        10 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
+        11 => le_i64(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
+        12 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::Region)),
+        13 => text(rest).map(|(rest, value)| (rest, TaggedValue::Text(value))),
         14 => {
             let (rest, size) = le_u32(rest)?;
-            take(size)(rest).map(|(rest, _): (_, &[u8])| (rest, Tagged::Other))
+            take(size)(rest).map(|(rest, _): (_, &[u8])| (rest, TaggedValue::Other))
         }
         _ => Err(nom::Err::Error(())),
     }

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::codes::*;
 use super::content::{HprofRecords, SlotType};
 use super::layout::classes::{ClassLayout, Classes};
-use super::layout::measure::Nearest;
-use super::layout::sizes::{Evidence, Sizes, text_of};
-use super::layout::texts::{Texts, source_form};
+use super::layout::measure::NearestDistance;
+use super::layout::sizes::{SizeEvidence, Sizes, text_of};
+use super::layout::texts::{TextRecords, source_form};
 use super::records::ClassDump;
 use super::segments::SegmentReader;
-use super::segments::block_parts::{Heap, RawRoot, TypeKind};
+use super::segments::block_parts::{AndroidHeap, RawRoot, TypeKind};
 use super::wire::{FIRST_PRIMITIVE, OBJECT, element_bytes, primitive_kind, sub};
 use crate::graph::{
     ArchivedMirrors, BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags,
@@ -56,7 +56,7 @@ impl<'a> Assembler<'a> {
         Assembler { content, reader, classes, diagnostics, raw_types, like_mat, class_class }
     }
 
-    fn texts(&self) -> &'a Texts {
+    fn texts(&self) -> &'a TextRecords {
         &self.reader.texts
     }
 
@@ -74,7 +74,7 @@ impl<'a> Assembler<'a> {
 
     /// Finds out how large objects are. Before class objects are appended.
     pub(super) fn sizes(&self) -> Sizes {
-        let mut nearest: FxHashMap<u64, Nearest> = FxHashMap::default();
+        let mut nearest: FxHashMap<u64, NearestDistance> = FxHashMap::default();
         for (slot, measured) in self.content.types.iter().zip(&self.content.measure.instances) {
             if slot.kind == TypeKind::Instance && measured.neighbours > 0 {
                 nearest.insert(slot.class, *measured);
@@ -91,7 +91,7 @@ impl<'a> Assembler<'a> {
         }
         let mut measure = self.content.measure.clone();
         ids.iter().for_each(|&id| measure.align(id));
-        let evidence = Evidence {
+        let evidence = SizeEvidence {
             classes: self.classes,
             texts: self.texts(),
             measure: &measure,
@@ -103,7 +103,6 @@ impl<'a> Assembler<'a> {
         Sizes::find(&evidence)
     }
 
-    /// The archived mirrors of HotSpot, if there are any.
     pub(super) fn archived_mirrors(&self, sizes: &Sizes) -> Option<ArchivedMirrors> {
         let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.content.known_slot(array.id, TypeKind::ObjectArray)?);
@@ -299,7 +298,7 @@ impl<'a> Assembler<'a> {
     // ---- heaps of Android
 
     /// Notes the heap of an object that is to be appended next but so many.
-    fn note_heap(&mut self, ahead: usize, heap: Heap) {
+    fn note_heap(&mut self, ahead: usize, heap: AndroidHeap) {
         let heaps = &mut self.content.heaps;
         if heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
             heaps.push(((self.content.builder.object_count() + ahead) as u32, heap));
@@ -401,7 +400,6 @@ impl<'a> Assembler<'a> {
         Some(if self.raw_types { raw } else { source_form(&raw) })
     }
 
-    /// The class of arrays of each primitive type, where there is one.
     fn primitive_array_classes(&self) -> [Option<u64>; PRIMITIVES.len()] {
         let named = |name: String| self.classes.named(&name, self.texts()).map(|dump| dump.id);
         PRIMITIVES.map(|(_, name, letter)| named(format!("[{letter}")).or_else(|| named(format!("{name}[]"))))

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::layout::classes::Classes;
-use super::layout::measure::{Measure, Nearest};
+use super::layout::measure::{Measure, NearestDistance};
 use super::segments::block::Block;
 use super::segments::block_parts::{
-    Counts, Deferred, Extent, Heap, RESIDUES, RawRoot, TypeCount, TypeCounts, TypeKind, primitive_types,
+    AndroidHeap, Counts, DeferredInstance, Extent, RESIDUES, RawRoot, TypeCount, TypeCounts, TypeKind, primitive_types,
 };
 use super::segments::lock;
 use crate::graph::{
@@ -53,7 +53,7 @@ impl TypeTotal {
 /// Instances whose class came after them.
 #[derive(Debug, Default)]
 pub(super) struct DeferredInstances {
-    pub(super) list: Vec<Deferred>,
+    pub(super) list: Vec<DeferredInstance>,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct HprofRecords {
     /// Places of objects in the file.
     pub(super) extents: Vec<Extent>,
     /// (object, heap) where the heap changes.
-    pub(super) heaps: Vec<(u32, Heap)>,
+    pub(super) heaps: Vec<(u32, AndroidHeap)>,
     /// By slot, where objects are only counted.
     pub(super) totals: Vec<TypeTotal>,
     /// Ids of blocks, to find out whether objects may be listed twice.
@@ -116,13 +116,12 @@ impl HprofRecords {
         })
     }
 
-    /// The slot, if there is one.
     pub(super) fn known_slot(&self, class: u64, kind: TypeKind) -> Option<u32> {
         self.slots.get(&(class, kind)).copied()
     }
 
     /// Takes the next block of the file: of its lists nothing is left in it. Error: if there is no memory for it.
-    pub(super) fn take_block<S: Deliver>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+    pub(super) fn take_block<S: BlockSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         if self.dump != block.dump && self.dump != 0 {
             self.begin_again();
         }
@@ -177,11 +176,11 @@ impl HprofRecords {
             deferred
         }));
         let own = self.deferred.bytes.capacity()
-            + self.deferred.list.capacity() * size_of::<Deferred>()
+            + self.deferred.list.capacity() * size_of::<DeferredInstance>()
             + self.extents.capacity() * size_of::<Extent>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
-            + self.types.len() * (size_of::<Nearest>() + size_of::<TypeTotal>() + 64);
+            + self.types.len() * (size_of::<NearestDistance>() + size_of::<TypeTotal>() + 64);
         Ok(self.share.hold(own as u64)?)
     }
 
@@ -197,19 +196,19 @@ impl HprofRecords {
 }
 
 /// A sink that can hand its block on.
-pub(super) trait Deliver: ObjectSink {
+pub(super) trait BlockSink: ObjectSink {
     /// Hands a block on. `slots` are those of its type numbers.
     fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError>;
 }
 
-impl Deliver for ObjectColumns {
+impl BlockSink for ObjectColumns {
     fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         content.builder.append(content.section, self, 0..self.len(), slots, 0, true)?;
         Ok(())
     }
 }
 
-impl Deliver for TypeCounts {
+impl BlockSink for TypeCounts {
     fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;

@@ -11,20 +11,16 @@ const VERSIONS: [(&str, &[&str]); 2] = [
 
 /// `OpenJDK Runtime Environment 17.0.15+6`, as far as the dump says.
 pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option<String> {
-    let (class, variables) =
-        VERSIONS.iter().find_map(|(name, variables)| Some((class_named(graph, name)?, *variables)))?;
+    let class_named = |name: &str| graph.types().ids().find(|&class| graph.type_name(class) == name);
+    let (class, variables) = VERSIONS.iter().find_map(|(name, variables)| Some((class_named(name)?, *variables)))?;
     let node = graph.types().class_object(class)?;
     let text = |wanted: &&str| {
         let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::StaticField(name) if name == wanted);
         text_of_field(graph, details, node, is_wanted)
     };
-    let words: Vec<String> = variables.iter().filter_map(text).filter(|text| is_said(text)).collect();
+    // Some texts were blotted out.
+    let words: Vec<String> = variables.iter().filter_map(text).filter(|text| text.chars().any(|c| c != '\0')).collect();
     (!words.is_empty()).then(|| words.join(" "))
-}
-
-/// Returns false for nothing, and for a text that was blotted out.
-fn is_said(text: &str) -> bool {
-    text.chars().any(|character| character != '\0')
 }
 
 /// The reason for the dump, if a thread shows it: HotSpot gives one that ran out of memory a frame of its own.
@@ -66,8 +62,4 @@ fn text_of_field(
         Value::Object(text) => details.text(graph, text).ok()?,
         _ => None,
     }
-}
-
-fn class_named(graph: &HeapGraph, name: &str) -> Option<TypeId> {
-    graph.types().ids().find(|&class| graph.type_name(class) == name)
 }

@@ -33,7 +33,7 @@ use super::{
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
 use codes::*;
-use content::{Deliver, HprofRecords};
+use content::{BlockSink, HprofRecords};
 use details::HprofDetails;
 use details::finder::Places;
 use records::{BadHeader, Header};
@@ -45,7 +45,7 @@ pub(super) struct Hprof;
 
 impl Reader for Hprof {
     fn format(&self) -> Format {
-        Format { name: "hprof", title: "Java heap dump (HPROF)", runtime: Runtime::Java, is_text: false }
+        Format::binary("hprof", "Java heap dump (HPROF)", Runtime::Java)
     }
 
     /// By its first bytes.
@@ -165,7 +165,7 @@ struct ParsedFile {
 }
 
 impl ParsedFile {
-    fn of<S: Deliver>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
+    fn of<S: BlockSink>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
         let threads = if source.is_whole { 1 } else { options.threads };

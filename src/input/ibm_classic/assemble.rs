@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{Block, Counts};
 use super::codes::*;
-use super::record::{Breakdown, Eof};
+use super::record::{Breakdown, TrailerTotals};
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::java_types::source_form;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
@@ -28,7 +28,7 @@ struct Records {
     all: u64,
     counts: Counts,
     breakdown: Option<(Breakdown, u64)>,
-    eof: Option<(Eof, u64)>,
+    eof: Option<(TrailerTotals, u64)>,
 }
 
 impl<'r> Assembler<'r> {
@@ -48,7 +48,6 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.take_early_lines(block);
@@ -61,7 +60,9 @@ impl<'r> Assembler<'r> {
                 .name_type(slot, &if self.reading.options.raw_types { name.into_owned() } else { source_form(&name) });
             block.slots.push(slot.0);
         }
-        if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !self.last_is_class() {
+        let last = self.builder.object_count().wrapping_sub(1);
+        let last_is_class = self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last);
+        if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !last_is_class {
             self.records.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
@@ -107,11 +108,6 @@ impl<'r> Assembler<'r> {
                 _ => self.reading.diagnostics.on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
             }
         }
-    }
-
-    fn last_is_class(&self) -> bool {
-        let last = self.builder.object_count().wrapping_sub(1);
-        self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last)
     }
 
     /// Decides the shape, after the last block; the graph is made with it.

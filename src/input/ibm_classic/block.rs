@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::codes::*;
-use super::record::{self, Breakdown, Eof, Word};
+use super::record::{self, Breakdown, RecordWord, TrailerTotals};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;
 use crate::input::java_types::is_array;
@@ -137,7 +137,7 @@ pub(super) struct Block<S> {
     pub(super) version: Option<String>,
     pub(super) early: Vec<EarlyLine>,
     pub(super) breakdown: Option<(Breakdown, u64)>,
-    pub(super) eof: Option<(Eof, u64)>,
+    pub(super) eof: Option<(TrailerTotals, u64)>,
     pub(super) diagnostics: Diagnostics,
     pub(super) lines: u64,
     /// Was no readable record open where the block ended, so that references that lead the next belong to nobody?
@@ -161,7 +161,7 @@ impl<S: RecordSink> Block<S> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum ReferenceOwner {
     /// The last record of the block before.
     Before,
     Object,
@@ -177,22 +177,21 @@ struct Parser<'a, S> {
     line: u64,
     /// Digits of an address in this block, 8 or 16; from its first record.
     width: usize,
-    owner: Owner,
+    owner: ReferenceOwner,
     block: &'a mut Block<S>,
 }
 
-/// Reads a whole block.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
     let whole = if place.is_last { record::without_cut_word(text) } else { text };
-    let owner = if place.is_first { Owner::Nobody } else { Owner::Before };
+    let owner = if place.is_first { ReferenceOwner::Nobody } else { ReferenceOwner::Before };
     let mut parser = Parser { text: whole, at: 0, line: 1, width: 16, owner, block };
     parser.run();
     let lines = parser.line;
     let ended_without_owner = match parser.owner {
-        Owner::Nobody => Some(true),
-        Owner::Object | Owner::Class => Some(false),
-        Owner::Before => None,
+        ReferenceOwner::Nobody => Some(true),
+        ReferenceOwner::Object | ReferenceOwner::Class => Some(false),
+        ReferenceOwner::Before => None,
     };
     block.ended_without_owner = ended_without_owner;
     if whole.len() < text.len() {
@@ -241,7 +240,7 @@ impl<S: RecordSink> Parser<'_, S> {
         let counts = &mut self.block.counts;
         counts.references += references;
         counts.nulls += nulls;
-        if self.owner == Owner::Object {
+        if self.owner == ReferenceOwner::Object {
             counts.full_zeros += nulls;
         }
         self.at = self.text.len() - input.len();
@@ -269,7 +268,8 @@ impl<S: RecordSink> Parser<'_, S> {
         if word.is_empty() {
             return false;
         }
-        let first_on_line = self.at_line_start();
+        let mut before = self.text[..self.at].iter().rev().take_while(|&&byte| byte != b'\n');
+        let first_on_line = before.all(|&byte| is_blank(byte));
         if record::is_address_like(word) {
             self.address_word(word, after);
         } else if word.starts_with(b"//") {
@@ -290,17 +290,8 @@ impl<S: RecordSink> Parser<'_, S> {
         }
     }
 
-    fn at_line_start(&self) -> bool {
-        let before = &self.text[..self.at];
-        before.iter().rev().take_while(|&&byte| byte != b'\n').all(|&byte| is_blank(byte))
-    }
-
-    fn rest_of_line(&self) -> &[u8] {
-        split_line(&self.text[self.at..]).0
-    }
-
     fn skip_line(&mut self) {
-        self.at += self.rest_of_line().len();
+        self.at += split_line(&self.text[self.at..]).0.len();
     }
 
     /// An address with a size behind it begins a record; any other is a reference.
@@ -326,7 +317,7 @@ impl<S: RecordSink> Parser<'_, S> {
                 self.at = end;
             }
             None => {
-                self.owner = Owner::Nobody;
+                self.owner = ReferenceOwner::Nobody;
                 let line = split_line(&self.text[self.at..]).0;
                 self.block.diagnostics.on_line(&MALFORMED_RECORD, head_line, line);
                 self.line += newlines(&self.text[self.at..behind_at]);
@@ -336,13 +327,13 @@ impl<S: RecordSink> Parser<'_, S> {
         }
     }
 
-    fn begin(&mut self, address: u64, digits: usize, bytes: u64, word: Option<Word>, name: &[u8]) {
+    fn begin(&mut self, address: u64, digits: usize, bytes: u64, word: Option<RecordWord>, name: &[u8]) {
         let number = self.block.names.number(name);
         let counts = &mut self.block.counts;
         counts.most_digits = counts.most_digits.max(digits);
         let class_name = match word {
-            Some(Word::Class) => Some(number),
-            Some(Word::Object) => None,
+            Some(RecordWord::Class) => Some(number),
+            Some(RecordWord::Object) => None,
             None => name.strip_prefix(b"class ").map(|class| self.block.names.number(trim(class))),
         };
         let counts = &mut self.block.counts;
@@ -351,12 +342,12 @@ impl<S: RecordSink> Parser<'_, S> {
             Some(class_name) => {
                 counts.classes += 1;
                 self.block.classes.push((self.block.objects.object_count() as u32, class_name));
-                self.owner = Owner::Class;
+                self.owner = ReferenceOwner::Class;
                 CLASS_NAME
             }
             None => {
                 counts.arrays += u64::from(self.block.names.arrays[number as usize]);
-                self.owner = Owner::Object;
+                self.owner = ReferenceOwner::Object;
                 number
             }
         };
@@ -364,7 +355,7 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     fn reference(&mut self, id: u64, digits: usize) {
-        if self.owner == Owner::Nobody {
+        if self.owner == ReferenceOwner::Nobody {
             self.block.diagnostics.on_line(&ORPHAN_REF, self.line, b"");
             return;
         }
@@ -374,8 +365,8 @@ impl<S: RecordSink> Parser<'_, S> {
             counts.nulls += 1;
             match (digits, self.owner) {
                 (1, _) => counts.short_zeros += 1,
-                (8 | 16, Owner::Object) => counts.full_zeros += 1,
-                (8 | 16, Owner::Before) => counts.leading_full_zeros += 1,
+                (8 | 16, ReferenceOwner::Object) => counts.full_zeros += 1,
+                (8 | 16, ReferenceOwner::Before) => counts.leading_full_zeros += 1,
                 _ => {}
             }
         }
@@ -401,7 +392,7 @@ impl<S: RecordSink> Parser<'_, S> {
         };
         self.line += newlines(&rest[..used]);
         self.at += used;
-        self.owner = Owner::Nobody;
+        self.owner = ReferenceOwner::Nobody;
     }
 
     /// A line whose first word is neither an address nor `//`.
@@ -410,7 +401,7 @@ impl<S: RecordSink> Parser<'_, S> {
         let line = split_line(&text[self.at..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
             self.block.diagnostics.on_line(&MALFORMED_RECORD, self.line, line);
-            self.owner = Owner::Nobody;
+            self.owner = ReferenceOwner::Nobody;
         } else if self.block.objects.object_count() == 0 && self.block.early.len() < EARLY_LINES {
             self.block.early.push(EarlyLine {
                 line: self.line,
@@ -430,11 +421,11 @@ fn newlines(text: &[u8]) -> u64 {
 
 /// Parses the text behind a size: `OBJ name` or `CLS name`, line ends allowed between, or (shape D) words up to the line end
 /// or the next address. Gives the word, the name, and how much that took.
-fn head_name(text: &[u8]) -> Option<(Option<Word>, &[u8], usize)> {
+fn head_name(text: &[u8]) -> Option<(Option<RecordWord>, &[u8], usize)> {
     let (first, after) = split_field(text);
     let word = match first {
-        b"OBJ" => Word::Object,
-        b"CLS" => Word::Class,
+        b"OBJ" => RecordWord::Object,
+        b"CLS" => RecordWord::Class,
         _ => {
             // Not by finding the line's end first: many heads on one long line would each look for it.
             let mut end = 0;

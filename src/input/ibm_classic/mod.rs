@@ -31,12 +31,7 @@ pub(super) struct IbmClassic;
 
 impl Reader for IbmClassic {
     fn format(&self) -> Format {
-        Format {
-            name: "ibm-classic",
-            title: "IBM classic (text) Java heap dump",
-            runtime: Runtime::Java,
-            is_text: true,
-        }
+        Format::text("ibm-classic", "IBM classic (text) Java heap dump", Runtime::Java)
     }
 
     /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail
@@ -82,15 +77,9 @@ impl Reader for IbmClassic {
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(
-        source,
-        Cut::BeforeHex,
-        threads,
-        |text, place, block: &mut Block<S>| parse_block(text, place, block),
-        |block| {
-            tally.add(block.objects.object_count());
-            assembler.take_block(block)
-        },
-    )?;
+    parse_blocks(source, Cut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
+        tally.add(block.objects.object_count());
+        assembler.take_block(block)
+    })?;
     Ok(assembler)
 }

@@ -11,17 +11,17 @@ use crate::input::text::{decimal, hex, is_blank, split_field, trim};
 
 /// Is a record an object or a class?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum RecordWord {
     Object,
     Class,
 }
 
 /// The head of a record as J9 writes it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head<'a> {
+pub(super) struct RecordHead<'a> {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    pub(super) word: Word,
+    pub(super) word: RecordWord,
     pub(super) name: &'a [u8],
 }
 
@@ -62,13 +62,13 @@ fn prefixed(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
 
 /// `0xADDR [n] OBJ type` or `CLS`, alone on its line, in the exact spacing of the virtual machine.
 #[inline]
-pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], Head<'_>, ()> {
+pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], RecordHead<'_>, ()> {
     let (rest, address) = prefixed(input, width)?;
     let [b' ', b'[', rest @ ..] = rest else { return Err(Err::Error(())) };
     let (rest, bytes) = decimal(rest)?;
     let (word, rest) = match rest {
-        [b']', b' ', b'O', b'B', b'J', b' ', rest @ ..] => (Word::Object, rest),
-        [b']', b' ', b'C', b'L', b'S', b' ', rest @ ..] => (Word::Class, rest),
+        [b']', b' ', b'O', b'B', b'J', b' ', rest @ ..] => (RecordWord::Object, rest),
+        [b']', b' ', b'C', b'L', b'S', b' ', rest @ ..] => (RecordWord::Class, rest),
         _ => return Err(Err::Error(())),
     };
     let end = memchr::memchr3(b'\n', b' ', b'\t', rest).ok_or(Err::Error(()))?;
@@ -79,7 +79,7 @@ pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], Head<'_>, ()> {
     if name.is_empty() || name.contains(&b'\r') {
         return Err(Err::Error(()));
     }
-    Ok((&rest[end + 1..], Head { address, bytes, word, name }))
+    Ok((&rest[end + 1..], RecordHead { address, bytes, word, name }))
 }
 
 /// `0xREF` and a blank.
@@ -150,7 +150,7 @@ pub(super) struct Breakdown {
 
 /// `// EOF`: the dump's own totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Eof {
+pub(super) struct TrailerTotals {
     pub(super) records: u64,
     pub(super) references: u64,
     /// `None` where the part in brackets is not there.
@@ -189,7 +189,7 @@ pub(super) fn breakdown(input: &[u8]) -> IResult<&[u8], Breakdown, ()> {
 }
 
 /// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`; `(n)` may be missing where the line ends.
-pub(super) fn eof(input: &[u8]) -> IResult<&[u8], Eof, ()> {
+pub(super) fn eof(input: &[u8]) -> IResult<&[u8], TrailerTotals, ()> {
     let (rest, (_, records, references, nulls)) = (
         (word("//"), word("EOF:"), word("Total"), word("'Objects',Refs(null)"), word(":")),
         number,
@@ -197,7 +197,7 @@ pub(super) fn eof(input: &[u8]) -> IResult<&[u8], Eof, ()> {
         alt((delimited(word("("), number, word(")")).map(Some), blanks_to_line_end.map(|()| None))),
     )
         .parse(input)?;
-    Ok((rest, Eof { records, references, nulls }))
+    Ok((rest, TrailerTotals { records, references, nulls }))
 }
 
 /// The usable part of a text that ends without a line end: without its last word unless a blank follows it, and without a
@@ -254,9 +254,12 @@ mod tests {
     fn heads_of_both_widths() {
         let (rest, found) = head(b"0x00436E90 [28] OBJ java/lang/String\r\n\t", 8).unwrap();
         assert_eq!(rest, b"\t");
-        assert_eq!(found, Head { address: 0x436e90, bytes: 28, word: Word::Object, name: b"java/lang/String" });
+        assert_eq!(
+            found,
+            RecordHead { address: 0x436e90, bytes: 28, word: RecordWord::Object, name: b"java/lang/String" }
+        );
         let (_, found) = head(b"0x00007f0000436E90 [28] CLS [C\n", 16).unwrap();
-        assert_eq!((found.address, found.word), (0x7f00_0043_6e90, Word::Class));
+        assert_eq!((found.address, found.word), (0x7f00_0043_6e90, RecordWord::Class));
         assert!(head(b"0x00436E90 [28] java/lang/String\n", 8).is_err());
         assert!(head(b"0x00436E9G [28] OBJ a\n", 8).is_err());
     }
@@ -267,12 +270,12 @@ mod tests {
         let found =
             Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, is_compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
-        let found = Eof { records: 6349, references: 23240, nulls: Some(7282) };
+        let found = TrailerTotals { records: 6349, references: 23240, nulls: Some(7282) };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));
         assert_eq!(eof(b"// EOF: Total 'Objects',Refs(null) :6349,23240(7282)"), Ok((&b""[..], found)));
         assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,232").is_err());
         assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(72\n").is_err());
-        let found = Eof { nulls: None, ..found };
+        let found = TrailerTotals { nulls: None, ..found };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240 \r\n"), Ok((&b"\n"[..], found)));
     }
 

@@ -9,13 +9,12 @@ use std::io;
 use super::json_scan::ValueEndScanner;
 use crate::graph::MemoryShare;
 
-/// Bytes read at a time.
-const BLOCK: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
 /// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
-const LONGEST: usize = 1 << 30;
+const MAX_VALUE_BYTES: usize = 1 << 30;
 
 pub(super) struct Text<'s> {
-    read: Feed<'s>,
+    read: FillBytes<'s>,
     data: Vec<u8>,
     at: usize,
     end: usize,
@@ -26,7 +25,7 @@ pub(super) struct Text<'s> {
 }
 
 /// Gives bytes, fewer than asked for at the end alone.
-pub(super) type Feed<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
+pub(super) type FillBytes<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
 
 pub(super) enum Value<'a> {
     /// All of it.
@@ -39,8 +38,8 @@ pub(super) enum Value<'a> {
 
 impl<'s> Text<'s> {
     /// `share` is of a buffer: it grows with the longest value.
-    pub(super) fn new(read: Feed<'s>, share: MemoryShare) -> Self {
-        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, has_ended: false, share }
+    pub(super) fn new(read: FillBytes<'s>, share: MemoryShare) -> Self {
+        Text { read, data: vec![0; READ_BYTES], at: 0, end: 0, before: 0, has_ended: false, share }
     }
 
     /// The cursor's offset in the input.
@@ -57,7 +56,7 @@ impl<'s> Text<'s> {
         self.before += keep as u64;
         self.at -= keep;
         self.end -= keep;
-        if self.data.len() - self.end < BLOCK / 2 {
+        if self.data.len() - self.end < READ_BYTES / 2 {
             let (length, larger) = (self.data.len(), self.data.len() * 2);
             // While it moves, it is there twice.
             self.share.hold((length + larger) as u64).map_err(io::Error::other)?;
@@ -117,7 +116,7 @@ impl<'s> Text<'s> {
                 return Ok(Value::Whole(&self.data[start..self.at], from));
             }
             length = self.end - self.at;
-            if length > LONGEST {
+            if length > MAX_VALUE_BYTES {
                 let from = self.offset();
                 self.skip()?;
                 return Ok(Value::TooLong(from));

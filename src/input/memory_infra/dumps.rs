@@ -21,7 +21,7 @@ pub(super) struct Dumps {
     /// By allocator, in the order of the file.
     pub(super) heaps: Vec<(NameId, Vec<RawEntry>)>,
     pub(super) heaps_v2: Option<HeapsV2>,
-    pub(super) regions: Vec<Region>,
+    pub(super) regions: Vec<MappedRegion>,
 }
 
 impl Dumps {
@@ -34,13 +34,13 @@ impl Dumps {
             // With half as much again for the tables that make a heap of them.
             + entries * size_of::<RawEntry>() * 3 / 2
             + self.heaps_v2.as_ref().map_or(0, HeapsV2::memory_bytes)
-            + room(self.regions.len()) * size_of::<Region>()
+            + room(self.regions.len()) * size_of::<MappedRegion>()
     }
 }
 
 /// A region of the process's memory that a file is mapped into.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Region {
+pub(super) struct MappedRegion {
     pub(super) start: u64,
     pub(super) bytes: u64,
     pub(super) file: NameId,

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::dumps::{Column, Columns, Dumps, HeapsV2, NodeRow, Region};
+use super::dumps::{Column, Columns, Dumps, HeapsV2, MappedRegion, NodeRow};
 use super::extract::{ExtractedArray, ExtractedArrays, extract_arrays};
 use super::ids::{RawEntry, RawId};
 use super::values::{Scalar, pass_elements, pass_members};
@@ -271,7 +271,7 @@ impl<'n> EventReader<'n> {
                 if let RegionFields { start: Some(start), bytes: Some(bytes), file: Some(file) } = self.region
                     && !self.names.text(file).is_empty()
                 {
-                    self.event.dumps.regions.push(Region { start, bytes, file });
+                    self.event.dumps.regions.push(MappedRegion { start, bytes, file });
                 }
                 Ok(found)
             }
@@ -293,7 +293,7 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes a whole list, if the number is the placeholder of one that was extracted from the text.
-    fn on_placeholder(&mut self, list: EventPart, number: u64) {
+    fn take_extracted_list(&mut self, list: EventPart, number: u64) {
         match (list, self.arrays.take(number)) {
             (EventPart::Entries, Some(ExtractedArray::Entries(entries))) => {
                 // What is read here one by one stores the root's name when it comes to it.
@@ -375,7 +375,7 @@ impl<'de> Visitor<'de> for ReadPart<'_, '_> {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.1.on_placeholder(self.0, number);
+        self.1.take_extracted_list(self.0, number);
         Ok(())
     }
 

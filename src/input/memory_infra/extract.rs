@@ -82,7 +82,7 @@ pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> 
 
 /// The key that a value at the end of `text` belongs to, if it is one of those that matter. In valid JSON the first quote
 /// cannot be the end of a string, nor one inside: nothing but a key is followed by a colon and preceded by these.
-fn key_before(text: &[u8]) -> Option<Key> {
+fn key_before(text: &[u8]) -> Option<ArrayKey> {
     let text = text.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"")?;
     let (key, text) = KEYS.iter().find_map(|&(name, key)| Some((key, text.strip_suffix(name)?)))?;
     let before = text.strip_suffix(b"\"")?.last()?;
@@ -90,7 +90,7 @@ fn key_before(text: &[u8]) -> Option<Key> {
 }
 
 #[derive(Clone, Copy)]
-enum Key {
+enum ArrayKey {
     Entries,
     Strings,
     /// Rows of a map, or a column.
@@ -98,35 +98,35 @@ enum Key {
     Column,
 }
 
-const KEYS: [(&[u8], Key); 6] = [
-    (b"entries", Key::Entries),
-    (b"strings", Key::Strings),
-    (b"nodes", Key::NodesOrTypes),
-    (b"types", Key::NodesOrTypes),
-    (b"sizes", Key::Column),
-    (b"counts", Key::Column),
+const KEYS: [(&[u8], ArrayKey); 6] = [
+    (b"entries", ArrayKey::Entries),
+    (b"strings", ArrayKey::Strings),
+    (b"nodes", ArrayKey::NodesOrTypes),
+    (b"types", ArrayKey::NodesOrTypes),
+    (b"sizes", ArrayKey::Column),
+    (b"counts", ArrayKey::Column),
 ];
 
 impl SimpleJson<'_> {
     /// The array behind its bracket.
-    fn array(&mut self, key: Key) -> Option<ExtractedArray> {
+    fn array(&mut self, key: ArrayKey) -> Option<ExtractedArray> {
         match key {
-            Key::Entries => {
+            ArrayKey::Entries => {
                 let mut entries = Vec::new();
                 self.elements(|json| json.entry().map(|entry| entries.push(entry)))?;
                 Some(ExtractedArray::Entries(entries))
             }
-            Key::Strings => {
+            ArrayKey::Strings => {
                 let mut texts = StringRows::default();
                 self.elements(|json| json.text_row(&mut texts))?;
                 Some(ExtractedArray::Strings(texts))
             }
-            Key::NodesOrTypes if self.peek()? == b'{' => {
+            ArrayKey::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
                 self.elements(|json| json.row().map(|row| rows.push(row)))?;
                 Some(ExtractedArray::Rows(rows))
             }
-            Key::NodesOrTypes | Key::Column => {
+            ArrayKey::NodesOrTypes | ArrayKey::Column => {
                 let mut numbers = Vec::new();
                 self.elements(|json| json.number().map(|number| numbers.push(number)))?;
                 Some(ExtractedArray::Numbers(numbers))

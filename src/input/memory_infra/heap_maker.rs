@@ -4,14 +4,13 @@
 use rustc_hash::FxHashMap;
 
 use super::collect::DumpEvent;
-use super::dumps::Region;
+use super::dumps::MappedRegion;
 use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
 use crate::input::{Code, Diagnostics, Position};
 
 /// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
 
-/// Makes heaps, one after another.
 pub(super) struct HeapMaker<'a> {
     pub(super) names: &'a mut Names,
     pub(super) diagnostics: &'a mut Diagnostics,
@@ -26,12 +25,10 @@ impl<'a> HeapMaker<'a> {
         HeapMaker { names, diagnostics, raw_types, builder: HeapBuilder::new(root), self_name }
     }
 
-    /// Reports a problem of an event.
     pub(super) fn note(&mut self, code: &'static Code, event: &DumpEvent, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
     }
 
-    /// The frame's name as it is shown.
     pub(super) fn frame_name(&mut self, name: NameId, modules: &Modules) -> NameId {
         match modules.place(self.names.text(name), self.names) {
             Some(place) => self.names.intern(&place),
@@ -124,7 +121,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    pub(super) fn new(regions: &[Region]) -> Self {
+    pub(super) fn new(regions: &[MappedRegion]) -> Self {
         let mut lowest: FxHashMap<NameId, u64> = FxHashMap::default();
         for region in regions {
             let start = lowest.entry(region.file).or_insert(region.start);

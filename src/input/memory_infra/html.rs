@@ -17,7 +17,7 @@ use crate::input::Source;
 const OPENING: &[u8] = b"<script id=\"viewer-data\"";
 /// Bytes of the end that tell whether a page is whole: its last tag and blanks.
 const TAIL: usize = 64;
-const CLOSING: &[u8] = b"</script>";
+const SCRIPT_END: &[u8] = b"</script>";
 
 /// Reads a page line by line.
 pub(super) struct Page<'s> {
@@ -95,7 +95,7 @@ impl<'s> Page<'s> {
         let offset = self.before + self.at as u64;
         let share = self.source.budget.for_buffer();
         let mut decoder = Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
-        let closed = self.pass(CLOSING, |byte| decoder.push(byte))?;
+        let closed = self.pass(SCRIPT_END, |byte| decoder.push(byte))?;
         decoder.decode().map_err(io::Error::other)?;
         Ok(Some(Block { content: decoder.content, offset, closed, _share: decoder.share }))
     }

@@ -26,11 +26,11 @@ impl ValueEndScanner {
                 Some(block) if self.depth > 0 && !self.after_backslash => {
                     // Backslashes are rare, and a quote behind one is none.
                     let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
-                    (BLOCK, if plain { self.pass_block(block) } else { self.walk(block) })
+                    (BLOCK_BYTES, if plain { self.pass_block(block) } else { self.walk(block) })
                 }
                 _ => {
                     // Most values begin with a bracket, and can be passed in blocks from there on.
-                    let length = if self.depth == 0 && !self.in_string { 1 } else { ahead.len().min(BLOCK) };
+                    let length = if self.depth == 0 && !self.in_string { 1 } else { ahead.len().min(BLOCK_BYTES) };
                     (length, self.walk(&ahead[..length]))
                 }
             };
@@ -85,7 +85,7 @@ impl ValueEndScanner {
     }
 
     /// The same for a block without backslashes, inside of brackets: without a branch for every string.
-    fn pass_block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
+    fn pass_block(&mut self, block: &[u8; BLOCK_BYTES]) -> Option<usize> {
         // A bit for every byte that has an odd number of quotes before it, or is the first of them.
         let mut strings = bits(block, |byte| byte == b'"');
         for shift in [1, 2, 4, 8, 16, 32] {
@@ -94,7 +94,7 @@ impl ValueEndScanner {
         if self.in_string {
             strings = !strings;
         }
-        self.in_string = strings >> (BLOCK - 1) == 1;
+        self.in_string = strings >> (BLOCK_BYTES - 1) == 1;
         // `[`, `]`, `{` and `}`, besides what is between those.
         let mut brackets = bits(block, |byte| (byte | 0x20).wrapping_sub(b'{') <= 2) & !strings;
         while brackets != 0 {
@@ -115,10 +115,10 @@ impl ValueEndScanner {
 }
 
 /// Bytes that are looked at together.
-const BLOCK: usize = 64;
+const BLOCK_BYTES: usize = 64;
 
 /// A bit for each byte of a kind, the first byte's lowest. In two steps, of which the compiler makes vector instructions.
-fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u64 {
+fn bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
     let marks = block.map(|byte| u8::from(is(byte)));
     let (eights, _) = marks.as_chunks::<8>();
     // The product's highest byte has the lowest bits of all eight.
@@ -171,10 +171,10 @@ mod tests {
         }
 
         #[test]
-        fn bits_are_in_the_order_of_bytes(block in proptest::collection::vec(any::<u8>(), BLOCK)) {
-            let block: &[u8; BLOCK] = block.as_slice().try_into().expect("as long");
+        fn bits_are_in_the_order_of_bytes(block in proptest::collection::vec(any::<u8>(), BLOCK_BYTES)) {
+            let block: &[u8; BLOCK_BYTES] = block.as_slice().try_into().expect("as long");
             let found = bits(block, |byte| byte > 0x60);
-            prop_assert!((0..BLOCK).all(|at| (found >> at & 1 == 1) == (block[at] > 0x60)));
+            prop_assert!((0..BLOCK_BYTES).all(|at| (found >> at & 1 == 1) == (block[at] > 0x60)));
         }
     }
 }

@@ -59,12 +59,7 @@ const TRACE_KEYS: [&[u8]; 6] = [
 
 impl Reader for MemoryInfra {
     fn format(&self) -> Format {
-        Format {
-            name: "memory-infra",
-            title: "Chromium memory-infra heap dumps (trace event JSON)",
-            runtime: Runtime::Native,
-            is_text: true,
-        }
+        Format::text("memory-infra", "Chromium memory-infra heap dumps (trace event JSON)", Runtime::Native)
     }
 
     /// Certain with a key of traces in an object, a phase in the objects of an array, or the script element of the trace

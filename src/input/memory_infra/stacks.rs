@@ -103,7 +103,7 @@ impl Stacks {
             self.nodes.resize(frames.rows.len(), NONE);
             self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
         }
-        let heap = Heap { stacks: self, event, process, frames, modules };
+        let heap = HeapBeingRead { stacks: self, event, process, frames, modules };
         let parts = heap.read(maker, &entries);
         for row in self.in_heap.drain(..) {
             self.nodes[row as usize] = NONE;
@@ -112,8 +112,7 @@ impl Stacks {
     }
 }
 
-/// A heap that is being read.
-struct Heap<'a> {
+struct HeapBeingRead<'a> {
     stacks: &'a mut Stacks,
     event: &'a DumpEvent,
     process: &'a Process,
@@ -121,7 +120,7 @@ struct Heap<'a> {
     modules: &'a Modules,
 }
 
-impl Heap<'_> {
+impl HeapBeingRead<'_> {
     fn read(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> HeapParts {
         maker.builder.reserve(entries.len());
         // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.

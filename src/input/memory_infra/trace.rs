@@ -33,7 +33,7 @@ pub(super) fn read_trace(
     };
     let mut found = Diagnostics::default();
     let mut events = 0;
-    let mut find = |hand_on: HandOn<'_>| {
+    let mut find = |hand_on: TakeItem<'_>| {
         let phase = Finder::new(b"\"ph\"");
         let mut reader = TraceReader { events: 0, diagnostics: &mut found, before, phase, hand_on };
         let read = reader.read(text);
@@ -54,14 +54,14 @@ pub(super) fn read_trace(
 }
 
 /// Takes an item of the trace with its JSON and its offset.
-type HandOn<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
+type TakeItem<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 
 struct TraceReader<'a> {
     events: u64,
     diagnostics: &'a mut Diagnostics,
     before: u64,
     phase: Finder<'static>,
-    hand_on: HandOn<'a>,
+    hand_on: TakeItem<'a>,
 }
 
 impl TraceReader<'_> {
@@ -118,7 +118,7 @@ impl TraceReader<'_> {
                     }
                 }
                 b',' => text.pass(),
-                _ => self.junk(text)?,
+                _ => self.skip_junk(text)?,
             }
         }
         Ok(false)
@@ -147,7 +147,7 @@ impl TraceReader<'_> {
     }
 
     /// Something that is no member, no event and no comma.
-    fn junk(&mut self, text: &mut Text<'_>) -> io::Result<()> {
+    fn skip_junk(&mut self, text: &mut Text<'_>) -> io::Result<()> {
         self.problem(&codes::NOT_AN_EVENT, text.offset());
         match text.peek()? {
             Some(b'}' | b']' | b':' | b',') => text.pass(),
@@ -178,7 +178,7 @@ impl TraceReader<'_> {
                         self.problem(&codes::HUGE_EVENT, offset);
                     }
                 },
-                _ => self.junk(text)?,
+                _ => self.skip_junk(text)?,
             }
         }
         Ok(false)
@@ -211,16 +211,16 @@ impl TraceReader<'_> {
 }
 
 /// StringRows on their way to the other thread, all in one.
-struct Batch {
+struct JsonBatch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)
     pieces: Vec<(TraceItem, usize, u64)>,
     share: MemoryShare,
 }
 
-impl Batch {
+impl JsonBatch {
     fn new(budget: &MemoryBudget) -> Self {
-        Batch { text: Vec::new(), pieces: Vec::new(), share: budget.for_buffer() }
+        JsonBatch { text: Vec::new(), pieces: Vec::new(), share: budget.for_buffer() }
     }
 
     fn add(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
@@ -242,19 +242,19 @@ const BATCH: usize = 256 * 1024;
 /// Calls `take` with what `find`, in another thread, hands on, in the same order. The first error ends both.
 fn handing_on(
     budget: &MemoryBudget,
-    find: impl FnOnce(HandOn<'_>) -> io::Result<()> + Send,
+    find: impl FnOnce(TakeItem<'_>) -> io::Result<()> + Send,
     mut take: impl FnMut(TraceItem, &[u8], u64) -> Result<(), BuildError>,
 ) -> Result<(), ReadError> {
     // One batch on its way: what waits is memory.
-    let (send, batches) = sync_channel::<Batch>(1);
-    let (give_back, used) = channel::<Batch>();
+    let (send, batches) = sync_channel::<JsonBatch>(1);
+    let (give_back, used) = channel::<JsonBatch>();
     std::thread::scope(|scope| {
         let finding = scope.spawn(move || {
-            let mut batch = Batch::new(budget);
+            let mut batch = JsonBatch::new(budget);
             let read = find(&mut |found, json, offset| {
                 batch.add(found, json, offset).map_err(io::Error::other)?;
                 if batch.text.len() >= BATCH {
-                    let next = used.try_recv().unwrap_or_else(|_| Batch::new(budget));
+                    let next = used.try_recv().unwrap_or_else(|_| JsonBatch::new(budget));
                     // Nobody takes it when the other thread has met an error.
                     send.send(std::mem::replace(&mut batch, next)).map_err(|_| io::ErrorKind::BrokenPipe)?;
                 }

@@ -4,7 +4,7 @@ use super::codes::*;
 use super::collect::Collector;
 use super::fields::text_of_utf16;
 use super::rundown::Rundown;
-use super::snapshots::{HeapEventKind, Snapshot, Stream, find_snapshots};
+use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
 use super::store::{GraphStore, SnapshotStore};
 use super::types::TypeTable;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
@@ -14,8 +14,8 @@ use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, Snap
 /// The parts of the snapshot that was asked for.
 pub(super) struct SelectedSnapshot {
     snapshot: Snapshot,
-    pub(super) nodes: Stream,
-    edges: Stream,
+    pub(super) nodes: BulkStream,
+    edges: BulkStream,
 }
 
 impl Collector {

@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 use super::codes::*;
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
-use super::metadata::{self, Declared, EventKind};
-use super::payload::{self, Com, Dependent, RootEdge, Static};
+use super::metadata::{self, DeclaredEvent, EventKind};
+use super::payload::{self, ComReference, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
-use super::snapshots::{BulkEvent, Gap, HeapEvent, HeapEventKind};
+use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
@@ -21,7 +21,6 @@ use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
 use crate::input::{Code, Diagnostics, Position};
 
-/// Everything a trace holds of heaps.
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) store: SnapshotStore,
@@ -32,7 +31,7 @@ pub(super) struct Collector {
     pub(super) statics: Vec<Static>,
     /// Names of static fields, as they came.
     pub(super) field_names: Vec<u8>,
-    pub(super) com: Vec<Com>,
+    pub(super) com: Vec<ComReference>,
     pub(super) rundown: Rundown,
     pub(super) trace: Option<Trace>,
     pub(super) diagnostics: Diagnostics,
@@ -40,9 +39,9 @@ pub(super) struct Collector {
     pub(super) runtime_callable: u64,
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
-    declared: FxHashMap<u32, Declared>,
+    declared: FxHashMap<u32, DeclaredEvent>,
     sequences: Sequences,
-    pub(super) gaps: Vec<Gap>,
+    pub(super) gaps: Vec<EventGap>,
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
     pointer_bytes: usize,
@@ -72,9 +71,9 @@ impl Collector {
             + self.dependents.len() * size_of::<Dependent>()
             + self.statics.len() * size_of::<Static>()
             + self.field_names.len()
-            + self.com.len() * size_of::<Com>()
+            + self.com.len() * size_of::<ComReference>()
             + self.rundown.memory_bytes()
-            + self.gaps.len() * size_of::<Gap>()
+            + self.gaps.len() * size_of::<EventGap>()
             + places * PLACE_BYTES
             + self.store.memory_bytes();
         self.error = self.error.or(self.share.hold(bytes as u64).err());
@@ -176,7 +175,7 @@ impl Collector {
 
     fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
         if let Some((lost, from)) = self.sequences.take(thread, number, time, is_reached) {
-            self.gaps.push(Gap { from, until: time, events: lost.into(), offset });
+            self.gaps.push(EventGap { from, until: time, events: lost.into(), offset });
         }
     }
 
@@ -189,7 +188,7 @@ impl Collector {
             return;
         }
         self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
-        let Some(&Declared { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
+        let Some(&DeclaredEvent { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;
         };
@@ -277,7 +276,7 @@ fn done(parsed: Parsed<'_, ()>) -> Result<(), ()> {
     parsed.map(|_| ()).map_err(|_| ())
 }
 
-impl payload::Rows {
+impl payload::AddedRows {
     /// The rows; a problem when they are fewer than the event says.
     fn checked(self, collector: &mut Collector, event: &Event<'_>) -> Range<usize> {
         if !self.complete {

@@ -34,7 +34,8 @@ pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Res
         let version = read_objects(window, collector)?;
         return Ok(version.map_or("4".into(), |version| version.to_string()));
     }
-    match version6_header(start) {
+    let version: Parsed<'_, (u32, u32, u32)> = (le_u32, le_u32, le_u32).parse(start);
+    match version {
         Ok((_, (0, 6, minor))) => {
             window.advance(12);
             read_plain_blocks(window, collector)?;
@@ -47,10 +48,6 @@ pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Res
             "begins as a NetTrace file but does not go on as one: it is damaged or ends here".into(),
         ))),
     }
-}
-
-fn version6_header(input: &[u8]) -> Parsed<'_, (u32, u32, u32)> {
-    (le_u32, le_u32, le_u32).parse(input)
 }
 
 /// `05 | 05 01, i32 version, i32 minReader, i32 length, name, 06`: an object's type, and its version.

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{u32_at, u64_at};
-use super::metadata::{self, Declared, EventKind};
+use super::metadata::{self, DeclaredEvent, EventKind};
 
 use super::payload::bulk_head;
 use super::trace::trace;
@@ -33,7 +33,7 @@ pub(crate) struct Follower {
     has_begun: bool,
     /// The trace's end mark has come.
     pub(crate) is_complete: bool,
-    declared: FxHashMap<u32, Declared>,
+    declared: FxHashMap<u32, DeclaredEvent>,
     sequences: Sequences,
     ticks_per_second: i64,
     pointer_bytes: usize,
@@ -193,7 +193,7 @@ impl Follower {
             EventKind::Nodes if payload.len() >= 8 => {
                 self.bulk_events += 1;
                 self.objects += u64::from(u32_at(payload, 4));
-                self.types.meet(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
+                self.types.note_types(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
             EventKind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
             EventKind::Edges => self.bulk_events += 1,
@@ -217,7 +217,7 @@ struct FollowedTypes {
 
 impl FollowedTypes {
     /// Types of the objects in an event of nodes, `A address, u64 bytes, u64 type, u64 edges`.
-    fn meet(&mut self, payload: &[u8], pointer: usize) {
+    fn note_types(&mut self, payload: &[u8], pointer: usize) {
         let Ok(head) = bulk_head(payload) else { return };
         for entry in head.entries.chunks_exact(pointer + 24).take(head.count as usize) {
             let id = u64_at(entry, pointer + 8);

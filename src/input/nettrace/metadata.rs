@@ -32,7 +32,7 @@ pub(super) enum EventKind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Declared {
+pub(super) struct DeclaredEvent {
     pub(super) id: u32,
     pub(super) kind: EventKind,
     pub(super) version: u32,
@@ -68,11 +68,11 @@ fn kind_of(provider: &str, event: u32) -> EventKind {
 }
 
 /// `i32 id, ustr provider, i32 event, ustr name, i64 keywords, i32 version, i32 level`, and fields that do not matter.
-fn row(input: &[u8]) -> Parsed<'_, Declared> {
+fn row(input: &[u8]) -> Parsed<'_, DeclaredEvent> {
     let (rest, (id, provider, event, _, _, version)) =
         (le_i32, utf16z, le_i32, utf16z, take(8usize), le_i32).parse(input)?;
     let kind = kind_of(&text_of_utf16(provider), event as u32);
-    Ok((rest, Declared { id: id as u32, kind, version: version as u32 }))
+    Ok((rest, DeclaredEvent { id: id as u32, kind, version: version as u32 }))
 }
 
 /// Takes the rows of a block of versions 4 and 5; gives the number of those that cannot be read, and where the first is.
@@ -80,7 +80,7 @@ fn row(input: &[u8]) -> Parsed<'_, Declared> {
 pub(super) fn read_block(
     content: &[u8],
     offset: u64,
-    declared: &mut FxHashMap<u32, Declared>,
+    declared: &mut FxHashMap<u32, DeclaredEvent>,
 ) -> (Result<(), usize>, (u64, u64)) {
     let mut bad = (0, 0);
     let read = for_each_event(content, offset, false, |event| match row(event.payload) {
@@ -91,14 +91,14 @@ pub(super) fn read_block(
 }
 
 /// Version 6: `u16 rowSize, varu id, str provider, varu event, str name`, fields, options; one of them is the version.
-pub(super) fn row_of_version6(input: &[u8]) -> Parsed<'_, Declared> {
+pub(super) fn row_of_version6(input: &[u8]) -> Parsed<'_, DeclaredEvent> {
     let (rest, size) = le_u16(input)?;
     let (after, row) = take(size)(rest)?;
     let (row, (id, provider, event, _)) = (varu32, utf8, varu32, utf8).parse(row)?;
     let kind = kind_of(&String::from_utf8_lossy(provider), event);
     // A broken tail costs the version alone.
     let version = version_option(row).map_or(0, |(_, version)| version);
-    Ok((after, Declared { id, kind, version }))
+    Ok((after, DeclaredEvent { id, kind, version }))
 }
 
 fn version_option(row: &[u8]) -> Parsed<'_, u32> {

@@ -45,12 +45,7 @@ pub(super) struct Nettrace;
 
 impl Reader for Nettrace {
     fn format(&self) -> Format {
-        Format {
-            name: "nettrace",
-            title: ".NET event trace with GC heap snapshots",
-            runtime: Runtime::DotNet,
-            is_text: false,
-        }
+        Format::binary("nettrace", ".NET event trace with GC heap snapshots", Runtime::DotNet)
     }
 
     /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.
@@ -84,7 +79,6 @@ impl Reader for Nettrace {
     }
 }
 
-/// Reads the trace and selects the snapshot.
 fn collect(
     source: Source,
     reading: &mut Reading,

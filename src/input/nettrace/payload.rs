@@ -37,7 +37,7 @@ pub(super) struct Static {
 
 /// An object that COM code refers to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Com {
+pub(super) struct ComReference {
     pub(super) object: u64,
     pub(super) references: u32,
     pub(super) flags: u32,
@@ -45,7 +45,7 @@ pub(super) struct Com {
 
 /// Rows that an event added; not complete when the event is shorter than it says.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct AddedRows {
     pub(super) rows: Range<usize>,
     pub(super) complete: bool,
 }
@@ -86,7 +86,7 @@ fn entries(input: &[u8], count: u32, length: usize) -> (impl Iterator<Item = &[u
 }
 
 /// Entries `A object, u8 kind, u32 flags, A rootId`.
-pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdge>) -> Result<(u32, Rows), ()> {
+pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdge>) -> Result<(u32, AddedRows), ()> {
     let head = bulk_head(payload)?;
     let first = roots.len();
     let (entries, complete) = entries(head.entries, head.count, 2 * pointer + 5);
@@ -96,11 +96,11 @@ pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdg
         flags: u32_at(entry, pointer + 1),
         root_id: address_at(entry, pointer + 5, pointer),
     }));
-    Ok((head.index, Rows { rows: first..roots.len(), complete }))
+    Ok((head.index, AddedRows { rows: first..roots.len(), complete }))
 }
 
 /// Entries `A key, A value, A rootId`.
-pub(super) fn dependents(payload: &[u8], pointer: usize, found: &mut Vec<Dependent>) -> Result<(u32, Rows), ()> {
+pub(super) fn dependents(payload: &[u8], pointer: usize, found: &mut Vec<Dependent>) -> Result<(u32, AddedRows), ()> {
     let head = bulk_head(payload)?;
     let first = found.len();
     let (entries, complete) = entries(head.entries, head.count, 3 * pointer);
@@ -108,24 +108,24 @@ pub(super) fn dependents(payload: &[u8], pointer: usize, found: &mut Vec<Depende
         entries
             .map(|entry| Dependent { key: address_at(entry, 0, pointer), value: address_at(entry, pointer, pointer) }),
     );
-    Ok((head.index, Rows { rows: first..found.len(), complete }))
+    Ok((head.index, AddedRows { rows: first..found.len(), complete }))
 }
 
 /// `u32 count, u64 appDomain, u16 clr`, entries `u64 rootId, u64 object, u64 typeId, u32 flags, ustr field`.
-pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u8>) -> Result<Rows, ()> {
+pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u8>) -> Result<AddedRows, ()> {
     let count = count(payload)?;
     let mut rest = payload.get(14..).ok_or(())?;
     let first = found.len();
     for _ in 0..count {
         let Ok((after, (object, flags, name))) = static_field(rest) else {
-            return Ok(Rows { rows: first..found.len(), complete: false });
+            return Ok(AddedRows { rows: first..found.len(), complete: false });
         };
         let start = names.len();
         names.extend_from_slice(name);
         found.push(Static { object, flags, name: start..names.len() });
         rest = after;
     }
-    Ok(Rows { rows: first..found.len(), complete: true })
+    Ok(AddedRows { rows: first..found.len(), complete: true })
 }
 
 fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
@@ -135,21 +135,21 @@ fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
 
 /// `u32 count, u16 clr`, entries of 44 bytes `u64 rootId, u64 object, u64 typeId, u64 iunknown, u32 references,
 /// u32 pegged, u32 flags`, 48 in old runtimes. The CLR 4.5.1 used the event's number for something shorter: ignored.
-pub(super) fn com_callable(payload: &[u8], found: &mut Vec<Com>) -> Result<Rows, ()> {
+pub(super) fn com_callable(payload: &[u8], found: &mut Vec<ComReference>) -> Result<AddedRows, ()> {
     let count = count(payload)?;
     let body = payload.get(6..).ok_or(())?;
     let first = found.len();
     if (body.len() as u64) < 40 * u64::from(count) {
-        return Ok(Rows { rows: first..first, complete: true });
+        return Ok(AddedRows { rows: first..first, complete: true });
     }
     let length = if body.len() as u64 == 48 * u64::from(count) { 48 } else { 44 };
     let (entries, complete) = entries(body, count, length);
-    found.extend(entries.map(|entry| Com {
+    found.extend(entries.map(|entry| ComReference {
         object: u64_at(entry, 8),
         references: u32_at(entry, 32),
         flags: u32_at(entry, 40),
     }));
-    Ok(Rows { rows: first..found.len(), complete })
+    Ok(AddedRows { rows: first..found.len(), complete })
 }
 
 /// `u8 generation, A start, u64 used, u64 reserved, u16 clr`; 3 is the heap of large objects, 4 that of pinned ones.

@@ -23,7 +23,6 @@ pub(super) struct Rundown {
 }
 
 impl Rundown {
-    /// Bytes of memory it takes, about.
     pub(super) fn memory_bytes(&self) -> usize {
         const PLACE_BYTES: usize = 40;
         (self.modules.len() + self.methods.len()) * PLACE_BYTES
@@ -32,7 +31,6 @@ impl Rundown {
             + self.command_line.as_ref().map_or(0, String::len)
     }
 
-    /// The module's file name.
     pub(super) fn module(&self, id: u64) -> Option<&str> {
         self.modules.get(&id).map(|name| &**name)
     }

@@ -59,7 +59,7 @@ pub(super) struct HeapEvent {
 
 /// Events of a thread that were lost, between two times.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gap {
+pub(super) struct EventGap {
     pub(super) from: u64,
     pub(super) until: u64,
     pub(super) events: u64,
@@ -88,7 +88,7 @@ pub(super) struct Snapshot {
 
 /// One of the two bulk streams of a snapshot, in the order of the events' numbers.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct BulkStream {
     pub(super) pieces: Vec<usize>,
     /// Objects or references in all pieces.
     pub(super) count: u64,
@@ -112,12 +112,12 @@ impl Snapshot {
         self.nodes.is_empty() && self.edges.is_empty() && self.others.is_empty()
     }
 
-    pub(super) fn nodes(&self, heap_events: &[HeapEvent]) -> Stream {
-        Stream::of(&self.nodes, heap_events)
+    pub(super) fn nodes(&self, heap_events: &[HeapEvent]) -> BulkStream {
+        BulkStream::of(&self.nodes, heap_events)
     }
 
-    pub(super) fn edges(&self, heap_events: &[HeapEvent]) -> Stream {
-        Stream::of(&self.edges, heap_events)
+    pub(super) fn edges(&self, heap_events: &[HeapEvent]) -> BulkStream {
+        BulkStream::of(&self.edges, heap_events)
     }
 
     /// Its collection was seen from the start to the end.
@@ -138,7 +138,7 @@ impl Snapshot {
     }
 }
 
-impl Stream {
+impl BulkStream {
     fn of(events: &[usize], heap_events: &[HeapEvent]) -> Self {
         let mut bulks: Vec<(BulkEvent, u64)> = events
             .iter()
@@ -148,7 +148,7 @@ impl Stream {
             })
             .collect();
         sort::by_key(&mut bulks, |(bulk, _)| bulk.index);
-        let mut stream = Stream::default();
+        let mut stream = BulkStream::default();
         let mut expected = 0u64;
         for (bulk, offset) in bulks {
             let index = u64::from(bulk.index);

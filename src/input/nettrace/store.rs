@@ -150,14 +150,14 @@ pub(super) struct CountStore {
     /// Of the event at hand, by type number; and the numbers that it has.
     totals: Vec<TypeTotal>,
     numbers: Vec<u32>,
-    runs: Vec<Run>,
+    runs: Vec<AddressRun>,
     /// The greatest address so far: what does not go beyond it is a run of its own.
     greatest: u64,
 }
 
 /// Objects with ascending addresses.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct AddressRun {
     first: u64,
     last: u64,
     objects: u64,
@@ -208,7 +208,7 @@ impl CountStore {
                 (run.first, run.last) = (run.first.min(address), run.last.max(address));
                 run.objects += 1;
             }
-            _ => self.runs.push(Run { first: address, last: address, objects: 1, ascending: true }),
+            _ => self.runs.push(AddressRun { first: address, last: address, objects: 1, ascending: true }),
         }
     }
 

@@ -49,7 +49,6 @@ impl Default for TypeTable {
 }
 
 impl TypeTable {
-    /// Bytes of memory it takes, about.
     pub(super) fn memory_bytes(&self) -> usize {
         // Maps have an eighth of their places free at least, half of them at most.
         const PLACE_BYTES: usize = 32;
@@ -58,7 +57,6 @@ impl TypeTable {
             + 2 * self.name_bytes
     }
 
-    /// The number of a type id.
     #[inline]
     pub(super) fn number(&mut self, id: u64) -> u32 {
         let at = (id >> 3) as usize % CACHE;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::codes::*;
 use super::javacore::JavaCore;
 use super::layout::{ArrayForm, PhdHeader, SECTION, position, round8};
-use super::records::{Records, What};
+use super::records::{PhdRecord, Records};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
@@ -23,7 +23,6 @@ const MOST_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
 static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
 
-/// The kind of a slot's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SlotKind {
     /// Of the class at this address.
@@ -35,7 +34,7 @@ enum SlotKind {
 }
 
 #[derive(Debug)]
-struct Class {
+struct PhdClass {
     address: u64,
     instance_bytes: u32,
     superclass: u64,
@@ -44,9 +43,8 @@ struct Class {
     object: usize,
 }
 
-/// Objects of a slot, counted.
 #[derive(Debug, Default, Clone, Copy)]
-struct Count {
+struct SlotCount {
     objects: u64,
     /// Position of the first of them in the file.
     first_at: u64,
@@ -65,10 +63,10 @@ pub(super) struct Assembler<'r> {
     slots: Vec<SlotKind>,
     slot_of: FxHashMap<SlotKind, u32>,
     identity: Vec<u32>,
-    counts: Vec<Count>,
+    counts: Vec<SlotCount>,
     /// Repeats, where objects are only counted.
     pub(super) repeats: RepeatWatch,
-    classes: Vec<Class>,
+    classes: Vec<PhdClass>,
     class_at: FxHashMap<u64, usize>,
     /// Once the header was read.
     layout: Option<PhdHeader>,
@@ -143,16 +141,16 @@ impl<'r> Assembler<'r> {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 
-    pub(super) fn take(&mut self, what: What, records: &Records, at: u64) -> Result<(), ReadError> {
+    pub(super) fn take(&mut self, what: PhdRecord, records: &Records, at: u64) -> Result<(), ReadError> {
         let kind = match &what {
-            What::Object(class) => SlotKind::Object(*class),
-            What::ObjectArray(class) => SlotKind::ObjectArray(*class),
-            What::PrimitiveArray(element) => SlotKind::PrimitiveArray(*element),
-            What::Class { .. } => SlotKind::Class,
-            What::End => return Ok(()),
+            PhdRecord::Object(class) => SlotKind::Object(*class),
+            PhdRecord::ObjectArray(class) => SlotKind::ObjectArray(*class),
+            PhdRecord::PrimitiveArray(element) => SlotKind::PrimitiveArray(*element),
+            PhdRecord::Class { .. } => SlotKind::Class,
+            PhdRecord::End => return Ok(()),
         };
-        self.measure(kind, records);
-        if let What::Class { instance_bytes, superclass, name } = what {
+        self.measure_distance(kind, records);
+        if let PhdRecord::Class { instance_bytes, superclass, name } = what {
             self.take_class(records.address, instance_bytes, superclass, &name, at);
         }
         if let SlotKind::Object(class) = kind
@@ -193,7 +191,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// Looks at how far it is from the record before, which follows it in memory mostly.
-    fn measure(&mut self, kind: SlotKind, records: &Records) {
+    fn measure_distance(&mut self, kind: SlotKind, records: &Records) {
         if let Some((address, before, length)) = self.before
             && let Some(distance) = records.address.checked_sub(address).filter(|&distance| distance > 0)
         {
@@ -217,7 +215,7 @@ impl<'r> Assembler<'r> {
         let text = String::from_utf8_lossy(name);
         self.problem(&BAD_NAME, u64::from(matches!(text, std::borrow::Cow::Owned(_))), at);
         let object = self.objects as usize;
-        let class = Class { address, instance_bytes, superclass, name: text.into_owned(), object };
+        let class = PhdClass { address, instance_bytes, superclass, name: text.into_owned(), object };
         self.class_at.entry(address).or_insert(self.classes.len());
         self.classes.push(class);
     }
@@ -230,7 +228,7 @@ impl<'r> Assembler<'r> {
         self.slot_of.insert(kind, slot);
         self.slots.push(kind);
         self.identity.push(slot);
-        self.counts.push(Count::default());
+        self.counts.push(SlotCount::default());
         slot
     }
 
@@ -303,7 +301,7 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn class(&self, address: u64) -> Option<&Class> {
+    fn class(&self, address: u64) -> Option<&PhdClass> {
         self.class_at.get(&address).map(|&at| &self.classes[at])
     }
 

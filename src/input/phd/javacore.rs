@@ -26,7 +26,7 @@ pub(super) struct JavaCore {
 }
 
 /// The Java core of the dump in this file. `None` where there is none, or it cannot be read.
-pub(super) fn beside(dump: &Path, budget: &MemoryBudget) -> Option<JavaCore> {
+pub(super) fn find_beside(dump: &Path, budget: &MemoryBudget) -> Option<JavaCore> {
     let names = names_beside(dump.file_name()?.to_str()?)?;
     let paths = names.into_iter().map(|name| dump.with_file_name(name));
     let path: PathBuf = paths.into_iter().find(|path| path.is_file())?;

@@ -1,6 +1,6 @@
 //! The header, and the sizes that follow from it.
 
-use super::stream::{Stop, Stream};
+use super::stream::{StopReason, Stream};
 use crate::input::Position;
 
 pub(super) const SECTION: &str = "heap";
@@ -27,7 +27,7 @@ pub(super) struct PhdHeader {
 
 impl PhdHeader {
     /// Reads the header, of which the mark was taken. `Stop::Bad` when it is none.
-    pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<PhdHeader, Stop> {
+    pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<PhdHeader, StopReason> {
         let flags = stream.u32()?;
         let mut layout = PhdHeader {
             version,
@@ -37,7 +37,7 @@ impl PhdHeader {
             producer: None,
         };
         if stream.u8()? != 1 {
-            return Err(Stop::Bad);
+            return Err(StopReason::Bad);
         }
         loop {
             match stream.u8()? {
@@ -51,8 +51,8 @@ impl PhdHeader {
                     layout.producer = Some(String::from_utf8_lossy(&text).lines().collect::<Vec<_>>().join("; "));
                 }
                 // The end of the header, then the start of the records.
-                2 => return if stream.u8()? == 2 { Ok(layout) } else { Err(Stop::Bad) },
-                _ => return Err(Stop::Bad),
+                2 => return if stream.u8()? == 2 { Ok(layout) } else { Err(StopReason::Bad) },
+                _ => return Err(StopReason::Bad),
             }
         }
     }
@@ -63,7 +63,6 @@ impl PhdHeader {
         if self.word_bytes == 8 { address } else { address & 0xFFFF_FFFF }
     }
 
-    /// Does an array state what it takes?
     pub(super) fn has_array_sizes(&self) -> bool {
         self.version >= 6
     }

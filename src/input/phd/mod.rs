@@ -25,7 +25,7 @@ use assemble::Assembler;
 use codes::*;
 use layout::{MARK, PhdHeader, SECTION};
 use records::Records;
-use stream::{Stop, Stream};
+use stream::{StopReason, Stream};
 
 pub(super) struct Phd;
 
@@ -35,7 +35,7 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
 
 impl Reader for Phd {
     fn format(&self) -> Format {
-        Format { name: "phd", title: "IBM or OpenJ9 Java heap dump (PHD)", runtime: Runtime::Java, is_text: false }
+        Format::binary("phd", "IBM or OpenJ9 Java heap dump (PHD)", Runtime::Java)
     }
 
     /// By its first bytes.
@@ -44,7 +44,7 @@ impl Reader for Phd {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let core = source.path().and_then(|path| javacore::beside(path, &reading.budget));
+        let core = source.path().and_then(|path| javacore::find_beside(path, &reading.budget));
         let mut assembler = Assembler::new(reading, true);
         if let Some(core) = core {
             assembler.take_core(core);
@@ -76,10 +76,10 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     }
     let mut tally = source.tally();
     let mut stream = Stream::new(source, &assembler.reading.budget)?;
-    let in_header = |stop: Stop| match stop {
-        Stop::Error(error) => error,
-        Stop::End(_) => refused("a PHD heap dump that is cut off within its header"),
-        Stop::Bad => refused("a PHD heap dump with a header of an unknown kind"),
+    let in_header = |stop: StopReason| match stop {
+        StopReason::Error(error) => error,
+        StopReason::End(_) => refused("a PHD heap dump that is cut off within its header"),
+        StopReason::Bad => refused("a PHD heap dump with a header of an unknown kind"),
     };
     stream.skip(MARK.len()).map_err(in_header)?;
     let version = stream.u32().map_err(in_header)?;
@@ -92,7 +92,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     loop {
         let at = stream.position();
         match records.next(&mut stream) {
-            Ok(records::What::End) => {
+            Ok(records::PhdRecord::End) => {
                 let has_more = stream.u8().is_ok();
                 assembler.problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
                 return assembler.end(at + 1, true);
@@ -101,12 +101,12 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
                 assembler.take(what, &records, at)?;
                 tally.set(assembler.objects);
             }
-            Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Bad) => {
+            Err(StopReason::Error(error)) => return Err(error),
+            Err(StopReason::Bad) => {
                 assembler.problem(&BAD_RECORD, 1, at);
                 return assembler.end(stream.position(), false);
             }
-            Err(Stop::End(missing)) => {
+            Err(StopReason::End(missing)) => {
                 // What no file of this length could hold was never there.
                 let is_bad = missing > stream.position();
                 assembler.problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);

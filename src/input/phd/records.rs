@@ -1,10 +1,10 @@
 //! Records: objects, arrays and classes, and nothing between them.
 
 use super::layout::PhdHeader;
-use super::stream::{Stop, Stream};
+use super::stream::{StopReason, Stream};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PhdRecord {
     /// An object of the class at this address.
     Object(u64),
     /// An array of references, with the word for its class.
@@ -46,7 +46,7 @@ impl Records {
         }
     }
 
-    pub(super) fn next(&mut self, stream: &mut Stream) -> Result<What, Stop> {
+    pub(super) fn next(&mut self, stream: &mut Stream) -> Result<PhdRecord, StopReason> {
         self.references.clear();
         let tag = stream.u8()?;
         match tag {
@@ -55,23 +55,23 @@ impl Records {
                 let class = self.classes[usize::from(tag >> 5 & 3)];
                 self.short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 3), tag & 3)?;
-                Ok(What::Object(class))
+                Ok(PhdRecord::Object(class))
             }
             0x40..=0x7F => {
                 self.gap(stream, tag >> 2 & 1)?;
                 let class = self.cached_class(stream)?;
                 self.short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 7), tag & 3)?;
-                Ok(What::Object(class))
+                Ok(PhdRecord::Object(class))
             }
             0x20..=0x3F => {
                 self.gap(stream, tag & 3)?;
                 self.length = stream.unsigned(tag & 3)?;
                 self.short_hash(stream)?;
                 self.stated(stream)?;
-                Ok(What::PrimitiveArray(tag >> 2 & 7))
+                Ok(PhdRecord::PrimitiveArray(tag >> 2 & 7))
             }
-            3 => Ok(What::End),
+            3 => Ok(PhdRecord::End),
             4 => {
                 let flags = stream.u8()?;
                 self.gap(stream, flags >> 6)?;
@@ -79,7 +79,7 @@ impl Records {
                 self.long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
-                Ok(What::Object(class))
+                Ok(PhdRecord::Object(class))
             }
             5 | 8 => {
                 let flags = stream.u8()?;
@@ -92,7 +92,7 @@ impl Records {
                 self.references.reverse();
                 self.length = if tag == 8 { stream.count()?.into() } else { count.into() };
                 self.stated(stream)?;
-                Ok(What::ObjectArray(class))
+                Ok(PhdRecord::ObjectArray(class))
             }
             6 => {
                 let flags = stream.u8()?;
@@ -108,7 +108,7 @@ impl Records {
                 let name = stream.text(bytes)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
-                Ok(What::Class { instance_bytes, superclass, name })
+                Ok(PhdRecord::Class { instance_bytes, superclass, name })
             }
             7 => {
                 let flags = stream.u8()?;
@@ -121,32 +121,32 @@ impl Records {
                 self.length = stream.unsigned(code)?;
                 self.long_hash(stream, flags & 2 != 0)?;
                 self.stated(stream)?;
-                Ok(What::PrimitiveArray(flags >> 5))
+                Ok(PhdRecord::PrimitiveArray(flags >> 5))
             }
-            _ => Err(Stop::Bad),
+            _ => Err(StopReason::Bad),
         }
     }
 
     /// The way from the record before.
-    fn gap(&mut self, stream: &mut Stream, code: u8) -> Result<(), Stop> {
+    fn gap(&mut self, stream: &mut Stream, code: u8) -> Result<(), StopReason> {
         let units = stream.signed(code)?;
         self.address = self.layout.address(self.last, units);
         self.last = self.address;
         Ok(())
     }
 
-    fn cached_class(&mut self, stream: &mut Stream) -> Result<u64, Stop> {
+    fn cached_class(&mut self, stream: &mut Stream) -> Result<u64, StopReason> {
         let class = stream.word(self.layout.word_bytes)?;
         self.classes[self.next_class] = class;
         self.next_class = (self.next_class + 1) % self.classes.len();
         Ok(class)
     }
 
-    fn short_hash(&mut self, stream: &mut Stream) -> Result<(), Stop> {
+    fn short_hash(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
         if self.layout.all_have_hashes { stream.u16().map(|_| ()) } else { Ok(()) }
     }
 
-    fn long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), Stop> {
+    fn long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), StopReason> {
         match (self.layout.all_have_hashes, is_there) {
             (true, _) => stream.u16().map(|_| ()),
             (false, true) => stream.u32().map(|_| ()),
@@ -154,17 +154,17 @@ impl Records {
         }
     }
 
-    fn stated(&mut self, stream: &mut Stream) -> Result<(), Stop> {
+    fn stated(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
         if self.layout.has_array_sizes() {
             self.stated_bytes = u64::from(stream.u32()?) * 4;
         }
         Ok(())
     }
 
-    fn take_references(&mut self, stream: &mut Stream, count: u32, code: u8) -> Result<(), Stop> {
+    fn take_references(&mut self, stream: &mut Stream, count: u32, code: u8) -> Result<(), StopReason> {
         for taken in 0..count {
             let units = stream.signed(code).map_err(|stop| match stop {
-                Stop::End(_) => Stop::End(u64::from(count - taken) << code),
+                StopReason::End(_) => StopReason::End(u64::from(count - taken) << code),
                 other => other,
             })?;
             self.references.push(self.layout.address(self.address, units));

@@ -7,7 +7,7 @@ const WINDOW_BYTES: usize = 1 << 20;
 
 /// A reason for which a record cannot be read.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     /// The file ends within it; it would have had so many bytes more, as far as it says.
     End(u64),
     /// It cannot be.
@@ -16,9 +16,9 @@ pub(super) enum Stop {
     Error(ReadError),
 }
 
-impl From<ReadError> for Stop {
+impl From<ReadError> for StopReason {
     fn from(error: ReadError) -> Self {
-        Stop::Error(error)
+        StopReason::Error(error)
     }
 }
 
@@ -44,53 +44,53 @@ impl Stream {
         self.offset + self.at as u64
     }
 
-    /// Passes over bytes.
-    pub(super) fn skip(&mut self, bytes: usize) -> Result<(), Stop> {
+    pub(super) fn skip(&mut self, bytes: usize) -> Result<(), StopReason> {
         (0..bytes).try_for_each(|_| self.u8().map(|_| ()))
     }
 
     /// The next bytes, at most eight.
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         if self.len - self.at < N {
             self.window.copy_within(self.at..self.len, 0);
             self.offset += self.at as u64;
             self.len -= self.at;
             self.at = 0;
-            self.len += self.source.fill(&mut self.window[self.len..]).map_err(|error| Stop::Error(error.into()))?;
+            self.len +=
+                self.source.fill(&mut self.window[self.len..]).map_err(|error| StopReason::Error(error.into()))?;
         }
         match self.window[self.at..self.len].first_chunk::<N>() {
             Some(&bytes) => {
                 self.at += N;
                 Ok(bytes)
             }
-            None => Err(Stop::End(0)),
+            None => Err(StopReason::End(0)),
         }
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, Stop> {
+    pub(super) fn u8(&mut self) -> Result<u8, StopReason> {
         Ok(u8::from_be_bytes(self.take()?))
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, Stop> {
+    pub(super) fn u16(&mut self) -> Result<u16, StopReason> {
         Ok(u16::from_be_bytes(self.take()?))
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Stop> {
+    pub(super) fn u32(&mut self) -> Result<u32, StopReason> {
         Ok(u32::from_be_bytes(self.take()?))
     }
 
     /// A number that cannot be negative.
-    pub(super) fn count(&mut self) -> Result<u32, Stop> {
-        self.u32().and_then(|count| if count > i32::MAX as u32 { Err(Stop::Bad) } else { Ok(count) })
+    pub(super) fn count(&mut self) -> Result<u32, StopReason> {
+        self.u32().and_then(|count| if count > i32::MAX as u32 { Err(StopReason::Bad) } else { Ok(count) })
     }
 
     /// An address of 4 or 8 bytes.
-    pub(super) fn word(&mut self, word_bytes: u32) -> Result<u64, Stop> {
+    pub(super) fn word(&mut self, word_bytes: u32) -> Result<u64, StopReason> {
         if word_bytes == 8 { Ok(u64::from_be_bytes(self.take()?)) } else { Ok(self.u32()?.into()) }
     }
 
     /// A signed number of 1, 2, 4 or 8 bytes, by its width code.
-    pub(super) fn signed(&mut self, code: u8) -> Result<i64, Stop> {
+    pub(super) fn signed(&mut self, code: u8) -> Result<i64, StopReason> {
         Ok(match code {
             0 => i8::from_be_bytes(self.take()?).into(),
             1 => i16::from_be_bytes(self.take()?).into(),
@@ -100,7 +100,7 @@ impl Stream {
     }
 
     /// The same without a sign.
-    pub(super) fn unsigned(&mut self, code: u8) -> Result<u64, Stop> {
+    pub(super) fn unsigned(&mut self, code: u8) -> Result<u64, StopReason> {
         Ok(match code {
             0 => self.u8()?.into(),
             1 => self.u16()?.into(),
@@ -109,7 +109,7 @@ impl Stream {
         })
     }
 
-    pub(super) fn text(&mut self, bytes: u16) -> Result<Vec<u8>, Stop> {
+    pub(super) fn text(&mut self, bytes: u16) -> Result<Vec<u8>, StopReason> {
         (0..bytes).map(|_| self.u8()).collect()
     }
 }

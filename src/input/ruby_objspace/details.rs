@@ -13,8 +13,8 @@ use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId};
 use crate::input::json_lines::{ids, unescaped};
 use crate::input::text::split_line;
 use crate::input::{
-    ContentKey, Contents, FieldValue, ObjectDetails, RandomAccess, ReadError, ReferenceName, Reread, Saying, Strings,
-    Text, WantedContents,
+    ContentKey, Contents, FieldValue, ObjectDetails, RandomAccess, ReadError, ReferenceName, Reread, ShownValue,
+    Strings, Text, WantedContents,
 };
 
 const PART_BYTES: usize = 1 << 20;
@@ -312,13 +312,13 @@ impl ObjectDetails for RubyDetails {
         Ok(())
     }
 
-    fn sayings(
+    fn shown_values(
         &self,
         graph: &HeapGraph,
         nodes: &[NodeId],
         most_units: usize,
-    ) -> Result<Vec<Option<Saying>>, ReadError> {
-        let say = |record: &Record<'_>| Some(Saying::Text(start_of(&text_of(record)?, most_units)));
+    ) -> Result<Vec<Option<ShownValue>>, ReadError> {
+        let say = |record: &Record<'_>| Some(ShownValue::Text(start_of(&text_of(record)?, most_units)));
         self.of_nodes(graph, nodes.iter().copied(), say)
     }
 

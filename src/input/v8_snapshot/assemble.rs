@@ -6,7 +6,7 @@ use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
-use super::rules::{DOCUMENT_TREES, Holding, Parts, move_sizes, parts};
+use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, parts};
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,
@@ -15,17 +15,16 @@ use crate::graph::{
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
 
-/// A snapshot with the rules applied.
-pub(super) struct Applied {
+pub(super) struct AppliedRules {
     pub(super) classes: Classes,
     /// `None` where the references are not whole, or were not asked for.
-    holding: Option<Holding>,
+    holding: Option<EdgeRules>,
 }
 
 /// Applies the rules that `options` ask for: sizes, classes, and what holds where `with_holding`.
-pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_holding: bool) -> Applied {
+pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_holding: bool) -> AppliedRules {
     if !snapshot.has_edges {
-        return Applied { classes: classes_of_kinds(snapshot), holding: None };
+        return AppliedRules { classes: classes_of_kinds(snapshot), holding: None };
     }
     let by_devtools = options.rules != Rules::Plain;
     let moves = by_devtools && !super::rules::user_roots(snapshot).is_empty();
@@ -35,14 +34,14 @@ pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_h
             || classify(snapshot, options.raw_types),
             || {
                 rayon::join(
-                    || if moves { parts(snapshot) } else { Parts::default() },
-                    || with_holding.then(|| Holding::new(snapshot, by_devtools)),
+                    || if moves { parts(snapshot) } else { OwnedParts::default() },
+                    || with_holding.then(|| EdgeRules::new(snapshot, by_devtools)),
                 )
             },
         )
     };
     move_sizes(snapshot, parts);
-    Applied { classes, holding }
+    AppliedRules { classes, holding }
 }
 
 /// Without names and edges: every node under the name of its type.
@@ -71,13 +70,13 @@ pub(super) struct Assembled {
 /// Makes the builder of a snapshot. Consumes the columns on the way, so that no two copies of the references exist.
 pub(super) fn assemble(
     mut snapshot: Snapshot,
-    applied: Applied,
+    applied: AppliedRules,
     share: MemoryShare,
     diagnostics: &mut Diagnostics,
 ) -> Result<Assembled, ReadError> {
     let mut builder = GraphBuilder::new(IdStyle::Decimal);
     let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
-    let Applied { classes, holding } = applied;
+    let AppliedRules { classes, holding } = applied;
     name_types(&mut builder, &classes);
     let (repeated, first) = snapshot.ids.make_unique();
     let at = Position::Byte(0);
@@ -138,7 +137,7 @@ fn before(categories: &[u32], node: u32) -> u32 {
 const NODES_OF_PART: usize = 1 << 16;
 
 /// The references of some nodes that follow one another.
-struct Part<'a> {
+struct ReferencePart<'a> {
     first_node: u32,
     /// Start of each node's references; afterwards the number of those that hold.
     counts: &'a mut [u32],
@@ -155,7 +154,7 @@ struct Part<'a> {
 /// others become weak ones. How many led nowhere.
 fn split_references(
     snapshot: &mut Snapshot,
-    holding: &Holding,
+    holding: &EdgeRules,
     categories: &[u32],
     weak: &mut Vec<NumberedWeak>,
 ) -> u64 {
@@ -168,17 +167,17 @@ fn split_references(
     let end = first_edge.pop().unwrap_or(0) as usize;
     let bounds: Vec<usize> = first_edge.iter().step_by(NODES_OF_PART).map(|&edge| edge as usize).collect();
     let mut rest = &mut targets[..end];
-    let mut parts: Vec<Part> = Vec::with_capacity(bounds.len());
+    let mut parts: Vec<ReferencePart> = Vec::with_capacity(bounds.len());
     for (at, counts) in first_edge.chunks_mut(NODES_OF_PART).enumerate() {
         let length = bounds.get(at + 1).copied().unwrap_or(end) - bounds[at];
         let (own, behind) = std::mem::take(&mut rest).split_at_mut(length);
         rest = behind;
         let first_node = (at * NODES_OF_PART) as u32;
         let (held, weak, dangling) = (0, Vec::new(), 0);
-        parts.push(Part { first_node, counts, targets: own, first_edge: bounds[at], held, weak, dangling });
+        parts.push(ReferencePart { first_node, counts, targets: own, first_edge: bounds[at], held, weak, dangling });
     }
     let snapshot_ref = &*snapshot;
-    parallel::map(parts.iter_mut().collect(), &|part: &mut Part| {
+    parallel::map(parts.iter_mut().collect(), &|part: &mut ReferencePart| {
         part.split(snapshot_ref, holding, categories, &is_category)
     });
     let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
@@ -198,8 +197,8 @@ fn split_references(
     dangling
 }
 
-impl Part<'_> {
-    fn split(&mut self, snapshot: &Snapshot, holding: &Holding, categories: &[u32], is_category: &Bits) {
+impl ReferencePart<'_> {
+    fn split(&mut self, snapshot: &Snapshot, holding: &EdgeRules, categories: &[u32], is_category: &Bits) {
         let mut write = 0;
         for at in 0..self.counts.len() {
             let node = self.first_node + at as u32;
@@ -240,7 +239,7 @@ fn add_roots(
     builder: &mut GraphBuilder,
     section: SectionId,
     snapshot: &Snapshot,
-    holding: &Holding,
+    holding: &EdgeRules,
     category: u32,
 ) -> u64 {
     let is_root = Some(category) == snapshot.root();

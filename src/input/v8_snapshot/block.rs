@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::layout::{EdgeFields, EdgeKind, MOST_FIELDS, NodeFields, RowFields, SnapshotHeader};
-use super::numbers::Numbers;
-use super::scan::{PieceContext, Region, end_of_string};
+use super::numbers::NumberReader;
+use super::scan::{PieceContext, SnapshotArray, end_of_string};
 use crate::graph::{PackedBytes, SourcePlace};
 use crate::input::blocks::Batch;
 
@@ -47,7 +47,7 @@ pub(super) struct Edges {
 /// The parsed content of a piece; of one region at a time. Who takes it leaves it empty.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    pub(super) region: Region,
+    pub(super) region: SnapshotArray,
     /// The header, where it came before.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
     pub(super) offset: u64,
@@ -88,14 +88,14 @@ impl Block {
         (self.region, self.offset) = (context.region, context.offset);
         self.layout.clone_from(&context.layout);
         match (context.region, &context.layout) {
-            (Region::Strings, _) => self.parse_strings(bytes),
+            (SnapshotArray::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
-                let mut numbers = Numbers::new(bytes);
+                let mut numbers = NumberReader::new(bytes);
                 self.rows(region, layout, context.values, &mut numbers);
                 self.bad_numbers += numbers.bad;
             }
             (_, None) => {
-                let mut numbers = Numbers::new(bytes);
+                let mut numbers = NumberReader::new(bytes);
                 self.raw.reserve(context.values);
                 self.raw.extend(&mut numbers);
                 self.bad_numbers += numbers.bad;
@@ -106,15 +106,15 @@ impl Block {
     /// Takes the rows of a region from numbers, of which there are about so many.
     pub(super) fn rows(
         &mut self,
-        region: Region,
+        region: SnapshotArray,
         layout: &SnapshotHeader,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,
     ) {
         match region {
-            Region::Nodes => self.node_rows(layout.node, values, numbers),
-            Region::Edges => self.edge_rows(layout, layout.edge, values, numbers),
-            Region::Locations => {
+            SnapshotArray::Nodes => self.node_rows(layout.node, values, numbers),
+            SnapshotArray::Edges => self.edge_rows(layout, layout.edge, values, numbers),
+            SnapshotArray::Locations => {
                 let Some(fields) = layout.location else { return };
                 while let Some([object, place @ ..]) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node.width as u64;
@@ -123,20 +123,20 @@ impl Block {
                     self.locations.push((u32::try_from(object).unwrap_or(NOWHERE), place));
                 }
             }
-            Region::Functions => {
+            SnapshotArray::Functions => {
                 let Some(fields) = layout.function else { return };
                 while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     let [name, script_name, line, column] = values.map(narrow);
                     self.functions.push(Function { name, script_name, line, column });
                 }
             }
-            Region::Samples => {
+            SnapshotArray::Samples => {
                 let Some(fields) = layout.sample else { return };
                 while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     self.samples.push(values.map(|value| u64::try_from(value).unwrap_or(0)).into());
                 }
             }
-            Region::Strings => {}
+            SnapshotArray::Strings => {}
         }
     }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::bits::Bits;
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, NodeKind};
-use super::shapes::{NO_SHAPE, Shapes};
+use super::plain_objects::{NO_NAME, NamesOfPlainObjects};
 use super::snapshot::Snapshot;
 use crate::graph::{SlotColumn, SourcePlace};
 
@@ -30,14 +30,14 @@ impl Classes {
 
 /// Numbers classes in the order in which they are met.
 #[derive(Default)]
-struct Numbering {
+struct ClassNumbers {
     all: Vec<(u32, Option<SourcePlace>)>,
     names: Vec<String>,
     /// Classes without a place, by name.
     known: FxHashMap<String, u32>,
 }
 
-impl Numbering {
+impl ClassNumbers {
     fn of(&mut self, name: String) -> u32 {
         *self.known.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
@@ -55,16 +55,17 @@ impl Numbering {
 
 /// Classifies every node. `raw_types` leaves out what DevTools makes of names. O(nodes), and O(edges) of plain objects.
 pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
-    let mut numbering = Numbering::default();
+    let mut numbering = ClassNumbers::default();
     let mut by_kind = [NONE; 256];
     // Classes of a name: objects, natives and the embedder's as such, and natives that are detached.
     let mut of_name = vec![NONE; snapshot.strings.len() + 1];
     let mut of_detached: FxHashMap<u32, u32> = FxHashMap::default();
     let detached = detached_nodes(snapshot);
     let plain = snapshot.strings.indices_of("Object");
-    let shapes = if raw_types { Shapes::default() } else { Shapes::find(snapshot, &plain) };
-    let of_shape: Vec<u32> = shapes.names.iter().map(|name| numbering.of(name.clone())).collect();
-    let mut shaped = shapes.of_objects.iter().copied();
+    let plain_objects =
+        if raw_types { NamesOfPlainObjects::default() } else { NamesOfPlainObjects::find(snapshot, &plain) };
+    let class_of_name: Vec<u32> = plain_objects.names.iter().map(|name| numbering.of(name.clone())).collect();
+    let mut plain_names = plain_objects.of_objects.iter().copied();
     let mut locations = snapshot.locations.iter().copied().peekable();
     let mut of_place: FxHashMap<(u32, SourcePlace), u32> = FxHashMap::default();
     let mut of_node = SlotColumn::default();
@@ -88,13 +89,13 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
         }
         let name = snapshot.names[node as usize];
         let is_plain = kind == NodeKind::Object && plain.contains(&name);
-        let shape = if is_plain { shaped.next().unwrap_or(NO_SHAPE) } else { NO_SHAPE };
+        let name_number = if is_plain { plain_names.next().unwrap_or(NO_NAME) } else { NO_NAME };
         let class = if detached.has(node) && !raw_types {
             *of_detached
                 .entry(name)
                 .or_insert_with(|| numbering.of(format!("Detached {}", class_name(snapshot, name, raw_types))))
-        } else if shape != NO_SHAPE {
-            of_shape[shape as usize]
+        } else if name_number != NO_NAME {
+            class_of_name[name_number as usize]
         } else {
             let known = &mut of_name[(name as usize).min(snapshot.strings.len())];
             // What is past the strings has names of their own.

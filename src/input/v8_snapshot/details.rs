@@ -19,7 +19,7 @@ use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
     ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceKinds, ReferenceName, Reread,
-    Saying, Strings, Text, Value, WantedContents,
+    ShownValue, Strings, Text, Value, WantedContents,
 };
 
 /// Reads a snapshot again.
@@ -162,17 +162,17 @@ impl ObjectDetails for V8Details {
         Ok(())
     }
 
-    fn sayings(
+    fn shown_values(
         &self,
         graph: &HeapGraph,
         nodes: &[NodeId],
         most_units: usize,
-    ) -> Result<Vec<Option<Saying>>, ReadError> {
+    ) -> Result<Vec<Option<ShownValue>>, ReadError> {
         if nodes.is_empty() {
             return Ok(Vec::new());
         }
         let read = self.read(graph)?;
-        let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.saying(ordinal, most_units));
+        let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.shown_value(ordinal, most_units));
         Ok(nodes.iter().map(say).collect())
     }
 

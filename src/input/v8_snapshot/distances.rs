@@ -15,7 +15,7 @@ pub(super) const SYSTEM: u32 = 100_000_000;
 
 /// Distances by ordinal: breadth first in the order of the file. O(nodes + edges).
 pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
-    let mut walk = Walk::new(snapshot);
+    let mut walk = DistanceWalk::new(snapshot);
     let user = user_roots(snapshot);
     for &node in &user {
         walk.distances[node as usize] = 1;
@@ -29,7 +29,7 @@ pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
     walk.distances
 }
 
-struct Walk<'a> {
+struct DistanceWalk<'a> {
     snapshot: &'a Snapshot,
     distances: Vec<u32>,
     /// Entries of WeakMaps of which one of two edges was met.
@@ -40,10 +40,10 @@ struct Walk<'a> {
     map_descriptors: Vec<u32>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DistanceWalk<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let strings = &snapshot.strings;
-        Walk {
+        DistanceWalk {
             snapshot,
             distances: vec![NONE; snapshot.len()],
             pending: FxHashSet::default(),

@@ -61,7 +61,6 @@ impl EdgeLabels {
         place
     }
 
-    /// The labels of some edges.
     #[inline]
     pub(super) fn of(&self, edges: Range<usize>) -> &[EdgeLabel] {
         &self.all[edges]

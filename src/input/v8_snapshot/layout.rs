@@ -173,13 +173,11 @@ impl SnapshotHeader {
         })
     }
 
-    /// The kind of a node's type number.
     #[inline]
     pub(super) fn kind(&self, number: u8) -> NodeKind {
         self.kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
     }
 
-    /// The name of a node's type number.
     pub(super) fn kind_name(&self, number: u8) -> String {
         self.kind_names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("type {number}"))
     }

@@ -25,10 +25,10 @@ mod labels;
 mod layout;
 mod names;
 mod numbers;
+mod plain_objects;
 mod ropes;
 mod rules;
 mod scan;
-mod shapes;
 mod snapshot;
 mod stacks;
 mod strings;
@@ -51,7 +51,7 @@ static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_RO
 
 impl Reader for V8Snapshot {
     fn format(&self) -> Format {
-        Format { name: "v8-snapshot", title: "V8 heap snapshot", runtime: Runtime::JavaScript, is_text: true }
+        Format::text("v8-snapshot", "V8 heap snapshot", Runtime::JavaScript)
     }
 
     /// By the keys of its header, which other programs may have moved back.

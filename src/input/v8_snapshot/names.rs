@@ -8,7 +8,7 @@ use super::layout::{EdgeKind, NodeKind};
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
-use crate::input::{ReferenceName, Saying, Text, Value};
+use crate::input::{ReferenceName, ShownValue, Text, Value};
 
 /// UTF-16 units of a key in the name of a map's entry.
 const MOST_KEY_UNITS: usize = 60;
@@ -85,7 +85,6 @@ fn functions(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
 }
 
 impl Read {
-    /// The name of an edge of a node.
     pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
         let snapshot = &self.snapshot;
         let number = snapshot.edge_number(edge);
@@ -171,17 +170,17 @@ impl Read {
     }
 
     /// The short text of a node: texts, numbers, names of functions, with the place of these.
-    pub(super) fn saying(&self, node: u32, most_units: usize) -> Option<Saying> {
+    pub(super) fn shown_value(&self, node: u32, most_units: usize) -> Option<ShownValue> {
         let snapshot = &self.snapshot;
         let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
         let said = |text: String| Text { text, is_cut: false };
         match snapshot.kind(node) {
             NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString => {
-                self.text(node, most_units).map(Saying::Text)
+                self.text(node, most_units).map(ShownValue::Text)
             }
             NodeKind::Number => {
                 let text = snapshot.field_of_value(node, "value")?;
-                Some(Saying::Boxed(number(snapshot.strings.get(snapshot.names[text as usize])?)))
+                Some(ShownValue::from(number(snapshot.strings.get(snapshot.names[text as usize])?)))
             }
             NodeKind::Closure => {
                 let place = self.place(node).map(|place| place.to_string());
@@ -190,9 +189,9 @@ impl Read {
                     (name, Some(place)) => format!("{name}() {place}"),
                     (name, None) => format!("{name}()"),
                 };
-                Some(Saying::Name(said(words)))
+                Some(ShownValue::Name(said(words)))
             }
-            NodeKind::RegExp => Some(Saying::Name(said(name()))),
+            NodeKind::RegExp => Some(ShownValue::Name(said(name()))),
             _ => None,
         }
     }

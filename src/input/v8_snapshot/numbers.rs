@@ -5,10 +5,10 @@
 //! than all the rest.
 
 /// Bytes that are looked at together.
-const STEP: usize = 64;
+const STEP_BYTES: usize = 64;
 
 /// The numbers of a piece, one after another.
-pub(super) struct Numbers<'a> {
+pub(super) struct NumberReader<'a> {
     bytes: &'a [u8],
     /// Start of the 64 bytes that `starts` and `ends` describe; `None` where these hold something else than digits, commas
     /// and blanks.
@@ -23,9 +23,9 @@ pub(super) struct Numbers<'a> {
     pub(super) bad: u64,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> NumberReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let mut numbers = Numbers { bytes, base: Some(0), at: 0, starts: 0, ends: 0, is_within: false, bad: 0 };
+        let mut numbers = NumberReader { bytes, base: Some(0), at: 0, starts: 0, ends: 0, is_within: false, bad: 0 };
         numbers.load(0);
         numbers
     }
@@ -34,10 +34,10 @@ impl<'a> Numbers<'a> {
     #[inline]
     fn load(&mut self, base: usize) {
         let rest = &self.bytes[base..];
-        let (digits, is_usual) = match rest.first_chunk::<STEP>() {
+        let (digits, is_usual) = match rest.first_chunk::<STEP_BYTES>() {
             Some(bytes) => classify(bytes),
             None => {
-                let mut bytes = [b','; STEP];
+                let mut bytes = [b','; STEP_BYTES];
                 bytes[..rest.len()].copy_from_slice(rest);
                 classify(&bytes)
             }
@@ -54,7 +54,7 @@ impl<'a> Numbers<'a> {
             self.at = base + self.starts.trailing_zeros() as usize;
             self.starts &= self.starts.wrapping_sub(1);
         }
-        self.is_within = digits >> (STEP - 1) == 1;
+        self.is_within = digits >> (STEP_BYTES - 1) == 1;
         self.base = Some(base);
     }
 
@@ -90,7 +90,7 @@ impl<'a> Numbers<'a> {
 }
 
 /// Items that are no numbers count as 0.
-impl Iterator for Numbers<'_> {
+impl Iterator for NumberReader<'_> {
     type Item = i64;
 
     #[inline(always)]
@@ -98,10 +98,10 @@ impl Iterator for Numbers<'_> {
         loop {
             let Some(base) = self.base else { return self.next_of_any() };
             if self.ends == 0 {
-                if base + STEP > self.bytes.len() {
+                if base + STEP_BYTES > self.bytes.len() {
                     return None;
                 }
-                self.load(base + STEP);
+                self.load(base + STEP_BYTES);
                 continue;
             }
             let (start, end) = (self.at, base + self.ends.trailing_zeros() as usize);
@@ -132,9 +132,9 @@ fn value_of_last(bytes: u64, digits: usize) -> i64 {
 
 /// The digits among the bytes, and true if all others are commas or blanks. Written so that it becomes vector instructions.
 #[inline]
-fn classify(bytes: &[u8; STEP]) -> (u64, bool) {
+fn classify(bytes: &[u8; STEP_BYTES]) -> (u64, bool) {
     const EVERY_EIGHTH: u64 = 0x0102_0408_1020_4080;
-    let mut are_digits = [0; STEP];
+    let mut are_digits = [0; STEP_BYTES];
     let mut others = 0;
     for (is_digit, byte) in are_digits.iter_mut().zip(bytes) {
         *is_digit = u8::from(byte.wrapping_sub(b'0') <= 9);
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> (Vec<i64>, u64) {
-        let mut numbers = Numbers::new(bytes);
+        let mut numbers = NumberReader::new(bytes);
         let values = numbers.by_ref().collect();
         (values, numbers.bad)
     }

@@ -230,7 +230,6 @@ impl Ropes {
     }
 }
 
-/// The two parts of a rope.
 fn parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
     ["first", "second"].map(|side| snapshot.field_of_value(rope, side))
 }

@@ -38,7 +38,7 @@ impl<'a> WeakMapPair<'a> {
 
 /// Decides if an edge holds.
 #[derive(Debug)]
-pub(super) struct Holding {
+pub(super) struct EdgeRules {
     root: Option<u32>,
     /// Nodes that belong to a page: what does not belong to it does not hold them.
     page_owned: Option<Bits>,
@@ -46,12 +46,12 @@ pub(super) struct Holding {
     pair_names: Bits,
 }
 
-impl Holding {
+impl EdgeRules {
     /// O(nodes + edges).
     pub(super) fn new(snapshot: &Snapshot, with_pages: bool) -> Self {
         let pair_names = pair_names(snapshot);
         let page_owned = if with_pages { page_owned(snapshot) } else { None };
-        Holding { root: snapshot.root(), page_owned, pair_names }
+        EdgeRules { root: snapshot.root(), page_owned, pair_names }
     }
 
     /// Does an edge of `source` keep its target alive?
@@ -156,14 +156,14 @@ const SEVERAL: u32 = u32::MAX - 1;
 
 /// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct OwnedParts {
     is_part: Bits,
     /// The owner of each, in their order.
     owners: Vec<u32>,
 }
 
 /// The parts and their owners. O(nodes + edges).
-pub(super) fn parts(snapshot: &Snapshot) -> Parts {
+pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
     let external = snapshot.strings.indices_of("system / ExternalStringData");
     let mut is_part = Bits::new(snapshot.len());
     let mut count = 0;
@@ -206,11 +206,11 @@ pub(super) fn parts(snapshot: &Snapshot) -> Parts {
         let owner = is_part.rank(node, &ranks).map_or(node, |part| owners[part]);
         give(node, owner, &mut owners, &mut open, u32::MAX);
     }
-    Parts { is_part, owners }
+    OwnedParts { is_part, owners }
 }
 
 /// Moves the sizes of parts to their owners, but to categories. O(nodes).
-pub(super) fn move_sizes(snapshot: &mut Snapshot, parts: Parts) {
+pub(super) fn move_sizes(snapshot: &mut Snapshot, parts: OwnedParts) {
     let mut large: FxHashMap<u32, u64> = std::mem::take(&mut snapshot.large).into_iter().collect();
     let nodes = (0..snapshot.len() as u32).filter(|&node| parts.is_part.has(node));
     for (node, owner) in nodes.zip(parts.owners) {

@@ -16,7 +16,7 @@ const MOST_KEY_BYTES: usize = 1 << 10;
 
 /// The arrays that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Region {
+pub(super) enum SnapshotArray {
     #[default]
     Nodes,
     Edges,
@@ -28,7 +28,7 @@ pub(super) enum Region {
 
 #[derive(Debug, Clone)]
 pub(super) struct PieceContext {
-    pub(super) region: Region,
+    pub(super) region: SnapshotArray,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
     pub(super) values: usize,
@@ -43,20 +43,19 @@ enum ScanState {
     Start,
     /// Between the values of the one object.
     Between,
-    Numbers(Region),
+    Numbers(SnapshotArray),
     Strings,
     End,
 }
 
-/// The place at which the input ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum EndOfInput {
     /// To its last brace.
     End,
     /// All arrays were whole, the last brace is missing.
     LastBrace,
     /// It broke off within this array.
-    Within(Region),
+    Within(SnapshotArray),
     /// It broke off elsewhere, before the last array.
     Elsewhere,
 }
@@ -76,8 +75,8 @@ pub(super) struct Scanner {
     /// The header, once it came.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
     /// Arrays that were read to their ends.
-    pub(super) whole: Vec<Region>,
-    pub(super) reached: Reached,
+    pub(super) whole: Vec<SnapshotArray>,
+    pub(super) reached: EndOfInput,
     pub(super) has_data_after_end: bool,
     keeps_stacks: bool,
     /// The tree of stacks as the file has it, where it is kept.
@@ -97,7 +96,7 @@ impl Scanner {
             state: ScanState::Start,
             layout: None,
             whole: Vec::new(),
-            reached: Reached::Elsewhere,
+            reached: EndOfInput::Elsewhere,
             has_data_after_end: false,
             keeps_stacks,
             stacks: Vec::new(),
@@ -222,19 +221,19 @@ impl Scanner {
                 (Some(b','), ScanState::Between) => self.at += 1,
                 (Some(b'}'), ScanState::Between) => {
                     self.at += 1;
-                    self.reached = Reached::End;
+                    self.reached = EndOfInput::End;
                     self.has_data_after_end = self.after_blanks()?.is_some();
                     return self.end_here();
                 }
                 (Some(b'"'), ScanState::Between) => {
                     let Some(key) = self.key()? else { return self.end_here() };
                     let region = match &key[..] {
-                        b"nodes" => Region::Nodes,
-                        b"edges" => Region::Edges,
-                        b"locations" => Region::Locations,
-                        b"trace_function_infos" => Region::Functions,
-                        b"samples" => Region::Samples,
-                        b"strings" => Region::Strings,
+                        b"nodes" => SnapshotArray::Nodes,
+                        b"edges" => SnapshotArray::Edges,
+                        b"locations" => SnapshotArray::Locations,
+                        b"trace_function_infos" => SnapshotArray::Functions,
+                        b"samples" => SnapshotArray::Samples,
+                        b"strings" => SnapshotArray::Strings,
                         b"snapshot" => {
                             let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
                             // Another thread that asks for a block finds none behind a header that is an error.
@@ -268,12 +267,12 @@ impl Scanner {
                     }
                     self.at += 1;
                     self.state =
-                        if region == Region::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
+                        if region == SnapshotArray::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
                     return Ok(true);
                 }
                 (None, ScanState::Between) => {
-                    if self.whole.contains(&Region::Strings) && self.whole.contains(&Region::Edges) {
-                        self.reached = Reached::LastBrace;
+                    if self.whole.contains(&SnapshotArray::Strings) && self.whole.contains(&SnapshotArray::Edges) {
+                        self.reached = EndOfInput::LastBrace;
                     }
                     return self.end_here();
                 }
@@ -294,19 +293,19 @@ impl Scanner {
     }
 
     /// Values in a row of a region.
-    fn width(&self, region: Region) -> usize {
+    fn width(&self, region: SnapshotArray) -> usize {
         self.layout.as_ref().map_or(1, |layout| match region {
-            Region::Nodes => layout.node.width,
-            Region::Edges => layout.edge.width,
-            Region::Locations => layout.location.map_or(1, |fields| fields.width),
-            Region::Functions => layout.function.map_or(1, |fields| fields.width),
-            Region::Samples => layout.sample.map_or(1, |fields| fields.width),
-            Region::Strings => 1,
+            SnapshotArray::Nodes => layout.node.width,
+            SnapshotArray::Edges => layout.edge.width,
+            SnapshotArray::Locations => layout.location.map_or(1, |fields| fields.width),
+            SnapshotArray::Functions => layout.function.map_or(1, |fields| fields.width),
+            SnapshotArray::Samples => layout.sample.map_or(1, |fields| fields.width),
+            SnapshotArray::Strings => 1,
         })
     }
 
     /// The next piece of an array of numbers: how many bytes of the window, and values. `None` when nothing is left.
-    fn numbers(&mut self, region: Region) -> Result<Option<(usize, usize)>, ReadError> {
+    fn numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
         let width = self.width(region);
         loop {
             if self.len - self.at < WINDOW_BYTES / 2 && !self.is_ended {
@@ -328,7 +327,7 @@ impl Scanner {
                 return Ok(Some((cut, commas - commas % width)));
             }
             if !self.refill()? {
-                self.reached = Reached::Within(region);
+                self.reached = EndOfInput::Within(region);
                 self.at = self.len;
                 return Ok(None);
             }
@@ -345,7 +344,7 @@ impl Scanner {
             let (mut at, mut cut, mut count) = (0, 0, 0);
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
-                    self.whole.push(Region::Strings);
+                    self.whole.push(SnapshotArray::Strings);
                     self.state = ScanState::Between;
                     return Ok(Some((begin, count)));
                 }
@@ -356,7 +355,7 @@ impl Scanner {
                 return Ok(Some((cut, count)));
             }
             if !self.refill()? {
-                self.reached = Reached::Within(Region::Strings);
+                self.reached = EndOfInput::Within(SnapshotArray::Strings);
                 self.at = self.len;
                 return Ok(None);
             }
@@ -396,7 +395,7 @@ impl BlockSource for Scanner {
                     continue;
                 }
                 ScanState::Numbers(region) => (region, self.numbers(region)?),
-                ScanState::Strings => (Region::Strings, self.strings()?),
+                ScanState::Strings => (SnapshotArray::Strings, self.strings()?),
             };
             let Some((bytes, values)) = piece else {
                 self.end_here()?;

@@ -8,7 +8,7 @@ use super::block::{Block, Function, LARGE, NOWHERE};
 use super::codes::*;
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
-use super::scan::{Reached, Region, Scanner};
+use super::scan::{EndOfInput, Scanner, SnapshotArray};
 use super::strings::{Keep, Strings};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
 use crate::input::blocks::parse_blocks_of;
@@ -53,7 +53,7 @@ pub(super) struct Snapshot {
 struct SnapshotBuilder {
     snapshot: Snapshot,
     /// Numbers that came before the header.
-    raw: Vec<(Region, Vec<i64>)>,
+    raw: Vec<(SnapshotArray, Vec<i64>)>,
     keep: Keep,
     diagnostics: Diagnostics,
     share: MemoryShare,
@@ -225,7 +225,6 @@ impl Snapshot {
         }
     }
 
-    /// The edges of a node.
     #[inline]
     pub(super) fn edges(&self, ordinal: u32) -> std::ops::Range<usize> {
         self.first_edge[ordinal as usize] as usize..self.first_edge[ordinal as usize + 1] as usize
@@ -289,18 +288,18 @@ impl SnapshotBuilder {
         let end = Position::Byte(scanner.end());
         let is_whole = |region| scanner.whole.contains(&region);
         let problems = &mut self.diagnostics;
-        let is_cut = scanner.reached != Reached::End;
+        let is_cut = scanner.reached != EndOfInput::End;
         problems.add(&TRUNCATED, is_cut.into(), end, || match scanner.reached {
-            Reached::Within(Region::Nodes) => "within its nodes".into(),
-            Reached::Within(Region::Edges) => "within its edges".into(),
-            Reached::Within(Region::Strings) => "within its strings".into(),
-            Reached::LastBrace => "behind its strings".into(),
+            EndOfInput::Within(SnapshotArray::Nodes) => "within its nodes".into(),
+            EndOfInput::Within(SnapshotArray::Edges) => "within its edges".into(),
+            EndOfInput::Within(SnapshotArray::Strings) => "within its strings".into(),
+            EndOfInput::LastBrace => "behind its strings".into(),
             _ => "between its arrays".into(),
         });
         problems.add(&DATA_AFTER_END, scanner.has_data_after_end.into(), end, String::new);
-        let has_edges = is_whole(Region::Nodes) && is_whole(Region::Edges);
+        let has_edges = is_whole(SnapshotArray::Nodes) && is_whole(SnapshotArray::Edges);
         problems.add(&NO_EDGES, (!has_edges).into(), end, String::new);
-        problems.add(&NAMES_MISSING, (has_edges && !is_whole(Region::Strings)).into(), end, String::new);
+        problems.add(&NAMES_MISSING, (has_edges && !is_whole(SnapshotArray::Strings)).into(), end, String::new);
         let snapshot = &mut self.snapshot;
         let (nodes, rows) = (snapshot.kinds.len(), snapshot.targets.len());
         let differs = |stated: Option<u64>, found: usize| stated.is_some_and(|stated| stated != found as u64);
@@ -335,7 +334,7 @@ impl SnapshotBuilder {
         snapshot.locations.reverse();
         snapshot.locations.dedup_by_key(|&mut (ordinal, _)| ordinal);
         snapshot.locations.reverse();
-        if is_whole(Region::Strings) {
+        if is_whole(SnapshotArray::Strings) {
             let strings = snapshot.strings.len();
             let past = snapshot.names.iter().filter(|&&name| name as usize >= strings).count();
             problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);

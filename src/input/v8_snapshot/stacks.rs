@@ -57,7 +57,7 @@ pub(super) struct Stacks {
 }
 
 /// A list of stacks that is being read.
-struct Level {
+struct StackLevel {
     parent: Option<u32>,
     row: [u64; super::layout::MOST_FIELDS],
     at: usize,
@@ -69,8 +69,8 @@ impl Stacks {
         let mut stacks = Stacks::default();
         let Some(fields) = snapshot.layout.stack else { return stacks };
         let json = &snapshot.stack_tree;
-        let mut levels: Vec<Level> = Vec::new();
-        let (mut at, new) = (0, |parent| Level { parent, row: [0; super::layout::MOST_FIELDS], at: 0 });
+        let mut levels: Vec<StackLevel> = Vec::new();
+        let (mut at, new) = (0, |parent| StackLevel { parent, row: [0; super::layout::MOST_FIELDS], at: 0 });
         while let Some(&byte) = json.get(at) {
             at += 1;
             match (byte, levels.last_mut()) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Ends, Mark, MarkKind};
+use super::block::{Block, ListLengths, MarkKind, SectionMark};
 use super::codes::*;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
@@ -20,13 +20,13 @@ struct TypeEntry {
     slot: TypeSlot,
     declared: bool,
     /// Line of the first object of the type, and of the first static root of the class.
-    used: Option<u64>,
-    contains: Option<u64>,
+    first_object_line: Option<u64>,
+    first_static_line: Option<u64>,
 }
 
 /// The section being read.
 #[derive(Debug)]
-struct Open {
+struct OpenSection {
     section: SectionId,
     types: FxHashMap<u64, TypeEntry>,
     /// Name and time of the `a` record as they stand; `None` where there was none.
@@ -49,7 +49,7 @@ pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
     totals: Totals,
-    open: Option<Open>,
+    open: Option<OpenSection>,
     counts: RecordCounts,
     version: Option<u64>,
     has_letter_in_sizes: bool,
@@ -75,13 +75,12 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.has_letter_in_sizes |= block.has_letter_in_sizes;
         self.slots.clear();
-        let mut from = Ends::default();
+        let mut from = ListLengths::default();
         let marks = std::mem::take(&mut block.marks);
         for (part, mark) in marks.iter().enumerate() {
             self.take_part(block, part, from, mark.before)?;
@@ -101,8 +100,8 @@ impl<'r> Assembler<'r> {
         &mut self,
         block: &Block<S>,
         part: usize,
-        from: Ends,
-        to: Ends,
+        from: ListLengths,
+        to: ListLengths,
     ) -> Result<(), ReadError> {
         let Some(first_line) = block.first_record[part] else { return Ok(()) };
         let lines = self.lines;
@@ -111,7 +110,7 @@ impl<'r> Assembler<'r> {
             none => {
                 self.reading.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
                 self.totals.begin_section();
-                none.insert(Open::new(self.builder.begin_section(Section::default()), None))
+                none.insert(OpenSection::new(self.builder.begin_section(Section::default()), None))
             }
         };
         for declared in &block.types[from.types..to.types] {
@@ -122,7 +121,7 @@ impl<'r> Assembler<'r> {
         self.counts.types += (to.types - from.types) as u64;
         for &(raw_id, line) in &block.numbered.mentioned[from.mentioned..to.mentioned] {
             let entry = open.entry(raw_id, &mut self.builder);
-            entry.used.get_or_insert(lines + line);
+            entry.first_object_line.get_or_insert(lines + line);
             self.slots.push(entry.slot.0);
         }
         let section = open.section;
@@ -149,7 +148,7 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn take_mark<S>(&mut self, block: &Block<S>, mark: &Mark) {
+    fn take_mark<S>(&mut self, block: &Block<S>, mark: &SectionMark) {
         let line = self.lines + mark.line;
         let text = &block.names[mark.name.clone()];
         match mark.kind {
@@ -167,7 +166,7 @@ impl<'r> Assembler<'r> {
                     ..Section::default()
                 };
                 self.totals.begin_section();
-                self.open = Some(Open::new(self.builder.begin_section(section), Some(text.to_vec())));
+                self.open = Some(OpenSection::new(self.builder.begin_section(section), Some(text.to_vec())));
             }
             MarkKind::End => {
                 self.counts.ends += 1;
@@ -179,7 +178,7 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn close(&mut self, open: Open, end: &[u8], line: u64) {
+    fn close(&mut self, open: OpenSection, end: &[u8], line: u64) {
         let (mut end_name, mut end_time) = split_time(end);
         let section = self.builder.section_mut(open.section);
         section.complete = true;
@@ -215,23 +214,22 @@ impl<'r> Assembler<'r> {
     }
 
     /// Names what was never declared.
-    fn finish_types(&mut self, open: Open) {
+    fn finish_types(&mut self, open: OpenSection) {
         for (raw_id, entry) in &open.types {
             if entry.declared {
                 continue;
             }
             let name = format!("<type {raw_id:#x}>");
             self.builder.name_type(entry.slot, &name);
-            if let Some(line) = entry.used {
+            if let Some(line) = entry.first_object_line {
                 self.reading.diagnostics.on_line(&UNDECLARED_TYPE, line, name.as_bytes());
             }
-            if let Some(line) = entry.contains {
+            if let Some(line) = entry.first_static_line {
                 self.reading.diagnostics.on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
             }
         }
     }
 
-    /// The graph's builder, after the last block.
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
         ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(self.builder))) }
@@ -266,17 +264,17 @@ impl<'r> Assembler<'r> {
     }
 }
 
-impl Open {
+impl OpenSection {
     fn new(section: SectionId, begun_as: Option<Vec<u8>>) -> Self {
-        Open { section, types: FxHashMap::default(), begun_as }
+        OpenSection { section, types: FxHashMap::default(), begun_as }
     }
 
     fn entry(&mut self, raw_id: u64, builder: &mut GraphBuilder) -> &mut TypeEntry {
         self.types.entry(raw_id).or_insert_with(|| TypeEntry {
             slot: builder.new_type(),
             declared: false,
-            used: None,
-            contains: None,
+            first_object_line: None,
+            first_static_line: None,
         })
     }
 
@@ -338,7 +336,7 @@ impl Open {
         let container = match (kind, root.container) {
             (RootKind::Static, Some(Some(class))) => {
                 let entry = self.entry(class, builder);
-                entry.contains.get_or_insert(line);
+                entry.first_static_line.get_or_insert(line);
                 Some(entry.slot)
             }
             (RootKind::Static, _) => {

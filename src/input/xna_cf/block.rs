@@ -21,13 +21,13 @@ pub(super) struct TypeRecord {
 
 /// An `a` or `c` record: it ends one part of the block and begins the next.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct SectionMark {
     pub(super) kind: MarkKind,
     /// Name and time as they stand, in the block's text.
     pub(super) name: Range<usize>,
     pub(super) line: u64,
     /// The lists' lengths before it.
-    pub(super) before: Ends,
+    pub(super) before: ListLengths,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) enum MarkKind {
 
 /// The length of each list of a block at some place.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ends {
+pub(super) struct ListLengths {
     pub(super) objects: usize,
     pub(super) types: usize,
     pub(super) roots: usize,
@@ -53,7 +53,7 @@ pub(super) struct Block<S> {
     pub(super) types: Vec<TypeRecord>,
     /// With the line of each.
     pub(super) roots: Vec<(RootRecord, u64)>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<SectionMark>,
     pub(super) names: Vec<u8>,
     pub(super) diagnostics: Diagnostics,
     pub(super) lines: u64,
@@ -77,9 +77,8 @@ impl<S: RecordSink> Block<S> {
         self.first_record.push(None);
     }
 
-    /// The lengths of the lists now.
-    pub(super) fn ends(&self) -> Ends {
-        Ends {
+    pub(super) fn ends(&self) -> ListLengths {
+        ListLengths {
             objects: self.objects.object_count(),
             types: self.types.len(),
             roots: self.roots.len(),
@@ -107,7 +106,7 @@ impl<S: RecordSink> Batch for Block<S> {
             + self.numbered.memory_bytes()
             + self.types.capacity() * size_of::<TypeRecord>()
             + self.roots.capacity() * size_of::<(RootRecord, u64)>()
-            + self.marks.capacity() * size_of::<Mark>()
+            + self.marks.capacity() * size_of::<SectionMark>()
             + self.first_record.capacity() * size_of::<Option<u64>>()
             + self.names.capacity()
     }
@@ -122,7 +121,6 @@ pub(super) fn is_blank_line(line: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Reads all lines of a block.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, radix: SizeRadix, block: &mut Block<S>) {
     block.clear();
     let (whole_lines, rest) = match memchr::memrchr(b'\n', text) {
@@ -213,7 +211,7 @@ fn parse_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>
         b"t" => type_line(fields, block),
         b"r" => root_line(fields, block),
         b"a" => begin_line(fields, block),
-        b"c" => end_line(fields, block),
+        b"c" => mark(MarkKind::End, trim(fields), block),
         _ => {
             block.diagnostics.on_line(&UNKNOWN_RECORD, block.lines, line);
             return;
@@ -248,19 +246,14 @@ fn root_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
 
 fn begin_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (version, name) = record::app_domain(fields)?;
-    mark(MarkKind::Begin { version }, name, block);
-    Some(())
+    mark(MarkKind::Begin { version }, name, block)
 }
 
-fn end_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
-    mark(MarkKind::End, trim(fields), block);
-    Some(())
-}
-
-fn mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) {
+fn mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) -> Option<()> {
     let before = block.ends();
     let name = block.keep(name);
-    block.marks.push(Mark { kind, name, line: block.lines, before });
+    block.marks.push(SectionMark { kind, name, line: block.lines, before });
     block.first_record.push(None);
     block.numbered.begin_part();
+    Some(())
 }

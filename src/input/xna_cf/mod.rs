@@ -31,12 +31,7 @@ pub(super) struct XnaCf;
 
 impl Reader for XnaCf {
     fn format(&self) -> Format {
-        Format {
-            name: "xna-cf",
-            title: "XNA / .NET Compact Framework GC heap dump",
-            runtime: Runtime::DotNet,
-            is_text: true,
-        }
+        Format::text("xna-cf", "XNA / .NET Compact Framework GC heap dump", Runtime::DotNet)
     }
 
     /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but
@@ -75,15 +70,10 @@ impl Reader for XnaCf {
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(
-        source,
-        Cut::AfterLine,
-        threads,
-        |text, place, block: &mut Block<S>| parse_block(text, place, radix, block),
-        |block| {
-            tally.add(block.objects.object_count());
-            assembler.take_block(block)
-        },
-    )?;
+    let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, radix, block);
+    parse_blocks(source, Cut::AfterLine, threads, parse, |block| {
+        tally.add(block.objects.object_count());
+        assembler.take_block(block)
+    })?;
     Ok(assembler)
 }

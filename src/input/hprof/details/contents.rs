@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
-use super::sayings::TextSource;
+use super::shown_values::TextSource;
 use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
@@ -19,7 +19,7 @@ use crate::input::{
 };
 
 /// Keys of arrays are kept as two halves, for all threads to write.
-type Keys = Vec<[AtomicU64; 2]>;
+type KeyHalves = Vec<[AtomicU64; 2]>;
 
 /// The strings of a graph and the arrays of their characters: what follows without the file. Keys are not known yet.
 fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> Strings {
@@ -48,18 +48,17 @@ struct ClassPlan {
     fields: Vec<(u16, FieldKind, usize)>,
 }
 
-struct Plan<'g> {
+struct ContentPlan<'g> {
     graph: &'g HeapGraph,
     id_bytes: usize,
     classes: FxHashMap<u64, ClassPlan>,
     arrays: NodeNumbers,
-    keys: Keys,
+    keys: KeyHalves,
     /// Lengths of arrays of references too.
     with_references: bool,
     with_lengths: bool,
 }
 
-/// Reads the contents of a dump.
 pub fn contents(
     finder: &Finder,
     graph: &HeapGraph,
@@ -67,9 +66,9 @@ pub fn contents(
     wanted: &WantedContents,
 ) -> Result<Contents, ReadError> {
     let mut strings = strings_of(graph, text_sources);
-    let mut plan = Plan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
+    let mut plan = ContentPlan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
     let is_parts = plan.classes.values().any(|class| class.part.is_some());
-    let found = visit(&finder.places, &finder.reread, || Reading::new(&plan))?;
+    let found = visit(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     let mut contents = Contents::default();
     strings.wide = vec![false; strings.len()];
     if is_parts {
@@ -135,7 +134,7 @@ fn lengths_of_texts<'s>(
 /// Arrays of characters are read when they are empty too.
 const EMPTY_KINDS: [FieldKind; 2] = [FieldKind::Byte, FieldKind::Char];
 
-impl<'g> Plan<'g> {
+impl<'g> ContentPlan<'g> {
     fn new(
         graph: &'g HeapGraph,
         id_bytes: usize,
@@ -178,7 +177,7 @@ impl<'g> Plan<'g> {
         let arrays = NodeNumbers::new(set);
         let keys = (0..arrays.len()).map(|_| Default::default()).collect();
         let (with_references, with_lengths) = (wanted.arrays, wanted.lengths);
-        Plan { graph, id_bytes, classes, arrays, keys, with_references, with_lengths }
+        ContentPlan { graph, id_bytes, classes, arrays, keys, with_references, with_lengths }
     }
 
     fn set_key(&self, number: usize, key: ContentKey) {
@@ -189,8 +188,8 @@ impl<'g> Plan<'g> {
 }
 
 /// The findings of one thread.
-struct Reading<'p> {
-    plan: &'p Plan<'p>,
+struct FoundContents<'p> {
+    plan: &'p ContentPlan<'p>,
     wide: Vec<NodeId>,
     parts: Vec<(NodeId, u32, u32)>,
     reference_arrays: Vec<(NodeId, u32, u32)>,
@@ -205,9 +204,9 @@ struct Reading<'p> {
     hash: Option<(XxHash3_128, bool)>,
 }
 
-impl<'p> Reading<'p> {
-    fn new(plan: &'p Plan<'p>) -> Self {
-        Reading {
+impl<'p> FoundContents<'p> {
+    fn new(plan: &'p ContentPlan<'p>) -> Self {
+        FoundContents {
             plan,
             wide: Vec::new(),
             parts: Vec::new(),
@@ -254,7 +253,7 @@ impl<'p> Reading<'p> {
     }
 }
 
-impl Visitor for Reading<'_> {
+impl Visitor for FoundContents<'_> {
     #[inline]
     fn instance(&mut self, id: u64, class: u64, values: &[u8]) {
         if self.last_class.0 != class {

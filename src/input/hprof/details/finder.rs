@@ -166,7 +166,6 @@ impl Finder {
         self.read(start..start.saturating_add(most_bytes).min(record.saturating_add(length)))
     }
 
-    /// The class dump of a class object.
     pub fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
         let Ok(at) = self.places.classes.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
         let offset = self.places.classes[at].1;

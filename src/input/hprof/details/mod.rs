@@ -4,7 +4,7 @@ pub(super) mod contents;
 pub(super) mod finder;
 pub(super) mod many_fields;
 pub(super) mod pass;
-pub(super) mod sayings;
+pub(super) mod shown_values;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
 
@@ -15,13 +15,13 @@ use super::records::{ClassDump, ClassReference};
 use super::wire::sub;
 use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
 use crate::input::{
-    Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings, Text, Value,
+    Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, ShownValue, Strings, Text, Value,
     WantedContents,
 };
 use contents::contents;
 use finder::{Finder, Places};
 use many_fields::{fields_between, values_of_fields};
-use sayings::{TextSource, sayings, text_sources, whole};
+use shown_values::{TextSource, shown_values, text_sources, whole};
 use texts_of_strings::visit_texts;
 use values::{array, array_values, instance_values, primitive, reference};
 
@@ -102,7 +102,6 @@ impl HprofDetails {
         })
     }
 
-    /// Names of a class object's references.
     fn class_names(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<ReferenceName> {
         let statics = self.static_fields(graph, node, dump);
         let name = |reference| {
@@ -164,14 +163,6 @@ impl ObjectDetails for HprofDetails {
         Ok((nth == others && nth + 1 == graph.references(from).len()).then_some(ReferenceName::Class))
     }
 
-    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let said = self.sayings(graph, &[node], ALL_BYTES)?.pop().flatten();
-        Ok(said.and_then(|saying| match saying {
-            Saying::Text(text) => Some(text.text),
-            _ => None,
-        }))
-    }
-
     fn whole(
         &self,
         graph: &HeapGraph,
@@ -183,14 +174,14 @@ impl ObjectDetails for HprofDetails {
         whole(&self.finder, graph, source, node, take)
     }
 
-    fn sayings(
+    fn shown_values(
         &self,
         graph: &HeapGraph,
         nodes: &[NodeId],
         most_units: usize,
-    ) -> Result<Vec<Option<Saying>>, ReadError> {
+    ) -> Result<Vec<Option<ShownValue>>, ReadError> {
         let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
-        sayings(&self.finder, graph, text_sources, nodes, most_units)
+        shown_values(&self.finder, graph, text_sources, nodes, most_units)
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {

@@ -39,7 +39,7 @@ pub trait Visitor: Send {
 
 /// Objects that have several records are shown once, with the first: on all threads none of them, and then these alone in
 /// the order of the file.
-struct Once<'p> {
+struct FirstRecords<'p> {
     /// Their ids, ascending.
     repeated: &'p [u64],
     /// Those of them that were shown; empty while they are left out.
@@ -47,9 +47,9 @@ struct Once<'p> {
     with_others: bool,
 }
 
-impl Once<'_> {
+impl FirstRecords<'_> {
     #[inline]
-    fn shows(&mut self, id: u64) -> bool {
+    fn is_shown(&mut self, id: u64) -> bool {
         match self.repeated.binary_search(&id) {
             Ok(at) => self.shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
             Err(_) => self.with_others,
@@ -61,9 +61,9 @@ impl Once<'_> {
 /// Each object is shown once, with its first record. Error: if the file cannot be read again.
 pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V + Sync) -> Result<Vec<V>, ReadError> {
     let repeated = &places.repeated[..];
-    let in_order = |input: &mut dyn Input, with_others| -> Result<V, ReadError> {
+    let in_order = |input: &mut dyn PassInput, with_others| -> Result<V, ReadError> {
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once = Once { repeated, shown: vec![false; repeated.len()], with_others };
+        let mut once = FirstRecords { repeated, shown: vec![false; repeated.len()], with_others };
         let has_any = |extent: &&Extent| {
             let from = repeated.partition_point(|&id| id < extent.least);
             with_others || repeated.get(from).is_some_and(|&id| id <= extent.greatest)
@@ -74,13 +74,13 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
         Ok(visitor)
     };
     if reread.is_packed {
-        return Ok(vec![in_order(&mut Packed { source: reread.from_start()?, at: 0 }, true)?]);
+        return Ok(vec![in_order(&mut PackedInput { source: reread.from_start()?, at: 0 }, true)?]);
     }
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = |_: usize| -> Result<V, ReadError> {
         let mut file = reread.by_position()?;
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once = Once { repeated, shown: Vec::new(), with_others: true };
+        let mut once = FirstRecords { repeated, shown: Vec::new(), with_others: true };
         while let Some(extent) = places.extents.get(next.fetch_add(1, Ordering::Relaxed))
             && !has_failed.load(Ordering::Relaxed)
         {
@@ -97,12 +97,12 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
     Ok(visitors)
 }
 
-trait Input {
+trait PassInput {
     /// Fills `out` with bytes at an offset, fewer where the file ends. Offsets ascend; what lies before the last is gone.
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError>;
 }
 
-impl Input for RandomAccess {
+impl PassInput for RandomAccess {
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError> {
         let there = self.len().saturating_sub(offset);
         out.resize(bytes.min(usize::try_from(there).unwrap_or(usize::MAX)), 0);
@@ -110,12 +110,12 @@ impl Input for RandomAccess {
     }
 }
 
-struct Packed {
+struct PackedInput {
     source: Source,
     at: u64,
 }
 
-impl Input for Packed {
+impl PassInput for PackedInput {
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError> {
         out.clear();
         while self.at < offset {
@@ -147,9 +147,9 @@ impl Input for Packed {
 fn visit_part(
     id_bytes: usize,
     extent: &Extent,
-    input: &mut dyn Input,
+    input: &mut dyn PassInput,
     part: &mut Vec<u8>,
-    once: &mut Once<'_>,
+    once: &mut FirstRecords<'_>,
     visitor: &mut impl Visitor,
 ) -> Result<(), ReadError> {
     input.read(extent.offset, extent.bytes.min(MOST_PART_BYTES) as usize, part)?;
@@ -160,7 +160,7 @@ fn visit_part(
         match rest[0] {
             sub::INSTANCE => {
                 if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes))
-                    && once.shows(id)
+                    && once.is_shown(id)
                 {
                     let end = rest.len().min(usize::try_from(length).unwrap_or(usize::MAX));
                     visitor.instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
@@ -168,7 +168,7 @@ fn visit_part(
             }
             sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => {
                 if let Some((array, head)) = array_of(rest, id_bytes)
-                    && once.shows(array.id)
+                    && once.is_shown(array.id)
                     && visitor.array(&array)
                 {
                     let elements = length - head as u64;
@@ -203,7 +203,7 @@ fn visit_large(
     array: &Array,
     offset: u64,
     bytes: u64,
-    input: &mut dyn Input,
+    input: &mut dyn PassInput,
     piece: &mut Vec<u8>,
     visitor: &mut impl Visitor,
 ) -> Result<(), ReadError> {

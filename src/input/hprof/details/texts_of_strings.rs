@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
-use super::sayings::characters_in;
+use super::shown_values::characters_in;
 use super::values::key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
@@ -110,7 +110,6 @@ pub fn visit_texts(
     })
 }
 
-/// The keys of strings that are parts of arrays.
 pub fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = ByArray::new(graph, strings, 0..strings.len());

@@ -8,7 +8,6 @@ use crate::graph::{Field, FieldKind, HeapGraph, Lookup, TypeId};
 use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{ContentKey, Value};
 
-/// The value of an id.
 pub fn reference(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,

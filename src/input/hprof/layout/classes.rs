@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::texts::Texts;
+use super::texts::TextRecords;
 use crate::graph::Holding;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
@@ -155,17 +155,17 @@ impl Classes {
     }
 
     /// The name of a class as the dump writes it.
-    pub fn raw_name<'t>(&self, class: u64, texts: &'t Texts) -> Option<&'t [u8]> {
+    pub fn raw_name<'t>(&self, class: u64, texts: &'t TextRecords) -> Option<&'t [u8]> {
         texts.get(*self.names.get(&class)?)
     }
 
     /// The class of this name (in source form), the first of several.
-    pub fn named(&self, name: &str, texts: &Texts) -> Option<&ClassDump> {
+    pub fn named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
         self.dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
-    pub fn layouts(&mut self, texts: &Texts, cuts_weak: bool) -> Arc<Layouts> {
+    pub fn layouts(&mut self, texts: &TextRecords, cuts_weak: bool) -> Arc<Layouts> {
         if self.laid_out < self.dumps.len() {
             self.lay_out(texts, cuts_weak, false);
         }
@@ -173,7 +173,7 @@ impl Classes {
     }
 
     /// Lays out the classes whose superclasses are known, or all of them: at the end of the file. O(classes + fields).
-    pub fn lay_out(&mut self, texts: &Texts, cuts_weak: bool, are_all: bool) {
+    pub fn lay_out(&mut self, texts: &TextRecords, cuts_weak: bool, are_all: bool) {
         self.find_order();
         let mut by_class = self.layouts.by_class.clone();
         for &number in &self.order {
@@ -228,7 +228,7 @@ impl Classes {
         &self,
         dump: &ClassDump,
         above: Option<(u64, &ClassLayout)>,
-        texts: &Texts,
+        texts: &TextRecords,
         cuts_weak: bool,
     ) -> ClassLayout {
         let name = self.raw_name(dump.id, texts);

@@ -13,7 +13,7 @@ const SLACKS: usize = 7;
 
 /// The object before, in the same piece.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Previous {
+pub struct PreviousObject {
     /// 0 for none.
     id: u64,
     kind: PreviousKind,
@@ -30,33 +30,37 @@ enum PreviousKind {
     PrimitiveArray(u8),
 }
 
-impl Previous {
+impl PreviousObject {
     pub fn instance(id: u64, type_number: u32) -> Self {
-        Previous { id, kind: PreviousKind::Instance, number: type_number }
+        PreviousObject { id, kind: PreviousKind::Instance, number: type_number }
     }
 
     /// `width` in bytes for an array of primitives.
     pub fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
-        Previous { id, kind: width.map_or(PreviousKind::ObjectArray, PreviousKind::PrimitiveArray), number: elements }
+        PreviousObject {
+            id,
+            kind: width.map_or(PreviousKind::ObjectArray, PreviousKind::PrimitiveArray),
+            number: elements,
+        }
     }
 }
 
 /// The smallest distance from an instance of a type to the next object, and how often it was met.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nearest {
+pub struct NearestDistance {
     pub distance: u64,
     pub times: u64,
     /// Instances with an object behind them.
     pub neighbours: u64,
 }
 
-impl Nearest {
+impl NearestDistance {
     #[inline]
     fn add(&mut self, distance: u64) {
-        self.join(&Nearest { distance, times: 1, neighbours: 1 });
+        self.join(&NearestDistance { distance, times: 1, neighbours: 1 });
     }
 
-    pub fn join(&mut self, other: &Nearest) {
+    pub fn join(&mut self, other: &NearestDistance) {
         if other.neighbours == 0 {
             return;
         }
@@ -73,7 +77,7 @@ impl Nearest {
 #[derive(Debug, Clone, Default)]
 pub struct Measure {
     /// By type number; the joined ones by the builder's slot.
-    pub instances: Vec<Nearest>,
+    pub instances: Vec<NearestDistance>,
     pub arrays: ArrayFit,
     pub spans: ArraySpans,
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
@@ -181,7 +185,7 @@ impl ArraySpans {
 
 impl Measure {
     pub fn clear(&mut self) {
-        self.instances.fill(Nearest::default());
+        self.instances.fill(NearestDistance::default());
         let (instances, behind_classes) =
             (std::mem::take(&mut self.instances), std::mem::take(&mut self.behind_classes));
         *self = Measure { instances, behind_classes, ..Measure::default() };
@@ -190,7 +194,7 @@ impl Measure {
 
     /// An object follows another (or none) in the file. `class_ids` are sorted.
     #[inline(always)]
-    pub fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
+    pub fn neighbour(&mut self, previous: &PreviousObject, id: u64, class_ids: &[u64]) {
         self.align(id);
         let next = self.pass_classes(id, class_ids);
         if id <= previous.id || previous.id == 0 {
@@ -201,7 +205,7 @@ impl Measure {
             PreviousKind::Instance => {
                 let number = previous.number as usize;
                 if number >= self.instances.len() {
-                    self.instances.resize(number + 1, Nearest::default());
+                    self.instances.resize(number + 1, NearestDistance::default());
                 }
                 self.instances[number].add(distance);
             }
@@ -262,7 +266,7 @@ impl Measure {
             if nearest.neighbours > 0 {
                 let slot = slot as usize;
                 if slot >= self.instances.len() {
-                    self.instances.resize(slot + 1, Nearest::default());
+                    self.instances.resize(slot + 1, NearestDistance::default());
                 }
                 self.instances[slot].join(nearest);
             }

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::measure::{CANDIDATES, Measure, Nearest, array_base};
-use super::texts::{Texts, decoded};
+use super::measure::{CANDIDATES, Measure, NearestDistance, array_base};
+use super::texts::{TextRecords, decoded};
 use crate::input::hprof::records::{ClassDump, Static};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 
@@ -51,12 +51,12 @@ pub struct Sizes {
 }
 
 /// The facts from which sizes follow, once the file has been read.
-pub struct Evidence<'a> {
+pub struct SizeEvidence<'a> {
     pub classes: &'a Classes,
-    pub texts: &'a Texts,
+    pub texts: &'a TextRecords,
     pub measure: &'a Measure,
     /// For each class, the smallest distance of an instance.
-    pub nearest: &'a FxHashMap<u64, Nearest>,
+    pub nearest: &'a FxHashMap<u64, NearestDistance>,
     /// For each class, the distance from its class object to the next object.
     pub behind_class: &'a FxHashMap<u64, u64>,
     pub is_android: bool,
@@ -69,7 +69,7 @@ impl Sizes {
         Sizes { rule, header, reference, alignment, class_base: None, hidden, like_mat }
     }
 
-    pub fn find(evidence: &Evidence<'_>) -> Sizes {
+    pub fn find(evidence: &SizeEvidence<'_>) -> Sizes {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
@@ -184,8 +184,7 @@ impl Sizes {
         bytes + u128::from(padding(0)) * u128::from(others)
     }
 
-    /// Bytes of a class object.
-    pub fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
+    pub fn class_object(&self, dump: &ClassDump, texts: &TextRecords) -> u64 {
         let statics = dump.statics.iter();
         let bytes: u64 = match self.class_base {
             Some(base) => {
@@ -204,18 +203,18 @@ impl Sizes {
         self.class_base.unwrap_or_else(|| self.instance(class, classes))
     }
 
-    fn find_class_base(&mut self, evidence: &Evidence<'_>) {
-        let mut nearest = Nearest::default();
+    fn find_class_base(&mut self, evidence: &SizeEvidence<'_>) {
+        let mut nearest = NearestDistance::default();
         for dump in &evidence.classes.dumps {
             let has_statics = dump.statics.iter().any(|one| !is_pseudo(one, evidence.texts));
             if let Some(&distance) = evidence.behind_class.get(&dump.id).filter(|_| !has_statics) {
-                nearest.join(&Nearest { distance, times: 1, neighbours: 1 });
+                nearest.join(&NearestDistance { distance, times: 1, neighbours: 1 });
             }
         }
         self.class_base = Some(nearest.distance).filter(|_| nearest.times >= LEAST_TIMES);
     }
 
-    fn find_hidden(&mut self, evidence: &Evidence<'_>) {
+    fn find_hidden(&mut self, evidence: &SizeEvidence<'_>) {
         // Some collectors (ZGC, Shenandoah) write objects in another order than that of the heap: what follows in the file
         // is no neighbour there (a third of the arrays at most, seen with JDK 17 and 25), and distances say only what sizes
         // are not. With the others nearly all are, however large the heap, and the distance is the size, of a single instance
@@ -246,12 +245,12 @@ impl Sizes {
 }
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
-pub fn is_pseudo(one: &Static, texts: &Texts) -> bool {
+pub fn is_pseudo(one: &Static, texts: &TextRecords) -> bool {
     texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
 }
 
 /// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
-fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
+fn measured(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
     let arrays = &evidence.measure.arrays;
     if arrays.measured < LEAST_ARRAYS {
         return None;
@@ -277,6 +276,6 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
 }
 
 /// A text of the dump, and whether some of it is no text.
-pub fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
+pub fn text_of(texts: &TextRecords, id: u64, is_bad: &Cell<bool>) -> Option<String> {
     texts.get(id).map(|bytes| decoded(bytes, is_bad))
 }

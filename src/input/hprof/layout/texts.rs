@@ -6,14 +6,14 @@ use crate::input::java_types::array_form;
 
 /// Every text record of a file, packed.
 #[derive(Debug, Default)]
-pub struct Texts {
+pub struct TextRecords {
     /// (id, start in `bytes`, length), sorted by id up to `sorted`; of several with one id the first counts.
     places: Vec<(u64, u64, u32)>,
     is_sorted: bool,
     bytes: Vec<u8>,
 }
 
-impl Texts {
+impl TextRecords {
     pub fn add(&mut self, id: u64, text: &[u8]) {
         self.is_sorted = self.is_sorted && self.places.last().is_some_and(|last| last.0 < id);
         self.is_sorted |= self.places.is_empty();
@@ -37,7 +37,6 @@ impl Texts {
         (found == id).then(|| &self.bytes[start as usize..][..length as usize])
     }
 
-    /// Bytes of memory it has.
     pub fn memory_bytes(&self) -> u64 {
         (self.places.capacity() * size_of::<(u64, u64, u32)>() + self.bytes.capacity()) as u64
     }
@@ -140,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_first_text_of_an_id_counts() {
-        let mut texts = Texts::default();
+        let mut texts = TextRecords::default();
         for (id, name) in [(5, "five"), (1, "one"), (5, "again"), (9, "")] {
             texts.add(id, name.as_bytes());
         }

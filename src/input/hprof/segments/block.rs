@@ -9,7 +9,7 @@ use super::block_parts::*;
 use crate::graph::Holding;
 use crate::input::blocks::Batch;
 use crate::input::hprof::layout::classes::Layouts;
-use crate::input::hprof::layout::measure::{Measure, Previous};
+use crate::input::hprof::layout::measure::{Measure, PreviousObject};
 use crate::input::hprof::records::ClassDump;
 use crate::input::hprof::wire::{FIRST_PRIMITIVE, element_bytes, id_at, sub, u32_at};
 use crate::input::sink::ObjectSink;
@@ -31,7 +31,7 @@ pub struct Block<S> {
     pub dump: usize,
     pub roots: Vec<RawRoot>,
     pub classes: Vec<ClassDump>,
-    pub deferred: Vec<Deferred>,
+    pub deferred: Vec<DeferredInstance>,
     pub deferred_bytes: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
     pub class_instances: Vec<(u64, u64, Vec<u64>)>,
@@ -51,14 +51,14 @@ pub struct Block<S> {
     /// The class objects that `measure` knew, ascending.
     pub class_ids: Arc<[u64]>,
     /// (object in the block, heap) where the heap changes.
-    pub heaps: Vec<(u32, Heap)>,
+    pub heaps: Vec<(u32, AndroidHeap)>,
 }
 
 impl<S: ObjectSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.sink.memory_bytes()
             + self.deferred_bytes.capacity()
-            + self.deferred.capacity() * size_of::<Deferred>()
+            + self.deferred.capacity() * size_of::<DeferredInstance>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
             + self.types.len() * (size_of::<LocalType>() + 64)
@@ -68,17 +68,16 @@ impl<S: ObjectSink> Batch for Block<S> {
 /// The offset in a piece from which it is unreadable.
 struct Unreadable(usize);
 
-/// Parses the pieces of a block.
 pub fn parse_block<S: ObjectSink>(
     bytes: &[u8],
-    pieces: &[Piece],
+    pieces: &[SegmentPiece],
     id_bytes: usize,
     dump: usize,
     layouts: &Layouts,
     block: &mut Block<S>,
 ) {
     block.begin(dump);
-    block.know(layouts);
+    block.learn_types(layouts);
     block.class_ids = Arc::clone(&layouts.ids);
     for piece in pieces {
         let data = &bytes[piece.range.clone()];
@@ -125,7 +124,7 @@ impl<S: ObjectSink> Block<S> {
     }
 
     /// Takes over what has become known since the block was used last.
-    fn know(&mut self, layouts: &Layouts) {
+    fn learn_types(&mut self, layouts: &Layouts) {
         if self.version != layouts.version {
             self.version = layouts.version;
             for local in self.types.iter_mut().filter(|local| local.kind == TypeKind::Instance) {
@@ -155,16 +154,16 @@ impl<S: ObjectSink> Block<S> {
 
 /// Parses the sub-records of a piece with ids of `W` bytes.
 struct PieceParser<'b, const W: usize, S> {
-    piece: &'b Piece,
+    piece: &'b SegmentPiece,
     layouts: &'b Layouts,
     block: &'b mut Block<S>,
-    previous: Previous,
+    previous: PreviousObject,
     last_class: (u64, u32),
 }
 
 impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
-    fn new(piece: &'b Piece, layouts: &'b Layouts, block: &'b mut Block<S>) -> Self {
-        PieceParser { piece, layouts, block, previous: Previous::default(), last_class: (u64::MAX, 0) }
+    fn new(piece: &'b SegmentPiece, layouts: &'b Layouts, block: &'b mut Block<S>) -> Self {
+        PieceParser { piece, layouts, block, previous: PreviousObject::default(), last_class: (u64::MAX, 0) }
     }
 
     fn parse(mut self, data: &[u8]) -> Result<(), Unreadable> {
@@ -215,13 +214,13 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let Some(layout) = &local.layout else {
             // The class comes later.
             block.measure.align(id);
-            self.previous = Previous::default();
+            self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let start = block.deferred_bytes.len();
                 block.deferred_bytes.extend_from_slice(values);
                 let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
                 let heap = block.heap();
-                block.deferred.push(Deferred { id, class, position, heap, before, length, start });
+                block.deferred.push(DeferredInstance { id, class, position, heap, before, length, start });
             } else {
                 block.sink.push_object(id, number, 0, position);
             }
@@ -232,7 +231,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         }
         if layout.is_class {
             block.measure.align(id);
-            self.previous = Previous::default();
+            self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let mut references = Vec::new();
                 layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
@@ -243,7 +242,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             return Some(9 + 2 * W + length);
         }
         block.measure.neighbour(&self.previous, id, &layouts.ids);
-        self.previous = Previous::instance(id, number);
+        self.previous = PreviousObject::instance(id, number);
         block.sink.push_object(id, number, 0, position);
         if S::BUILDS_GRAPH {
             if let Some((at, holding)) = layout.soft
@@ -280,7 +279,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         block.note_id(id);
         block.measure.neighbour(&self.previous, id, &layouts.ids);
         block.measure.object_array(id, count);
-        self.previous = Previous::array(id, count, None);
+        self.previous = PreviousObject::array(id, count, None);
         block.sink.push_object(id, number, count.into(), position);
         if S::BUILDS_GRAPH {
             block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
@@ -307,7 +306,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         block.counts.primitive_arrays += 1;
         block.note_id(id);
         block.measure.neighbour(&self.previous, id, &self.layouts.ids);
-        self.previous = Previous::array(id, count, Some(width as u8));
+        self.previous = PreviousObject::array(id, count, Some(width as u8));
         block.sink.push_object(id, number, count.into(), position);
         Some(length)
     }
@@ -358,11 +357,11 @@ fn small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut 
 
 impl<S: ObjectSink> Block<S> {
     /// The Android heap of what comes next.
-    fn heap(&self) -> Heap {
+    fn heap(&self) -> AndroidHeap {
         self.heaps.last().and_then(|&(_, heap)| heap)
     }
 
-    fn set_heap(&mut self, heap: Heap) {
+    fn set_heap(&mut self, heap: AndroidHeap) {
         if self.heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
             self.heaps.push((self.sink.object_count() as u32, heap));
         }

@@ -9,7 +9,7 @@ use crate::input::sink::ObjectSink;
 
 /// A part of a segment within a block: sub-records, one after another.
 #[derive(Debug, Clone)]
-pub struct Piece {
+pub struct SegmentPiece {
     /// Its bytes in the block.
     pub range: std::ops::Range<usize>,
     /// Its offset in the file.
@@ -23,7 +23,7 @@ pub struct Piece {
     /// Its last sub-record, a large array of objects, goes on in the next pieces.
     pub ends_in_array: bool,
     /// The Android heap at its start, 0 for the default one; else the id of the name and the type of a `HEAP_INFO`.
-    pub heap: Heap,
+    pub heap: AndroidHeap,
 }
 
 /// A part of the file with whole sub-records.
@@ -38,7 +38,7 @@ pub struct Extent {
 }
 
 /// An Android heap: its type and the id of its name.
-pub type Heap = Option<(u32, u64)>;
+pub type AndroidHeap = Option<(u32, u64)>;
 
 /// A root record.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +54,11 @@ pub struct RawRoot {
 
 /// An instance whose class was not known.
 #[derive(Debug, Clone)]
-pub struct Deferred {
+pub struct DeferredInstance {
     pub id: u64,
     pub class: u64,
     pub position: u64,
-    pub heap: Heap,
+    pub heap: AndroidHeap,
     /// The object that is next in the file, of those that were not put aside.
     pub before: u32,
     /// Offset of its values in the block's `deferred_bytes`, and their length.

@@ -1,7 +1,7 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
+use super::{BLOCK_BYTES, HAND_ON_BYTES, MOST_WHOLE_BYTES, OpenBlock, Segment, SegmentReader, State};
 use crate::input::ReadError;
 use crate::input::hprof::codes::*;
 use crate::input::hprof::records::{SubBytes, sub_bytes};
@@ -9,7 +9,7 @@ use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub fn take_long(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
+    pub fn take_long(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         if segment.elements_left > 0 {
             return self.take_elements(segment, block);
         }
@@ -41,7 +41,7 @@ impl SegmentReader {
             SubBytes::Known(bytes) if bytes > MOST_WHOLE_BYTES => {
                 return self.take_huge(segment, bytes, block);
             }
-            SubBytes::Known(bytes) if bytes > FULL_BYTES as u64 => {
+            SubBytes::Known(bytes) if bytes > HAND_ON_BYTES as u64 => {
                 if block.bytes > 0 {
                     return Ok(false);
                 }
@@ -51,7 +51,7 @@ impl SegmentReader {
                 if got < wanted {
                     self.note_missing(segment, got as u64);
                 }
-                self.go_on(segment, bytes, got < wanted);
+                self.continue_segment(segment, bytes, got < wanted);
                 return Ok(true);
             }
             SubBytes::Known(_) => {}
@@ -84,7 +84,7 @@ impl SegmentReader {
         }
         self.stream.put_back(&data[at..]);
         block.push(at, offset, false, heap);
-        self.go_on(segment, at as u64, false);
+        self.continue_segment(segment, at as u64, false);
         Ok(true)
     }
 
@@ -96,7 +96,7 @@ impl SegmentReader {
         Ok(true)
     }
 
-    fn go_on(&mut self, mut segment: Segment, taken: u64, is_cut: bool) {
+    fn continue_segment(&mut self, mut segment: Segment, taken: u64, is_cut: bool) {
         segment.left = segment.left.map(|left| left.saturating_sub(taken));
         self.state = if is_cut { State::Ended } else { State::In(segment) };
     }
@@ -130,7 +130,7 @@ impl SegmentReader {
     }
 
     /// Takes an array (or another sub-record) that is too long to be read as a whole.
-    fn take_huge(&mut self, mut segment: Segment, bytes: u64, block: &mut Filling<'_>) -> Result<bool, ReadError> {
+    fn take_huge(&mut self, mut segment: Segment, bytes: u64, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset;
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
@@ -159,12 +159,12 @@ impl SegmentReader {
         if let Some(piece) = block.pieces.last_mut() {
             (piece.skips_values, piece.ends_in_array) = (!is_array, is_array);
         }
-        self.go_on(segment, bytes, false);
+        self.continue_segment(segment, bytes, false);
         Ok(true)
     }
 
     /// Takes the next elements of an array that was begun; its segment has them counted already.
-    fn take_elements(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
+    fn take_elements(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let room = ((BLOCK_BYTES - block.bytes) / id_bytes) as u64;
         let elements = segment.elements_left.min(room);
@@ -186,7 +186,7 @@ impl SegmentReader {
             piece.ends_in_array = true;
         }
         segment.elements_left -= elements;
-        self.go_on(segment, 0, got < wanted);
+        self.continue_segment(segment, 0, got < wanted);
         Ok(true)
     }
 }

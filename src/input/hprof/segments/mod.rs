@@ -15,18 +15,18 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use super::layout::classes::{Classes, Layouts};
-use super::layout::texts::Texts;
+use super::layout::texts::TextRecords;
 use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
 use super::wire::{id_of, record, sub};
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockSource, Buffer};
 use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
-use block_parts::{Heap, Piece};
+use block_parts::{AndroidHeap, SegmentPiece};
 use stream::Stream;
 
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
-pub(super) const FULL_BYTES: usize = BLOCK_BYTES / 2;
+pub(super) const HAND_ON_BYTES: usize = BLOCK_BYTES / 2;
 /// A segment up to this length is one piece.
 const MOST_PIECE_BYTES: u64 = 2 << 20;
 /// A sub-record up to this length is read as a whole.
@@ -35,7 +35,7 @@ pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
 pub(super) struct BlockContext {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<SegmentPiece>,
     pub(super) layouts: Arc<Layouts>,
     /// The dump of the file that it is of, from 1.
     pub(super) dump: usize,
@@ -59,7 +59,7 @@ pub(super) struct Segment {
     pub(super) is_long: bool,
     /// Its length may be 4 GiB more than it says, as often as it takes.
     pub(super) may_wrap: bool,
-    pub(super) heap: Heap,
+    pub(super) heap: AndroidHeap,
     /// Elements that follow of an array that was begun.
     pub(super) elements_left: u64,
     pub(super) is_chosen: bool,
@@ -72,11 +72,10 @@ pub(super) enum State {
     Ended,
 }
 
-/// A block that is being filled.
-pub(super) struct Filling<'b> {
+pub(super) struct OpenBlock<'b> {
     pub(super) buffer: &'b mut Buffer,
     pub(super) bytes: usize,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<SegmentPiece>,
     pub(super) dump: usize,
 }
 
@@ -99,7 +98,7 @@ pub(super) struct SegmentReader {
     pub(super) state: State,
     cuts_weak: bool,
     pub(super) classes: Arc<Mutex<Classes>>,
-    pub(super) texts: Texts,
+    pub(super) texts: TextRecords,
     texts_share: MemoryShare,
     pub(super) frames: FxHashMap<u64, Frame>,
     pub(super) traces: FxHashMap<u32, Vec<u64>>,
@@ -147,7 +146,7 @@ impl SegmentReader {
             cuts_weak,
             classes: Arc::new(Mutex::new(Classes::new(header.id_bytes))),
             header,
-            texts: Texts::default(),
+            texts: TextRecords::default(),
             texts_share: budget.for_content(),
             frames: FxHashMap::default(),
             traces: FxHashMap::default(),
@@ -184,8 +183,8 @@ impl SegmentReader {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
-        let mut block = Filling { buffer, bytes: 0, pieces: Vec::new(), dump: 0 };
-        while block.bytes < FULL_BYTES {
+        let mut block = OpenBlock { buffer, bytes: 0, pieces: Vec::new(), dump: 0 };
+        while block.bytes < HAND_ON_BYTES {
             match self.state {
                 State::Ended => break,
                 State::Records if block.pieces.is_empty() || block.dump == self.dumps.len() => self.next_record()?,
@@ -376,7 +375,7 @@ impl SegmentReader {
     // ---- segments
 
     /// Takes what is next of a segment into the block. False if there is no more room.
-    fn take_segment(&mut self, mut segment: Segment, block: &mut Filling<'_>) -> Result<bool, ReadError> {
+    fn take_segment(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         if !segment.is_chosen {
             self.skip_segment(segment)?;
             return Ok(true);
@@ -468,7 +467,7 @@ impl SegmentReader {
     }
 }
 
-impl Filling<'_> {
+impl OpenBlock<'_> {
     /// The next so many bytes of the buffer.
     pub(super) fn room(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
         let end = self.bytes + bytes;
@@ -478,8 +477,8 @@ impl Filling<'_> {
         Ok(&mut self.buffer.text[self.bytes..end])
     }
 
-    pub(super) fn push(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: Heap) {
-        self.pieces.push(Piece {
+    pub(super) fn push(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: AndroidHeap) {
+        self.pieces.push(SegmentPiece {
             range: self.bytes..self.bytes + bytes,
             offset,
             is_cut,

@@ -12,18 +12,18 @@ use crate::sort;
 /// Characters of a name made of properties.
 const MOST_UNITS: usize = 120;
 /// A plain object that no name fits.
-pub(super) const NO_SHAPE: u32 = u32::MAX;
+pub(super) const NO_NAME: u32 = u32::MAX;
 
 /// The plain objects that get a name by their properties.
 #[derive(Debug, Default)]
-pub(super) struct Shapes {
+pub(super) struct NamesOfPlainObjects {
     pub(super) names: Vec<String>,
-    /// The number of the name, or `NO_SHAPE`, of all plain objects in their order.
+    /// The number of the name, or `NO_NAME`, of all plain objects in their order.
     pub(super) of_objects: Vec<u32>,
 }
 
 #[derive(Default)]
-struct Lists {
+struct PropertyLists {
     values: Vec<u32>,
     ends: Vec<u32>,
     /// The number of times that each was met.
@@ -32,7 +32,7 @@ struct Lists {
     table: Vec<u64>,
 }
 
-impl Lists {
+impl PropertyLists {
     fn get(&self, number: usize) -> &[u32] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.values[start..self.ends[number] as usize]
@@ -91,19 +91,19 @@ impl Lists {
 }
 
 /// A name made of properties.
-struct NamedShape {
+struct NamedProperties {
     name: String,
     /// Strings' indices, ascending.
     properties: Vec<u32>,
     objects: usize,
 }
 
-impl Shapes {
+impl NamesOfPlainObjects {
     /// Of the objects whose name is among `plain`. O(their edges), and O(names) for each list of properties.
-    pub(super) fn find(snapshot: &Snapshot, plain: &[u32]) -> Shapes {
+    pub(super) fn find(snapshot: &Snapshot, plain: &[u32]) -> NamesOfPlainObjects {
         let is_plain =
             |node: u32| snapshot.kind(node) == NodeKind::Object && plain.contains(&snapshot.names[node as usize]);
-        let mut lists = Lists::default();
+        let mut lists = PropertyLists::default();
         let mut of_objects: Vec<u32> = Vec::new();
         let mut own = Vec::new();
         for node in (0..snapshot.len() as u32).filter(|&node| is_plain(node)) {
@@ -117,16 +117,16 @@ impl Shapes {
         let kept = candidates(snapshot, &lists, of_objects.len());
         let best = best_of_lists(&lists, &kept);
         of_objects.iter_mut().for_each(|list| *list = best[*list as usize]);
-        Shapes { names: kept.into_iter().map(|shape| shape.name).collect(), of_objects }
+        NamesOfPlainObjects { names: kept.into_iter().map(|candidate| candidate.name).collect(), of_objects }
     }
 }
 
 /// For each list the name that fits it best.
-fn best_of_lists(lists: &Lists, kept: &[NamedShape]) -> Vec<u32> {
+fn best_of_lists(lists: &PropertyLists, kept: &[NamedProperties]) -> Vec<u32> {
     // Candidates by their greatest property: a list is only looked for among those that it can have.
     let mut by_last: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-    for (at, shape) in kept.iter().enumerate() {
-        if let Some(&last) = shape.properties.last() {
+    for (at, candidate) in kept.iter().enumerate() {
+        if let Some(&last) = candidate.properties.last() {
             by_last.entry(last).or_default().push(at);
         }
     }
@@ -140,7 +140,7 @@ fn best_of_lists(lists: &Lists, kept: &[NamedShape]) -> Vec<u32> {
         let fitting = possible.filter(|&at| is_subset(&kept[at].properties, &sorted));
         // The most properties; of equal ones the more frequent, which stands first.
         let best = fitting.min_by_key(|&at| (std::cmp::Reverse(kept[at].properties.len()), at));
-        best.map_or(NO_SHAPE, |at| at as u32)
+        best.map_or(NO_NAME, |at| at as u32)
     });
     best.collect()
 }
@@ -175,10 +175,10 @@ impl PropertyTexts<'_> {
 }
 
 /// Names of properties that enough objects have, the most frequent first.
-fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<NamedShape> {
+fn candidates(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec<NamedProperties> {
     let mut texts = PropertyTexts { snapshot, known: FxHashMap::default(), first_of_text: FxHashMap::default() };
-    // Lists as names have them: by text, without what adds nothing, as far as a name goes.
-    let mut named = Lists::default();
+    // PropertyLists as names have them: by text, without what adds nothing, as far as a name goes.
+    let mut named = PropertyLists::default();
     let mut objects_of: Vec<usize> = Vec::new();
     // The first list of each name.
     let mut first_list: Vec<u32> = Vec::new();
@@ -203,7 +203,7 @@ fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<NamedSh
     // At least two, and at least one in a thousand.
     let is_frequent = |&number: &usize| objects_of[number] >= 2 && objects_of[number] * 1000 >= objects;
     let frequent: Vec<usize> = (0..named.len()).filter(is_frequent).collect();
-    let mut shapes: Vec<NamedShape> = Vec::new();
+    let mut named: Vec<NamedProperties> = Vec::new();
     for number in frequent {
         let (mut name, mut properties) = (String::from("{"), Vec::new());
         walk_name(&mut texts, lists.get(first_list[number] as usize), |index, _, _| {
@@ -216,10 +216,10 @@ fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<NamedSh
         name.push('}');
         properties.sort_unstable();
         properties.dedup();
-        shapes.push(NamedShape { name, properties, objects: objects_of[number] });
+        named.push(NamedProperties { name, properties, objects: objects_of[number] });
     }
-    sort::by_key(&mut shapes, |shape| std::cmp::Reverse(shape.objects));
-    shapes
+    sort::by_key(&mut named, |candidate| std::cmp::Reverse(candidate.objects));
+    named
 }
 
 /// Goes over the properties that a name has, with whether each adds to its text; returns true if there are any.
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn lists_are_kept_once() {
-        let mut lists = Lists::default();
+        let mut lists = PropertyLists::default();
         let numbers: Vec<u32> = (0..1000u32).map(|at| lists.add(&[at % 300, at % 3])).collect();
         assert!(numbers.iter().enumerate().all(|(at, &number)| number == at as u32 % 300));
         assert_eq!((lists.len(), lists.counts[99], lists.counts[100], lists.get(7)), (300, 4, 3, &[7, 1][..]));

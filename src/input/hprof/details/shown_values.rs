@@ -7,7 +7,7 @@ use super::finder::{Finder, SubRecord};
 use super::values::{instance_values, reference};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::hprof::wire::sub;
-use crate::input::{ReadError, Saying, Text, Value};
+use crate::input::{ReadError, ShownValue, Text, Value};
 
 /// Bytes of a text that are handed on at a time.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -57,7 +57,7 @@ pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     /// The short text of an object.
-    Saying(TextSource),
+    Value(TextSource),
     /// The text of a string (or array of characters) as a name.
     Name,
     /// The characters of a string: as a name, or as a text; where they are UTF-16 as bytes; which of them.
@@ -72,32 +72,32 @@ struct Search {
     wanted: Wanted,
 }
 
-enum FoundSaying {
-    Saying(Saying),
+enum FoundValue {
+    Found(ShownValue),
     /// It is in this object.
     Next(NodeId, Wanted),
     Nothing,
 }
 
 /// Short texts of some objects, each of at most so many units.
-pub fn sayings(
+pub fn shown_values(
     finder: &Finder,
     graph: &HeapGraph,
     text_sources: &[TextSource],
     nodes: &[NodeId],
     most_units: usize,
-) -> Result<Vec<Option<Saying>>, ReadError> {
-    let mut said: Vec<Option<Saying>> = vec![None; nodes.len()];
+) -> Result<Vec<Option<ShownValue>>, ReadError> {
+    let mut said: Vec<Option<ShownValue>> = vec![None; nodes.len()];
     let mut searches = Vec::new();
     for (place, &node) in nodes.iter().enumerate() {
         if let Some(class) = graph.types().of_class_object(node) {
             let text = format!("class {}", graph.type_name(class));
-            said[place] = Some(Saying::Name(Text { text, is_cut: false }));
+            said[place] = Some(ShownValue::Name(Text { text, is_cut: false }));
             continue;
         }
         let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
         if source != TextSource::Nothing {
-            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Saying(source) });
+            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Value(source) });
         }
     }
     while !searches.is_empty() {
@@ -111,10 +111,10 @@ pub fn sayings(
                 _ => MOST_VALUE_BYTES,
             };
             let Some(record) = finder.find(id, most_bytes)? else { continue };
-            match look(finder, graph, &record, wanted, most_units) {
-                FoundSaying::Saying(saying) => said[place] = Some(saying),
-                FoundSaying::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
-                FoundSaying::Nothing => {}
+            match look_in_record(finder, graph, &record, wanted, most_units) {
+                FoundValue::Found(value) => said[place] = Some(value),
+                FoundValue::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
+                FoundValue::Nothing => {}
             }
         }
         searches = next;
@@ -122,48 +122,54 @@ pub fn sayings(
     Ok(said)
 }
 
-fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, most_units: usize) -> FoundSaying {
+fn look_in_record(
+    finder: &Finder,
+    graph: &HeapGraph,
+    record: &SubRecord,
+    wanted: Wanted,
+    most_units: usize,
+) -> FoundValue {
     match wanted {
-        Wanted::Saying(TextSource::Named(class) | TextSource::Class(class)) => {
+        Wanted::Value(TextSource::Named(class) | TextSource::Class(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
-                Some(Value::Object(name)) => FoundSaying::Next(name, Wanted::Name),
-                _ => FoundSaying::Nothing,
+                Some(Value::Object(name)) => FoundValue::Next(name, Wanted::Name),
+                _ => FoundValue::Nothing,
             }
         }
-        Wanted::Saying(TextSource::Box) => match value_of(finder, graph, record, "value", None) {
+        Wanted::Value(TextSource::Box) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
-            ) => FoundSaying::Saying(Saying::Boxed(value)),
-            _ => FoundSaying::Nothing,
+            ) => FoundValue::Found(ShownValue::from(value)),
+            _ => FoundValue::Nothing,
         },
-        Wanted::Saying(TextSource::String) => string(finder, graph, record, false),
-        Wanted::Saying(TextSource::Nothing) => FoundSaying::Nothing,
+        Wanted::Value(TextSource::String) => string(finder, graph, record, false),
+        Wanted::Value(TextSource::Nothing) => FoundValue::Nothing,
         Wanted::Name if record.tag == sub::INSTANCE => string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
         Wanted::Name => characters(finder, record, (false, 0, None), most_units)
-            .map_or(FoundSaying::Nothing, |text| FoundSaying::Saying(Saying::Name(text))),
+            .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text))),
         Wanted::Characters { is_name, is_wide, start, count } => {
             match characters(finder, record, (is_wide, start, count), most_units) {
-                Some(text) if is_name => FoundSaying::Saying(Saying::Name(text)),
-                Some(text) => FoundSaying::Saying(Saying::Text(text)),
-                None => FoundSaying::Nothing,
+                Some(text) if is_name => FoundValue::Found(ShownValue::Name(text)),
+                Some(text) => FoundValue::Found(ShownValue::Text(text)),
+                None => FoundValue::Nothing,
             }
         }
     }
 }
 
 /// The place of a string's characters.
-fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundSaying {
+fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundValue {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
         _ => None,
     };
-    let Some(Value::Object(array)) = value("value") else { return FoundSaying::Nothing };
+    let Some(Value::Object(array)) = value("value") else { return FoundValue::Nothing };
     // Texts of JDK 6 share arrays; a count alone (Android) says something else.
     let part = number("offset").zip(number("count"));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
-    FoundSaying::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+    FoundValue::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
@@ -179,7 +185,7 @@ pub fn whole(
     let Some(record) = finder.find(id, MOST_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
-        let FoundSaying::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
+        let FoundValue::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
             string(finder, graph, &record, false)
         else {
             return Ok(None);
