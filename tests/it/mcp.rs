@@ -295,7 +295,7 @@ fn wrong_calls_say_what_to_call() {
         ("object", json!({"objects": ["Cargo.toml"]}), "is no id of an object"),
         ("paths_to_roots", json!({}), "which object?"),
         ("histogram", json!({"where": ["shallow >"]}), "--where"),
-        ("histogram", json!({"by": "colour"}), "is none of"),
+        ("histogram", json!({"by": "colour"}), "invalid value 'colour'"),
         ("histogram", json!({"colour": 1}), "has no argument \"colour\"; it has dump, "),
         ("histogram", json!({"limit": "many"}), "whole number"),
         ("histogram", json!({"sort": "colour"}), "--sort: no column"),
@@ -458,7 +458,8 @@ fn without_values_no_text_of_an_object_is_told() {
     assert!(texts.len() > 20);
     let mut told = [0, 0];
     for (with_values, told) in [true, false].into_iter().zip(&mut told) {
-        let mut client = Client::of(if with_values { &[zoo, chat] } else { &[zoo, chat, "--no-values"] });
+        let words = [zoo, chat, "--no-values"];
+        let mut client = Client::of(&words[..if with_values { 2 } else { 3 }]);
         for dump in [zoo, chat] {
             let ids =
                 run(&["list", dump, "-q", "--ids", "-n", "40", "--type", if dump == zoo { "zoo." } else { "Visitor" }])
@@ -466,7 +467,7 @@ fn without_values_no_text_of_an_object_is_told() {
             let ids: Vec<&str> = ids.lines().collect();
             for (tool, arguments) in [
                 ("object", json!({"objects": ids})),
-                ("list_objects", json!({"values": true, "limit": 1000})),
+                ("list_objects", json!({"values": true, "type": ["=java.lang.String", "string"], "limit": 1000})),
                 ("leaks", json!({"threshold": "0.1%"})),
                 ("threads", json!({})),
                 ("paths_to_roots", json!({"type": ["java.lang.String"]})),
@@ -510,9 +511,6 @@ fn a_call_is_cancelled_and_tells_its_progress() {
         |tool: &str, dump: &str| json!({"name": tool, "arguments": {"dump": dump}, "_meta": {"progressToken": "p"}});
     let first = client.begin("tools/call", call("leaks", &large));
     let waiting = client.begin("tools/call", call("leaks", SHOP));
-    let told = client.message();
-    assert_eq!(told["method"], "notifications/progress", "{told}");
-    assert!(told["params"]["progressToken"] == "p" && told["params"]["progress"].as_f64() > Some(0.0), "{told}");
     // A request that needs no dump is answered meanwhile.
     let ping = client.begin("ping", json!({}));
     let same = client.begin("tools/call", call("leaks", SHOP)) - 1;
@@ -533,14 +531,16 @@ fn a_call_is_cancelled_and_tells_its_progress() {
     assert_eq!(answered, [ping, ping + 1], "neither cancelled call is answered");
     println!("cancelled and the next answered after {:?}", begun.elapsed());
     // Progress only ever grows.
+    let begun = Instant::now();
     client.begin("tools/call", call("leaks", &large));
     let mut last = 0.0;
     loop {
         let message = client.message();
         let Some(progress) = message["params"]["progress"].as_f64() else { break };
-        assert!(progress > last, "{progress} after {last}");
+        assert!(progress > last && message["params"]["progressToken"] == "p", "{message} after {last}");
         last = progress;
     }
+    assert!(last > 0.0 || begun.elapsed() < Duration::from_millis(300), "nothing was told");
     client.end();
 }
 
@@ -647,26 +647,17 @@ fn mutated_messages_are_answered() {
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_calls() {
-    let mut client = Client::of(OLD_AND_NEW.as_flattened());
+    let [old, new] = OLD_AND_NEW[0];
+    let mut client = Client::of(&[old, new]);
     let resident = |client: &Client| {
         let status = std::fs::read_to_string(format!("/proc/{}/status", client.server.id())).expect("readable");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
         line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
     };
+    let tools =
+        ["summary", "leaks", "histogram", "dominators", "diff", "strings", "waste", "threads", "list_objects", "trend"];
     let round = |client: &mut Client, number: usize| {
-        let [old, new] = OLD_AND_NEW[number % 3];
-        let tool = [
-            "summary",
-            "leaks",
-            "histogram",
-            "dominators",
-            "diff",
-            "strings",
-            "waste",
-            "threads",
-            "list_objects",
-            "trend",
-        ][number % 10];
+        let tool = tools[number % 10];
         let arguments = match tool {
             "diff" => json!({"old": old, "new": new}),
             "trend" => json!({"dumps": [old, new]}),
@@ -679,7 +670,7 @@ fn memory_does_not_grow_with_calls() {
     (10..1000).for_each(|number| round(&mut client, number));
     let last = resident(&client);
     println!("{first} KiB after 10 calls, {last} KiB after 1,000");
-    assert!(last <= first + first / 20 + 1024, "{first} KiB after 10 calls, {last} KiB after 1,000");
+    assert!(last <= first + first / 20, "{first} KiB after 10 calls, {last} KiB after 1,000");
     client.end();
 }
 
@@ -721,7 +712,7 @@ fn the_python_client_calls_every_tool() {
         check_client("mcp of PyPI", |files, calls| {
             let mut python = Command::new("python3");
             python
-                .args(["tests/live/mcp.py", env!("CARGO_BIN_EXE_heapdump"), mode, &json!(calls).to_string()])
+                .args(["tests/live/mcp_client.py", env!("CARGO_BIN_EXE_heapdump"), mode, &json!(calls).to_string()])
                 .args(files);
             python.current_dir(project("")).env("PYTHONPATH", project("target/live/mcp"));
             let answer = finish(python).expect_code(0).json();

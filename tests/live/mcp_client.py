@@ -1,15 +1,11 @@
-"""Every tool of heapdump's server, called by the official client: python3 mcp.py HEAPDUMP MODE CALLS FILE...
+"""Every tool of heapdump's server, called by the official client: python3 mcp_client.py HEAPDUMP MODE CALLS FILE...
 
 CALLS is a list of [tool, arguments]. Prints one JSON object: how many tools there are, and the structured answers.
 """
 
 import asyncio
 import json
-import os
 import sys
-
-# This file has the client's name.
-sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
 
 from mcp import Client, StdioServerParameters, stdio_client
 
