@@ -82,6 +82,8 @@ pub mod filter;
 pub mod graph;
 pub mod index;
 pub mod input;
+#[cfg(feature = "cli")]
+pub mod mcp;
 mod names;
 pub mod page;
 mod parallel;

@@ -47,6 +47,7 @@ macro_rules! commands {
         #[derive(Debug, Subcommand)]
         enum Command {
             $($(#[$condition])* $(#[command(visible_aliases = [$($alias),+])])? $name(commands::$file::Args),)*
+            Mcp(commands::mcp::Args),
             Completions(commands::completions::Args),
             Man(commands::man::Args),
             /// A heap dump of a live process; not on this system
@@ -67,6 +68,7 @@ macro_rules! commands {
             fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
                 match self {
                     $($(#[$condition])* Command::$name(args) => commands::$file::run(args, session),)*
+                    Command::Mcp(args) => commands::mcp::run(args, session, &command_line(), &answer_line),
                     Command::Completions(args) => commands::completions::run(args, command_line(), &orders()),
                     Command::Man(args) => commands::man::run(args, command_line()),
                     #[cfg(not(all(feature = "collect", target_os = "linux")))]
@@ -114,10 +116,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
     let words = with_joined_values(words.into_iter().map(Into::into));
     let parsed = command_line().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.unwrap_or_else(|error| help::exit(&error, &words, command_line()));
-    let mut result = cli.command.run(session);
-    if session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
-        result = cli.command.run(session);
-    }
+    let result = cli.answer(session);
     session.progress.end();
     crate::files::give_way_to_signals();
     match result {
@@ -130,6 +129,27 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
             ExitCode::from(2)
         }
     }
+}
+
+impl Cli {
+    /// Answers, and once more without the indexes when one of them is damaged.
+    fn answer(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
+        let result = self.command.run(session);
+        match session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
+            true => self.command.run(session),
+            false => result,
+        }
+    }
+}
+
+/// Answers a line of a server, in a session of its own. Error: wrong usage too, in its first lines.
+fn answer_line(words: Vec<OsString>, session: &Session) -> anyhow::Result<CommandOutcome> {
+    let parsed = command_line().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let usage = |error: clap::Error| {
+        let text = error.render().to_string();
+        anyhow::anyhow!("{}", text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: "))
+    };
+    parsed.map_err(usage)?.answer(session)
 }
 
 /// `--retained exact` as `--retained=exact`: its value may be left out, so clap cannot tell one from FILE.

@@ -53,6 +53,9 @@ pub enum NoValues {
          little was kept for that; name the file, or keep more with --spool SIZE"
     )]
     Pipe,
+    /// They are not told, on request.
+    #[error("values of objects are left out here")]
+    Hidden,
     /// The dump is not beside its index.
     #[error("no values: they are in the dump, which is not beside its index")]
     OnlyAnIndex,

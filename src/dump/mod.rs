@@ -57,6 +57,7 @@ pub struct OpenDump {
     info: FormatInfo,
     diagnostics: Diagnostics,
     details: Option<Box<dyn ObjectDetails>>,
+    hides_values: bool,
     path: Option<PathBuf>,
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
@@ -150,6 +151,7 @@ impl OpenDump {
             _ if !reader.is_some_and(|reader| reader.has_values()) => {
                 Err(NoValues::Format(self.info.format.to_string()))
             }
+            Some(_) if self.hides_values => Err(NoValues::Hidden),
             Some(details) => Ok(&**details),
             None if self.path.is_none() => Err(NoValues::Pipe),
             None => Err(NoValues::OnlyAnIndex),

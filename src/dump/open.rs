@@ -11,7 +11,7 @@ use super::options::OpenOptions;
 use super::roots::complete_roots;
 use super::{MemoryError, OpenDump, OpenError};
 use crate::graph::BuildError;
-use crate::input::{self, Dump, Loaded, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
+use crate::input::{self, Dump, Loaded, NamesOnly, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
 
 pub use crate::input::Counted;
 
@@ -132,7 +132,10 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, info, diagnostics, details } = loaded;
+        let Loaded { dump: mut content, info, diagnostics, mut details } = loaded;
+        if self.hides_values {
+            details = details.map(NamesOnly::of);
+        }
         let (mut held, mut also_held) = (None, None);
         match &mut content {
             Dump::Graph(graph) => {
@@ -153,6 +156,7 @@ impl OpenOptions {
             also_held,
             held_results: OnceLock::new(),
             parents: OnceLock::new(),
+            hides_values: self.hides_values,
             missing_fields: Default::default(),
             observer: Arc::clone(&self.observer),
             indexed: None,

@@ -30,6 +30,8 @@ pub struct OpenOptions {
     /// Bytes that a temporary file may keep of a dump that comes from a reader, for its fields, texts and names of references
     /// to be read again. Default: 0, they are missing.
     pub spool_bytes: u64,
+    /// What objects hold besides references is not told: texts, numbers, keys of maps. Default: it is.
+    pub hides_values: bool,
     /// Observer of the work. Default: nobody.
     pub observer: Arc<dyn Observer>,
 }
@@ -42,6 +44,7 @@ impl Default for OpenOptions {
             memory: MemoryLimit::default(),
             index: IndexUse::WhereFresh,
             spool_bytes: 0,
+            hides_values: false,
             observer: Arc::new(NoObserver),
         }
     }
@@ -49,10 +52,10 @@ impl Default for OpenOptions {
 
 impl std::fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let OpenOptions { read, roots, memory, index, spool_bytes, observer: _ } = self;
+        let OpenOptions { read, roots, memory, index, spool_bytes, hides_values, observer: _ } = self;
         let mut text = f.debug_struct("OpenOptions");
         text.field("read", read).field("roots", roots).field("memory", memory).field("index", index);
-        text.field("spool_bytes", spool_bytes);
+        text.field("spool_bytes", spool_bytes).field("hides_values", hides_values);
         text.finish_non_exhaustive()
     }
 }

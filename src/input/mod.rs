@@ -27,6 +27,7 @@ mod java_types;
 mod json_lines;
 mod members;
 mod memory_infra;
+mod names_only;
 mod nettrace;
 mod observer;
 mod options;
@@ -55,6 +56,7 @@ pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub(crate) use java_types::PRIMITIVES;
+pub(crate) use names_only::NamesOnly;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};

@@ -7,7 +7,7 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
     ("units", &[], &[]),
     ("names", &[], &["unicode_width"]),
     ("parallel", &[], &["rayon"]),
@@ -84,6 +84,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
         &["files", "input", "units", "sort"],
         &["chrono", "flate2", "memchr", "rustix", "serde", "serde_json", "thiserror"],
     ),
+    ("mcp", &["files", "input", "dump", "escape"], &["serde", "serde_json"]),
     (
         "explore",
         &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "names", "report", "units", "sort"],
@@ -94,6 +95,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 20] = [
         &[
             "explore",
             "collect",
+            "mcp",
             "graph",
             "allocations",
             "input",

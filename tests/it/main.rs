@@ -40,6 +40,7 @@ mod leaks;
 mod leaks_live;
 mod lists;
 mod manual;
+mod mcp;
 mod memory;
 mod memory_infra;
 mod memory_of_inputs;

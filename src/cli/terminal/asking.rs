@@ -2,6 +2,7 @@
 //! for several files one after the other, with memory for one at a time.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Error, Result, bail};
 
@@ -58,7 +59,8 @@ pub(crate) fn ask_with(
     Ok(outcome)
 }
 
-type NamedDump = (String, (OpenDump, Memory));
+/// A dump with its name.
+type NamedDump = (String, (Arc<OpenDump>, Memory));
 
 /// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
 /// stay in memory, within one limit.
@@ -97,7 +99,7 @@ pub(crate) fn ask_input<T>(
     file: Option<&str>,
     args: &InputArgs,
     question: impl FnOnce(&Asked<'_>) -> Result<T>,
-) -> Result<(OpenDump, T)> {
+) -> Result<(Arc<OpenDump>, T)> {
     let (dump, memory) = read_dump(session, input, file, args, true)?;
     let asked = Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
     let answer = question(&asked)?;

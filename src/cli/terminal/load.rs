@@ -32,8 +32,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// `--max-memory`, else what the machine (or the container) has free.
-    fn find(session: &Session, args: &ReadArgs) -> Result<Self> {
-        let asked_for = args.max_memory.as_deref().map(parse_size).transpose();
+    pub(crate) fn find(session: &Session, most: Option<&str>) -> Result<Self> {
+        let asked_for = most.map(parse_size).transpose();
         let asked_for = asked_for.map_err(|error| anyhow!("--max-memory: {error}"))?;
         let is_asked_for = asked_for.is_some();
         let limit = session.memory.get_or_init(|| {
@@ -200,12 +200,16 @@ pub(crate) fn read_dump(
     file: Option<&str>,
     args: &InputArgs,
     with_values: bool,
-) -> Result<(OpenDump, Memory)> {
+) -> Result<(Arc<OpenDump>, Memory)> {
     let (mut options, memory) = dump_options(session, file, args)?;
     if !with_values {
         options.spool_bytes = 0;
     }
-    let dump = input.open(&options, &memory)?;
+    let open = |options: &OpenOptions| input.open(options, &memory);
+    let dump = match (&session.kept, input.path()) {
+        (Some(kept), Some(path)) => kept.find_or_open(path, args, options, open)?,
+        _ => Arc::new(open(&options)?),
+    };
     session.indexes.remember(&dump, args.read.quiet);
     Ok((dump, memory))
 }
@@ -237,8 +241,8 @@ pub(crate) fn count_types(
 
 /// Options to open a dump, from those of reading. Progress is shown as long as they are there.
 pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Memory)> {
-    let observer = Arc::new(ProgressWatch::start(&session.progress, args.quiet, file));
-    let memory = Memory::find(session, args)?;
+    let observer = ProgressWatch::observer(&session.progress, args.quiet, file);
+    let memory = Memory::find(session, args.max_memory.as_deref())?;
     let read = args.read_options()?;
     session.set_threads(read.threads)?;
     Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, memory))

@@ -6,6 +6,7 @@ pub(crate) mod asking;
 #[cfg(feature = "parquet")]
 pub(crate) mod dataset;
 pub(crate) mod help;
+pub(crate) mod kept;
 pub(crate) mod load;
 pub(super) mod memory_watch;
 pub(crate) mod output;

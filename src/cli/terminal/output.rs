@@ -1,6 +1,7 @@
 //! Answers on standard output in the form the options ask for, sentences on standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::PoisonError;
 
 use anyhow::{Result, bail};
 
@@ -8,7 +9,7 @@ use crate::cli::CommandOutcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::progress::terminal_width;
-use crate::cli::terminal::session::Session;
+use crate::cli::terminal::session::{Answer, Session};
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 
@@ -126,12 +127,12 @@ impl WhereArgs {
 impl Session {
     pub(crate) fn print_answer<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
         output.check()?;
-        self.print(|out| write(answer, out, &output.style()))
+        self.print(output, |out, style| write(answer, out, style))
     }
 
     /// Prints an answer that is bare words, one a line.
     pub(crate) fn print_lines(&self, mut lines: impl Iterator<Item = String>) -> Result<()> {
-        self.print(|out| lines.try_for_each(|line| writeln!(out, "{line}")))
+        self.print_with(|out| lines.try_for_each(|line| writeln!(out, "{line}")))
     }
 
     /// Prints the answers of several files; nothing when there are none.
@@ -139,15 +140,42 @@ impl Session {
         output.check()?;
         match answers {
             [] => Ok(()),
-            _ => self.print(|out| write_each(answers, out, &output.style())),
+            _ => self.print(output, |out, style| write_each(answers, out, style)),
         }
     }
 
-    fn print(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    /// Prints an answer, or gives it to a server in both its forms.
+    fn print(&self, output: &OutputArgs, write: impl Fn(&mut dyn Write, &Style) -> io::Result<()>) -> Result<()> {
+        let Some(answer) = &self.answer else { return self.print_with(|out| write(out, &output.style())) };
+        let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Answer { json, text } = &mut *answer;
+        for (out, format) in [(json, Format::Json), (text, Format::Table)] {
+            let mut out = CheckedOutput::begin(&self.indexes, out);
+            write(&mut out, &Style { format, ..Style::PLAIN })?;
+            out.finish()?;
+        }
+        Ok(())
+    }
+
+    fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         self.progress.end();
         let out = io::BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         let mut out = CheckedOutput::begin(&self.indexes, out);
         write(&mut out)?;
         Ok(out.finish()?)
     }
+}
+
+/// Returns true when nobody reads standard output any more, as far as the system tells.
+pub(crate) fn is_output_closed() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let out = io::stdout();
+        let mut asked = [PollFd::new(&out, PollFlags::empty())];
+        let is_told = poll(&mut asked, Some(&Timespec::default())).is_ok();
+        is_told && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
+    }
+    #[cfg(not(unix))]
+    false
 }

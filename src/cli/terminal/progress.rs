@@ -24,6 +24,8 @@ pub(crate) struct ProgressDisplay {
     /// Progress is shown some time after this, not some time after the start of each of many small files.
     begun: Instant,
     has_drawer: Once,
+    /// Who is told in place of standard error.
+    listener: Option<Arc<dyn Observer>>,
 }
 
 #[derive(Default)]
@@ -61,11 +63,17 @@ impl Default for ProgressDisplay {
             bytes: Default::default(),
             begun: Instant::now(),
             has_drawer: Once::new(),
+            listener: None,
         }
     }
 }
 
 impl ProgressDisplay {
+    /// Tells somebody, and draws nothing.
+    pub(crate) fn told_to(listener: Arc<dyn Observer>) -> Arc<Self> {
+        Arc::new(ProgressDisplay { listener: Some(listener), ..ProgressDisplay::default() })
+    }
+
     fn line(&self) -> MutexGuard<'_, ProgressLine> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,6 +95,9 @@ impl ProgressDisplay {
     }
 
     fn print(&self, text: &str) {
+        if let Some(listener) = &self.listener {
+            return listener.note(text);
+        }
         let text = format!("heapdump: {text}");
         let has_lines = text.contains('\n') || !std::io::stderr().is_terminal();
         let text = if has_lines { text } else { wrap_sentence(&text, terminal_width()) };
@@ -150,8 +161,13 @@ pub(crate) struct ProgressWatch {
 }
 
 impl ProgressWatch {
+    /// The observer of a dump: this, or who is told in place of standard error.
+    pub(crate) fn observer(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Arc<dyn Observer> {
+        progress.listener.clone().unwrap_or_else(|| Arc::new(ProgressWatch::start(progress, quiet, file)))
+    }
+
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
-    pub(crate) fn start(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Self {
+    fn start(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
         let count = match progress.line().file {
             (number, count) if count > 1 => format!("{number}/{count} "),

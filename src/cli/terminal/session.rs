@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
 
+use crate::cli::terminal::kept::KeptDumps;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 
@@ -15,14 +16,44 @@ pub struct Session {
     pub(crate) progress: Arc<ProgressDisplay>,
     pub(crate) indexes: IndexesInUse,
     /// All dumps of a command share one account.
-    pub(crate) memory: OnceLock<MemoryLimit>,
-    has_threads: OnceLock<()>,
+    pub(crate) memory: Arc<OnceLock<MemoryLimit>>,
+    has_threads: Arc<OnceLock<()>>,
     printed: Mutex<Vec<String>>,
-    dumps: Mutex<Vec<OpenDump>>,
+    dumps: Mutex<Vec<Arc<OpenDump>>>,
+    /// Dumps that stay open from one call of a server to the next.
+    pub(crate) kept: Option<Arc<KeptDumps>>,
+    /// A server's answer, which is not printed.
+    pub(crate) answer: Option<Mutex<Answer>>,
+}
+
+/// An answer in two forms.
+#[derive(Default)]
+pub(crate) struct Answer {
+    pub(crate) json: Vec<u8>,
+    /// As in a pipe.
+    pub(crate) text: Vec<u8>,
 }
 
 impl Session {
-    pub(crate) fn keep(&self, dump: OpenDump) {
+    /// The session of one call of a server: memory, threads and open dumps are those of all its calls.
+    pub(crate) fn of_call(&self, progress: &Arc<ProgressDisplay>, kept: &Arc<KeptDumps>) -> Self {
+        Session {
+            progress: Arc::clone(progress),
+            memory: Arc::clone(&self.memory),
+            has_threads: Arc::clone(&self.has_threads),
+            kept: Some(Arc::clone(kept)),
+            answer: Some(Mutex::default()),
+            ..Session::default()
+        }
+    }
+
+    /// The answer of a server's call.
+    pub(crate) fn into_answer(self) -> Answer {
+        self.answer.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a dump that has been asked.
+    pub(crate) fn keep(&self, dump: Arc<OpenDump>) {
         self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
     }
 

@@ -1,0 +1,297 @@
+//! `heapdump mcp`: the questions of the command line as tools of the Model Context Protocol. A tool is a command with
+//! some of its options; a call is a line of it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::{ArgAction, Command};
+
+use crate::answers::ObjectId;
+use crate::cli::CommandOutcome;
+use crate::cli::terminal::kept::KeptDumps;
+use crate::cli::terminal::load::Memory;
+use crate::cli::terminal::output::is_output_closed;
+use crate::cli::terminal::progress::ProgressDisplay;
+use crate::cli::terminal::session::Session;
+use crate::mcp::{Fence, Kind, Parameter, Question, Server, Told, Tool, Watch, serve};
+
+/// A server for agents and editors: the Model Context Protocol
+///
+/// Speaks on standard input and output until its input ends. It reads the dumps that are named and those below folders
+/// of --allow, and writes nothing. The two dumps that were asked last stay open.
+///
+/// Example: heapdump mcp app.hprof
+///
+/// Example: heapdump mcp --allow /var/dumps --no-values --max-memory 4GiB
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Dumps that may be asked
+    #[arg(value_name = "FILE", required_unless_present = "allow")]
+    files: Vec<PathBuf>,
+    /// A folder: all dumps in it and below it may be asked; repeatable
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    allow: Vec<PathBuf>,
+    /// Leave out what objects hold: texts, numbers, keys of maps
+    #[arg(long)]
+    no_values: bool,
+    /// Memory limit, e.g. 4GiB [default: what is free]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<String>,
+}
+
+/// A tool as a command, and words of its line in between: what a dump or an object is given as, and options.
+struct Row {
+    name: &'static str,
+    commands: &'static [&'static str],
+    /// Words without an option, in their order.
+    words: &'static [Word],
+    options: &'static str,
+    rows: usize,
+    about: &'static str,
+}
+
+/// A word without an option: its name, what it means, what it may be, and whether it must be there.
+type Word = (&'static str, &'static str, Kind, bool);
+
+const DUMP: Word = ("dump", "A dump, as list_dumps names it [default: the only one]", Kind::OnlyDump, false);
+const OBJECT: Word = ("object", "An id, as answers write it", Kind::Text, false);
+
+/// Options of every tool whose command has them.
+const EVERYWHERE: &str = "type not-type where sort domain snapshot";
+
+/// The tools.
+const TOOLS: [Row; 13] = [
+    Row {
+        name: "summary",
+        commands: &["info", "stats"],
+        words: &[DUMP],
+        options: "",
+        rows: 12,
+        about: "What a dump is, its problems, and the types that take most. Ask this first.",
+    },
+    Row {
+        name: "histogram",
+        commands: &["stats"],
+        words: &[DUMP],
+        options: "by retained",
+        rows: 30,
+        about: "Objects and bytes by type, package, module, owner and more. For: what fills the heap?",
+    },
+    Row {
+        name: "leaks",
+        commands: &["leaks"],
+        words: &[("old", "An earlier dump: what grew since then comes first", Kind::Dump, false), DUMP],
+        options: "threshold library mine all",
+        rows: 10,
+        about: "Leak suspects in paragraphs: what, how much, who holds it, what to do. Ask this after summary.",
+    },
+    Row {
+        name: "paths_to_roots",
+        commands: &["roots"],
+        words: &[OBJECT, DUMP],
+        options: "paths merge exclude all-kinds",
+        rows: 10,
+        about: "Why an object is alive: shortest paths from GC roots. With type or where in place of object: the paths of all that match, merged.",
+    },
+    Row {
+        name: "dominators",
+        commands: &["dominators"],
+        words: &[OBJECT, DUMP],
+        options: "depth by",
+        rows: 30,
+        about: "What would be freed with what, largest first: from the top, or below one object.",
+    },
+    Row {
+        name: "object",
+        commands: &["show"],
+        words: &[("objects", "Ids, as answers write them", Kind::Texts, true), DUMP],
+        options: "",
+        rows: 30,
+        about: "Single objects: sizes, fields with values, references out and in, dominator.",
+    },
+    Row {
+        name: "references",
+        commands: &["referrers"],
+        words: &[OBJECT, DUMP],
+        options: "depth",
+        rows: 30,
+        about: "Who refers to an object, or with type or where to all that match, by type and field.",
+    },
+    Row {
+        name: "list_objects",
+        commands: &["list"],
+        words: &[DUMP],
+        options: "values select detached",
+        rows: 30,
+        about: "Objects one a row, chosen by type and by an expression (where): gives ids for the other tools.",
+    },
+    Row {
+        name: "strings",
+        commands: &["strings"],
+        words: &[DUMP],
+        options: "duplicates grep ignore-case holders",
+        rows: 30,
+        about: "Texts in the heap with copies and bytes. Use grep: texts may be secrets of the program's users.",
+    },
+    Row {
+        name: "waste",
+        commands: &["waste"],
+        words: &[DUMP],
+        options: "kind",
+        rows: 5,
+        about: "What could be smaller: duplicate strings, empty and sparse collections, boxed numbers, by the field that holds it.",
+    },
+    Row {
+        name: "threads",
+        commands: &["threads"],
+        words: &[("thread", "The name or id of one: with its stack and locals", Kind::Text, false), DUMP],
+        options: "",
+        rows: 30,
+        about: "Threads and what each retains; of one its stack with the objects on it.",
+    },
+    Row {
+        name: "diff",
+        commands: &["diff"],
+        words: &[("old", "The earlier dump", Kind::Dump, true), ("new", "The later dump", Kind::Dump, true)],
+        options: "by retained paths roots all",
+        rows: 30,
+        about: "What grew between two dumps, by type.",
+    },
+    Row {
+        name: "trend",
+        commands: &["trend"],
+        words: &[("dumps", "Two or more, the oldest first", Kind::Dumps, true)],
+        options: "by retained paths all",
+        rows: 30,
+        about: "What grew over many dumps and never shrank.",
+    },
+];
+
+/// Answers a line of the program in a session.
+pub(crate) type AnswerLine<'a> = &'a dyn Fn(Vec<OsString>, &Session) -> Result<CommandOutcome>;
+
+pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
+    let fence = Fence::new(&args.files, &args.allow)?;
+    // Said here when it is exceeded, not to the call.
+    Memory::find(session, args.max_memory.as_deref())?;
+    let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
+    let tools = rows.map(|row| row.tool(program)).collect();
+    let watch = Arc::new(Watch::new(std::io::stdout()));
+    let progress = ProgressDisplay::told_to(watch.clone());
+    let kept = Arc::new(KeptDumps::new(args.no_values));
+    let ask = |question: &Question<'_>| {
+        let Some(row) = TOOLS.iter().find(|row| row.name == question.tool.name) else { return Err("no tool".into()) };
+        let mut told = Told::default();
+        for command in row.commands {
+            let call = session.of_call(&progress, &kept);
+            let outcome = row.line(command, question, args).and_then(|line| answer(line, &call));
+            told.sentences.extend(watch.take_said());
+            match outcome {
+                Err(why) => return Err(format!("{why:#}")),
+                Ok(CommandOutcome::Failed) => return Err(told.sentences.join("\n")),
+                Ok(CommandOutcome::Done | CommandOutcome::No) => row.add(&mut told, command, call),
+            }
+        }
+        if row.commands.len() > 1 {
+            told.json = format!("{{{}}}", told.json);
+        }
+        Ok(told)
+    };
+    serve(Server { tools, fence, is_gone: is_output_closed }, &watch, std::io::stdin(), &ask)?;
+    Ok(CommandOutcome::Done)
+}
+
+impl Row {
+    /// The tool, with the options as the command line describes them.
+    fn tool(&self, program: &Command) -> Tool {
+        let words = self.words.iter().cloned().map(|(name, about, kind, is_required)| Parameter {
+            name: name.into(),
+            about: about.into(),
+            kind,
+            is_required,
+        });
+        Tool {
+            name: self.name,
+            about: self.about,
+            parameters: words.chain(self.options(program)).collect(),
+            rows: self.rows,
+        }
+    }
+
+    fn options(&self, program: &Command) -> Vec<Parameter> {
+        let [command] = self.commands else { return Vec::new() };
+        let known = program.find_subcommand(command).into_iter().flat_map(Command::get_arguments);
+        let wanted = |name: &str| self.options.split(' ').chain(EVERYWHERE.split(' ')).any(|option| option == name);
+        let parameter = |arg: &clap::Arg| {
+            let name = arg.get_long().filter(|name| wanted(name))?;
+            let words: Vec<String> = arg.get_possible_values().iter().map(|word| word.get_name().into()).collect();
+            let kind = match arg.get_action() {
+                ArgAction::SetTrue => Kind::Flag,
+                ArgAction::Append => Kind::Texts,
+                // Some take more words than they list.
+                _ if !words.is_empty() && !arg.get_possible_values().iter().any(|word| word.is_hide_set()) => {
+                    Kind::Words(words)
+                }
+                _ if arg.get_value_names().is_some_and(|names| names == ["N"]) => Kind::Number,
+                _ => Kind::Text,
+            };
+            let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            Some(Parameter { name: name.replace('-', "_"), about, kind, is_required: false })
+        };
+        known.filter_map(parameter).collect()
+    }
+
+    /// The line of a command that asks this: values stand behind an option's `=`, or behind `--`, so that none is an option.
+    fn line(&self, command: &str, question: &Question<'_>, args: &Args) -> Result<Vec<OsString>> {
+        let mut line: Vec<OsString> = vec!["heapdump".into(), command.into()];
+        line.extend(args.max_memory.iter().map(|size| format!("--max-memory={size}").into()));
+        if command != "info" {
+            line.push(format!("--limit={}", question.rows).into());
+        }
+        let mut words = vec![OsString::from("--")];
+        for (parameter, values) in &question.values {
+            let is_word = self.words.iter().any(|(name, ..)| *name == parameter.name);
+            for value in values {
+                match (&parameter.kind, value.to_str()) {
+                    // What is no id is not to be looked for as a file.
+                    (Kind::Text | Kind::Texts, Some(text))
+                        if is_word && command != "threads" && text.parse::<ObjectId>().is_err() =>
+                    {
+                        bail!("\"{text}\" is no id of an object")
+                    }
+                    _ if is_word => words.push(value.clone()),
+                    (Kind::Flag, Some("false")) => {}
+                    (kind, _) => {
+                        let mut option = OsString::from(format!("--{}", parameter.name.replace('_', "-")));
+                        if *kind != Kind::Flag {
+                            option.push("=");
+                            option.push(value);
+                        }
+                        line.push(option);
+                    }
+                }
+            }
+        }
+        line.extend(words);
+        Ok(line)
+    }
+
+    /// Adds the answer of a command: of several each under its name, and not too much of its text.
+    fn add(&self, told: &mut Told, command: &str, call: Session) {
+        const MOST_LINES: usize = 40;
+        let answer = call.into_answer();
+        let (text, json) = (String::from_utf8_lossy(&answer.text), String::from_utf8_lossy(&answer.json));
+        if self.commands.len() == 1 {
+            (told.text, told.json) = (text.into(), json.into());
+            return;
+        }
+        let comma = if told.json.is_empty() { "" } else { "," };
+        told.json += &format!("{comma}\"{command}\":{}", json.trim());
+        text.lines().take(MOST_LINES).for_each(|line| told.text += &format!("{line}\n"));
+        let more = text.lines().count().saturating_sub(MOST_LINES);
+        told.text +=
+            &if more > 0 { format!("({more} lines more of {command} are in the JSON)\n") } else { String::new() };
+    }
+}

@@ -1,0 +1,72 @@
+//! Dumps that stay open from one call of a server to the next: the second question about one is not read again.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+
+use crate::cli::args::options::InputArgs;
+use crate::dump::{OpenDump, OpenOptions};
+use crate::index::SourceKey;
+
+/// Two are compared.
+const MOST_KEPT: usize = 2;
+
+/// The dumps that were asked last, the latest at the end; others are given back before the next is read.
+pub(crate) struct KeptDumps {
+    dumps: Mutex<Vec<Kept>>,
+    /// What objects hold besides references is not told.
+    pub(crate) hides_values: bool,
+}
+
+struct Kept {
+    path: PathBuf,
+    key: SourceKey,
+    /// How it was read.
+    options: String,
+    dump: Arc<OpenDump>,
+}
+
+impl KeptDumps {
+    /// None so far.
+    pub(crate) fn new(hides_values: bool) -> Self {
+        KeptDumps { dumps: Mutex::default(), hides_values }
+    }
+
+    /// The dump of an earlier call, if the file is as it was and read the same way; else opens it. When that fails and
+    /// another dump may have the memory it takes, it is tried again without that one.
+    pub(crate) fn find_or_open(
+        &self,
+        path: &Path,
+        args: &InputArgs,
+        options: OpenOptions,
+        open: impl Fn(&OpenOptions) -> Result<OpenDump>,
+    ) -> Result<Arc<OpenDump>> {
+        let mut dumps = self.dumps.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = SourceKey::of(path).with_context(|| path.display().to_string())?;
+        let (how, path) = (format!("{args:?} {:?}", options.index), path.to_path_buf());
+        let is_same = |kept: &Kept| kept.path == path && kept.options == how && kept.key.is_same(&key);
+        if let Some(at) = dumps.iter().position(is_same) {
+            let kept = dumps.remove(at);
+            let dump = Arc::clone(&kept.dump);
+            dumps.push(kept);
+            return Ok(dump);
+        }
+        // Those that the running call asks too stay.
+        let is_asked = |kept: &Kept| Arc::strong_count(&kept.dump) > 1;
+        while dumps.len() >= MOST_KEPT
+            && let Some(at) = dumps.iter().position(|kept| !is_asked(kept))
+        {
+            dumps.remove(at);
+        }
+        let options = OpenOptions { hides_values: self.hides_values, ..options };
+        let opened = open(&options).or_else(|why| {
+            let before = dumps.len();
+            dumps.retain(is_asked);
+            if dumps.len() < before && !options.observer.is_cancelled() { open(&options) } else { Err(why) }
+        });
+        let dump = Arc::new(opened?);
+        dumps.push(Kept { path, key, options: how, dump: Arc::clone(&dump) });
+        Ok(dump)
+    }
+}

@@ -1,0 +1,173 @@
+//! What a tool is called with: described by a JSON schema, and checked.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value, json};
+
+use super::fence::Fence;
+
+/// A tool: a question that can be asked of a dump.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it answers, and when to use it.
+    pub about: &'static str,
+    /// What it takes, besides what all take that give rows.
+    pub parameters: Vec<Parameter>,
+    /// Rows where nothing else is asked.
+    pub rows: usize,
+}
+
+/// An argument of a tool.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// Its key.
+    pub name: String,
+    /// What it means.
+    pub about: String,
+    /// What it may be.
+    pub kind: Kind,
+    /// The tool cannot do without.
+    pub is_required: bool,
+}
+
+/// What an argument may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// Texts.
+    Texts,
+    /// A whole number.
+    Number,
+    /// Yes or no.
+    Flag,
+    /// One of some words.
+    Words(Vec<String>),
+    /// A dump inside the fence.
+    Dump,
+    /// The same; it need not be said where there is one alone.
+    OnlyDump,
+    /// Several of them.
+    Dumps,
+}
+
+/// A call that passed all checks.
+#[derive(Debug)]
+pub struct Question<'t> {
+    /// The tool.
+    pub tool: &'t Tool,
+    /// Arguments in the order of the tool's parameters, each with its values: paths of dumps are without links.
+    pub values: Vec<(&'t Parameter, Vec<OsString>)>,
+    /// Rows of each table at most.
+    pub rows: usize,
+}
+
+impl Kind {
+    fn schema(&self) -> Value {
+        match self {
+            Kind::Text | Kind::Dump | Kind::OnlyDump => json!({"type": "string"}),
+            Kind::Texts | Kind::Dumps => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::Number => json!({"type": "integer"}),
+            Kind::Flag => json!({"type": "boolean"}),
+            Kind::Words(words) => json!({"type": "string", "enum": words}),
+        }
+    }
+}
+
+/// What all tools take whose answers have rows.
+pub(super) fn of_rows(rows: usize) -> Vec<Parameter> {
+    let number =
+        |name: &str, about: String| Parameter { name: name.into(), about, kind: Kind::Number, is_required: false };
+    vec![
+        number("limit", format!("Rows at most [default: {rows}]")),
+        number("cursor", "Rows to pass over".into()),
+        number("max_bytes", "[default: 20000]".into()),
+    ]
+}
+
+impl Tool {
+    /// As `tools/list` describes it.
+    pub(super) fn description(&self) -> Value {
+        let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
+        let properties: Map<String, Value> = all
+            .iter()
+            .map(|one| {
+                let mut schema = one.kind.schema();
+                schema["description"] = one.about.as_str().into();
+                (one.name.clone(), schema)
+            })
+            .collect();
+        let required: Vec<&str> = all.iter().filter(|one| one.is_required).map(|one| one.name.as_str()).collect();
+        json!({
+            "name": self.name,
+            "description": self.about,
+            "inputSchema": {
+                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+            },
+            "annotations": {"readOnlyHint": true, "openWorldHint": false},
+        })
+    }
+
+    /// The question that arguments ask. Error: a sentence that says what is wrong.
+    pub(super) fn question(&self, arguments: &Map<String, Value>, fence: &Fence) -> Result<Question<'_>, String> {
+        let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
+        if let Some(name) = arguments.keys().find(|name| !known(name)) {
+            let names: Vec<&str> = self.parameters.iter().map(|one| one.name.as_str()).collect();
+            return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
+        }
+        let mut values = Vec::new();
+        for one in &self.parameters {
+            let given = match arguments.get(&one.name) {
+                None | Some(Value::Null) if one.kind == Kind::OnlyDump => vec![fence.find(None)?.into()],
+                None | Some(Value::Null) if one.is_required => {
+                    return Err(format!("{} needs \"{}\": {}", self.name, one.name, one.about));
+                }
+                None | Some(Value::Null) => continue,
+                Some(value) => {
+                    let wrong = |why: String| format!("\"{}\": {why}", one.name);
+                    let texts = one.kind.texts(value).map_err(wrong)?;
+                    match one.kind {
+                        Kind::Dump | Kind::OnlyDump | Kind::Dumps => {
+                            let found = texts.iter().map(|name| fence.find(Some(name)).map(OsString::from));
+                            found.collect::<Result<_, _>>()?
+                        }
+                        _ => texts.into_iter().map(OsString::from).collect(),
+                    }
+                }
+            };
+            values.push((one, given));
+        }
+        Ok(Question { tool: self, values, rows: self.rows })
+    }
+}
+
+impl Kind {
+    /// The texts of a value, numbers and truth values among them, of this kind. Error: what it is not.
+    pub(super) fn texts(&self, value: &Value) -> Result<Vec<String>, String> {
+        let text = |value: &Value| match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+            _ => Err("a text is wanted".to_string()),
+        };
+        let texts = match value {
+            Value::Array(all) if matches!(self, Kind::Texts | Kind::Dumps) => all.iter().map(text).collect(),
+            one => text(one).map(|text| vec![text]),
+        }?;
+        let is_wrong = |text: &String| match self {
+            Kind::Number => text.parse::<u32>().is_err(),
+            Kind::Flag => text.parse::<bool>().is_err(),
+            Kind::Words(words) => !words.contains(text),
+            _ => false,
+        };
+        match texts.iter().find(|text| is_wrong(text)) {
+            None => Ok(texts),
+            Some(text) => Err(match self {
+                Kind::Words(words) => format!("\"{text}\" is none of {}", words.join(", ")),
+                Kind::Flag => format!("\"{text}\" is neither true nor false"),
+                _ => format!("\"{text}\" is no whole number"),
+            }),
+        }
+    }
+}
