@@ -128,7 +128,7 @@ impl<'d> PageAnswers<'d> {
             old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
             content,
             waste: None,
-            is_library: LibraryNames::of(&dump.info().format, &options.libraries),
+            is_library: LibraryNames::of(dump.info().runtime(), &options.libraries),
         })
     }
 

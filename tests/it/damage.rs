@@ -120,7 +120,9 @@ fn harmless(bytes: &[u8], length: usize, packed: bool) -> bool {
     let text: Vec<u8> = bytes[..length].iter().copied().filter(|byte| *byte != 0).collect();
     let last =
         text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).rfind(|line| !matches!(line, [] | [0xC2, 0xA0]));
-    last.is_none_or(|line| line.starts_with(b"c") || line.starts_with(b"// EOF"))
+    last.is_none_or(|line| {
+        line.starts_with(b"c") || line.starts_with(b"// EOF") || line.starts_with(b"{\"end\":") && line.ends_with(b"}")
+    })
 }
 
 test_each_format!(changed_bytes_never_panic, survives_changed_bytes);

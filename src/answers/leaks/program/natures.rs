@@ -60,6 +60,8 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
         Some(Runtime::Java) => "java",
         Some(Runtime::DotNet) => "dotnet",
         Some(Runtime::JavaScript) => "javascript",
+        Some(Runtime::Python) => "python",
+        Some(Runtime::Ruby) => "ruby",
         _ => "",
     };
     all.get(name).unwrap_or_else(|| NONE.get_or_init(Structural::default))
@@ -121,7 +123,7 @@ impl Structural {
             owner: if is_script && is_glue { Owner::Runtime } else { owner },
             is_glue,
             is_plain,
-            is_inner: is_script && (self.inner.contains(&name) || ENGINE_INNER.contains(&name)),
+            is_inner: self.inner.contains(&name) || is_script && ENGINE_INNER.contains(&name),
             is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
             folds: !(is_array || is_script && is_glue && !is_engine),
             is_notable: self.notable.contains(&name),
