@@ -171,3 +171,30 @@ fn the_document_has_every_key() {
     let stats = run_with_input(&["stats", "-f", "json", "--strict", "-"], example.as_bytes()).expect_code(0).json();
     assert_eq!(stats["totals"]["objects"], 3);
 }
+
+/// The document's statement for DuckDB makes lines of our own tables, which give the figures of the dump.
+#[test]
+fn tables_become_lines() {
+    let packages = project("target/live/duckdb");
+    if !packages.join("installed").is_file() {
+        return crate::common::live::not_tested("duckdb: not installed; tests/live/install gets it");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tables, lines) = (folder.path().join("tables"), folder.path().join("heap.jsonl"));
+    let dump = project("fixtures/xna_cf/pair_after.txt").display().to_string();
+    let (to, lines) = (tables.display().to_string(), lines.display().to_string());
+    run(&["export", "--to", "parquet", "--tables", "all", "-q", &dump, "-o", &to]).expect_code(0);
+    let document = std::fs::read_to_string(project("docs/heapgraph.md")).expect("the document");
+    let sql = document.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a statement");
+    let sql = sql.replace("DIR", &to).replace("heap.jsonl", &lines);
+    let program = "import duckdb, sys; duckdb.sql(sys.argv[1])";
+    let python = std::process::Command::new("python3").args(["-c", program, &sql]).env("PYTHONPATH", packages).output();
+    let python = python.expect("python3");
+    assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
+    let stats = |file: &str| {
+        let answer = run(&["stats", "--retained", "-n", "0", "-q", "-f", "json", file]).expect_code(0).json();
+        let figures = |row: &Value| json!([row["type"], row["objects"], row["shallow_bytes"], row["retained_bytes"]]);
+        answer["types"].as_array().expect("types").iter().map(figures).collect::<Vec<_>>()
+    };
+    assert_eq!(stats(&dump), stats(&lines));
+}
