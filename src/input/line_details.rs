@@ -235,6 +235,10 @@ impl<L: Lines> LineDetails<L> {
         pick: impl Fn(&Table<L>, &L::Line<'_>) -> Option<T> + Sync,
     ) -> Result<Option<T>, ReadError> {
         let (table, id) = (self.table()?, graph.original_id(node));
+        // Of objects in several sections one id may stand for several.
+        if node_of_id(graph, id) != Some(node) {
+            return Ok(None);
+        }
         for (number, part) in table.parts.iter().enumerate().filter(|(_, part)| part.may_have(id)) {
             let read = self.read_part(&table, number, part)?;
             // Of an object that is listed again the first line counts, whatever it says.
@@ -260,7 +264,7 @@ impl<L: Lines> LineDetails<L> {
             answers.entry(id).or_insert(answer);
         }
         let mut all: Vec<Option<T>> = places.iter().map(|_| None).collect();
-        for (id, at) in places {
+        for (id, at) in places.into_iter().filter(|&(id, _)| node_of_id(graph, id).is_some()) {
             all[at] = answers.get_mut(&id).and_then(Option::take);
         }
         Ok(all)
@@ -277,7 +281,7 @@ impl<L: Lines> LineDetails<L> {
     ) -> Result<(Names, Vec<(NodeId, NameId)>), ReadError> {
         let texts = Mutex::new(Names::default());
         let mut found = self.table()?.scan(None, |id, line| {
-            let (node, text) = (node(graph, id)?, pick(line));
+            let (node, text) = (node_of_id(graph, id)?, pick(line));
             Some((node, text.map(|text| texts.lock().unwrap_or_else(PoisonError::into_inner).intern(&text))))
         })?;
         found.sort_by_key(|&(node, _)| node);
@@ -323,7 +327,7 @@ fn start_of(text: &str, most_units: usize) -> Text {
 }
 
 /// The object of an id, if one alone has it.
-pub(super) fn node(graph: &HeapGraph, id: u64) -> Option<NodeId> {
+pub(super) fn node_of_id(graph: &HeapGraph, id: u64) -> Option<NodeId> {
     match graph.find(None, id) {
         Lookup::One(node) => Some(node),
         _ => None,
@@ -367,7 +371,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
         let mut strings = self.table()?.scan(None, |id, line| {
-            let node = node(graph, id)?;
+            let node = node_of_id(graph, id)?;
             let Some(text) = L::string(line) else { return Some((node, None)) };
             let hash = |text: &str| ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false);
             let key = text.as_deref().map_or(ContentKey::UNKNOWN, hash);

@@ -4,7 +4,7 @@ use super::record::ObjectLine;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 use crate::input::ReferenceName;
 use crate::input::json_lines::{elements, ids, unescaped};
-use crate::input::line_details::{Lines, node};
+use crate::input::line_details::{Lines, node_of_id};
 use crate::input::text::decimal_field;
 
 /// Lines of this form.
@@ -50,7 +50,7 @@ impl Lines for HeapgraphLines {
         line: &ObjectLine<'_>,
     ) -> Option<ReferenceName> {
         let listed = ids(line.refs).enumerate();
-        let mut in_dump = listed.filter(|(_, id)| id.is_some_and(|id| node(graph, id).is_some()));
+        let mut in_dump = listed.filter(|(_, id)| id.is_some_and(|id| node_of_id(graph, id).is_some()));
         let Some((place, _)) = in_dump.nth(nth) else {
             let target = graph.references(from).nth(nth)?.node;
             let is_it = |root: &&Root| {

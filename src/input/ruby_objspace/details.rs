@@ -6,7 +6,7 @@ use super::block::Record;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::ReferenceName;
 use crate::input::json_lines::{ids, unescaped};
-use crate::input::line_details::{Lines, node};
+use crate::input::line_details::{Lines, node_of_id};
 use crate::input::text::hex_field;
 
 /// Shapes above one are followed so far; an object has at most some hundred variables.
@@ -23,15 +23,16 @@ pub(super) struct Shapes(FxHashMap<u64, (Option<String>, Option<u64>)>);
 impl Shapes {
     /// The variables of a shape, first one first. `None` where the chain is broken.
     fn variables(&self, shape: u64) -> Option<Vec<&str>> {
-        let (mut names, mut shape) = (Vec::new(), Some(shape));
+        let (mut names, mut next, mut may_end) = (Vec::new(), Some(shape), false);
         for _ in 0..MOST_SHAPES {
-            let Some(id) = shape else {
+            let Some((name, parent)) = next.and_then(|id| self.0.get(&id)) else {
                 names.reverse();
-                return Some(names);
+                return (may_end || next.is_none()).then_some(names);
             };
-            let (name, parent) = self.0.get(&id)?;
             names.extend(name.as_deref());
-            shape = *parent;
+            // Above its first shapes Ruby 3.3 and 3.4 have one that is not there (65535, 524287).
+            may_end = name.is_none();
+            next = *parent;
         }
         None
     }
@@ -83,7 +84,8 @@ impl Lines for RubyLines {
         record: &Record<'_>,
     ) -> Option<ReferenceName> {
         let listed: Vec<Option<u64>> = ids(record.references).collect();
-        let mut in_dump = listed.iter().enumerate().filter(|(_, id)| id.is_some_and(|id| node(graph, id).is_some()));
+        let mut in_dump =
+            listed.iter().enumerate().filter(|(_, id)| id.is_some_and(|id| node_of_id(graph, id).is_some()));
         let Some((place, &target)) = in_dump.nth(nth) else {
             return (record.kind != b"IMEMO").then_some(ReferenceName::Class);
         };
