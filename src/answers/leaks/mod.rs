@@ -124,7 +124,8 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
         section: scope.section(),
     };
     let threshold_bytes = if old.is_some() { found.threshold } else { least_bytes };
-    let large = suspect_search.run();
+    let mut large = suspect_search.run();
+    large.retain(|suspect| !found.program.heap.is_machinery(suspect.largest()));
     let (mut rows, unchanged) = match old {
         Some(_) => grown(&mut found, large, &suspect_search, options.with_unchanged),
         None => (joined_to(&mut found, large, &suspect_search), 0),

@@ -274,7 +274,7 @@ impl Finder<'_, '_> {
         let program = self.program;
         let causes = program.causes();
         let mut found = causes.complete(self.search.run(MOST_CAUSES), &program.heap.off_heap);
-        found.retain(|cause| self.is_kept(cause));
+        found.retain(|cause| !program.heap.is_machinery(cause.example) && self.is_kept(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
         let mut named: Vec<Named> =

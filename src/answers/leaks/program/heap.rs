@@ -47,6 +47,16 @@ impl Heap<'_> {
         }
     }
 
+    /// Is it a module, or what Ruby's machine has for itself, as stacks of threads? Such are large in any program, and no
+    /// suspects.
+    pub(in crate::answers::leaks) fn is_machinery(&self, node: NodeId) -> bool {
+        match self.runtime {
+            Some(Runtime::Python) => self.modules.contains_key(&node),
+            Some(Runtime::Ruby) => self.structural.is_registry(&self.type_name(node)),
+            _ => false,
+        }
+    }
+
     /// Whose a module is, by its file (JavaScript) or its name.
     pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> Owner {
         if self.kinds.is_some() { owner_of_script(module) } else { self.libraries.owner_of(module) }
