@@ -11,8 +11,9 @@ use heapdump::report::Format;
 use serde_json::{Value, json};
 
 /// What a dump says of values, and of the file itself, and what only its format has a rule for.
-const NOT_WRITTEN: [&str; 15] = [
+const NOT_WRITTEN: [&str; 16] = [
     "fields",
+    "location",
     "elements",
     "problems",
     "format",
