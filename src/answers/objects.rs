@@ -175,7 +175,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
     let values = if options.values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
-    if options.detached && Runtime::of_format(&dump.info().format) != Some(Runtime::JavaScript) {
+    if options.detached && dump.info().runtime() != Some(Runtime::JavaScript) {
         return Err(AnswerError::NoPages);
     }
     let detached = options.detached.then(|| detached_types(graph));

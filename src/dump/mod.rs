@@ -102,7 +102,7 @@ impl OpenDump {
     pub fn missing_fields_note(&self) -> Option<String> {
         let missing = self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner);
         let names: Vec<String> = missing.iter().map(|name| format!(".{name}")).collect();
-        let why = match Runtime::of_format(&self.info.format) {
+        let why = match self.info.runtime() {
             Some(Runtime::JavaScript) => {
                 "; a V8 snapshot has those with small numbers only if it was taken with numbers, as `heapdump collect` does"
             }

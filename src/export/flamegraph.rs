@@ -46,7 +46,7 @@ fn title(dump: &OpenDump, bytes: u64) -> String {
 
 /// The program's own types in shades of orange, those of libraries in shades of blue: the same for every drawing.
 fn colors_of(dump: &OpenDump, names: Vec<String>) -> PaletteMap {
-    let libraries = LibraryNames::of(&dump.info().format, &[]);
+    let libraries = LibraryNames::of(dump.info().runtime(), &[]);
     let mut colors = PaletteMap::default();
     for name in names {
         // Neighbours differ, most of the time.

@@ -10,6 +10,7 @@ mod error;
 #[cfg(feature = "cli")]
 mod flamegraph;
 mod folded;
+mod heapgraph;
 mod memory_infra;
 mod thread_dump;
 mod whole;
@@ -19,6 +20,7 @@ pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
 #[cfg(feature = "cli")]
 pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
+pub use heapgraph::{HeapgraphOptions, write_heapgraph};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
 pub use thread_dump::thread_dump_lines;
 pub use whole::write_whole;

@@ -26,6 +26,13 @@ impl Generation {
         self != Generation::Outside
     }
 
+    /// The generation of a name, as [`name`](Self::name) gives it.
+    pub(crate) fn from_name(text: &str) -> Option<Self> {
+        let numbered = || text.strip_prefix("gen")?.parse().ok().map(Generation::Numbered);
+        let others = [Generation::Large, Generation::Pinned, Generation::Outside];
+        others.into_iter().find(|generation| generation.name() == text).or_else(numbered)
+    }
+
     /// As users see it.
     pub fn name(self) -> String {
         match self {

@@ -105,9 +105,9 @@ pub struct HeapGraph {
     roots_inferred: bool,
     threads: Vec<Thread>,
     frames: Vec<Frame>,
-    dependent_references: u64,
+    pub(crate) dependent_references: u64,
     generations: Vec<GenerationRun>,
-    heap_parts: HeapParts,
+    pub(crate) heap_parts: HeapParts,
     /// Times at which objects were allocated, of all nodes, ascending, in dumps that say so; else empty.
     pub(crate) intervals: HeapParts,
     weak: WeakReferences,
@@ -318,6 +318,14 @@ impl HeapGraph {
         let ids = &self.ids[section.index()];
         let first = ids.first_node as usize;
         first..first + ids.ids.len()
+    }
+
+    /// Indices of the section's nodes with an id from `from` to `to`. O(log² objects).
+    pub(crate) fn nodes_of_ids(&self, section: SectionId, from: u64, to: u64) -> std::ops::Range<usize> {
+        let Some(SectionIds { first_node, ids }) = self.ids.get(section.index()) else { return 0..0 };
+        let start = ids.smaller_than(from);
+        let end = to.checked_add(1).map_or(ids.len() as u32, |behind| ids.smaller_than(behind));
+        (first_node + start) as usize..(first_node + end.max(start)) as usize
     }
 
     /// The section an object belongs to. O(log sections).

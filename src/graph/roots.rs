@@ -46,6 +46,8 @@ enum RootStrength {
 root_kinds! {
     /// A static variable; `Root::container` is the class that has it, where the dump says so.
     Static "static" "a static variable" Strong,
+    /// A module of a program, which is loaded once.
+    Module "module" "a loaded module" Strong,
     /// A local variable or argument on a stack.
     Local "local" "a local variable" Strong,
     /// A local variable of a Java method.
@@ -80,6 +82,8 @@ root_kinds! {
     Dependent "dependent" "a dependent handle (the dump has lost its key)" Strong,
     /// Held by an attached debugger (Android).
     Debugger "debugger" "an attached debugger" Strong,
+    /// References are counted that no object of the dump has.
+    External "external" "native code (it is referred to more often than the dump's objects do)" Strong,
     /// Held by the runtime itself: application domains, assemblies, preallocated exceptions.
     Runtime "runtime" "the runtime itself" Strong,
     /// Held by the virtual machine itself (Android).
@@ -172,17 +176,26 @@ impl RootFlags {
         self.0 & bits != 0
     }
 
+    const WORDS: [(u32, &str); 5] = [
+        (Self::PINNED, "pinned"),
+        (Self::WEAK, "weak"),
+        (Self::INTERIOR, "interior"),
+        (Self::REF_COUNTED, "ref-counted"),
+        (Self::THREAD_LOCAL, "thread-local"),
+    ];
+
+    /// The flags of a word, as [`names`](Self::names) gives it; none of a word that is not known.
+    pub(crate) fn from_name(text: &str) -> Self {
+        let unknown = || text.strip_prefix("flags 0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let known = Self::WORDS.iter().find(|(_, word)| *word == text).map(|&(bit, _)| bit);
+        RootFlags(known.or_else(unknown).unwrap_or(0))
+    }
+
     /// The flags in words, smallest bit first; unknown bits together as one number.
     pub fn names(self) -> Vec<String> {
         let mut names = Vec::new();
         let mut unknown = self.0;
-        for (bit, name) in [
-            (Self::PINNED, "pinned"),
-            (Self::WEAK, "weak"),
-            (Self::INTERIOR, "interior"),
-            (Self::REF_COUNTED, "ref-counted"),
-            (Self::THREAD_LOCAL, "thread-local"),
-        ] {
+        for (bit, name) in Self::WORDS {
             if self.has(bit) {
                 names.push(name.to_string());
             }

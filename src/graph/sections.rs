@@ -30,6 +30,23 @@ impl IdStyle {
         is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
     }
 
+    /// The word for this style, as `heapgraph` files have it.
+    pub(crate) fn word(self) -> String {
+        match self {
+            IdStyle::Hex => "hex".into(),
+            IdStyle::Padded(digits) => format!("padded-{digits}"),
+            IdStyle::Prefixed => "address".into(),
+            IdStyle::Decimal => "number".into(),
+        }
+    }
+
+    /// The style of a word, as [`word`](Self::word) gives it.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        let padded = || word.strip_prefix("padded-")?.parse().ok().filter(|digits| *digits <= 16).map(IdStyle::Padded);
+        let styles = [IdStyle::Hex, IdStyle::Prefixed, IdStyle::Decimal];
+        styles.into_iter().find(|style| style.word() == word).or_else(padded)
+    }
+
     /// The id in this style.
     pub fn format(self, id: u64) -> String {
         match self {

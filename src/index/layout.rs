@@ -21,7 +21,8 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// 5: the check of the whole dump; the kind of root `embedder`; threads may share frames.
 /// 6: which ids of a Java dump are repeated; severities in small letters.
 /// 7: types and shallow bytes in 2 bytes, places of references by groups of 64.
-pub(super) const VERSION: u32 = 7;
+/// 8: the kinds of root `module` and `external`.
+pub(super) const VERSION: u32 = 8;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.

@@ -164,6 +164,15 @@ pub enum ReferenceKind {
     Shortcut,
 }
 
+/// What objects are grouped by that says where or when they were allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllocationGroup {
+    /// The file.
+    File,
+    /// The number of collections before it.
+    Generation,
+}
+
 /// Kinds and names of references for walks over all objects, and where functions stand.
 pub trait ReferenceKinds {
     /// Appends the kind of each strong reference of an object, in the order of the graph, with the number of its name where
@@ -191,6 +200,11 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The name of an object's reference, counted from 0 in `HeapGraph::references`; `None` when the dump has none.
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError>;
+
+    /// Returns false if no reference of the dump has a name.
+    fn has_reference_names(&self) -> bool {
+        true
+    }
 
     /// The text of a string object; `None` for any other object.
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -296,6 +310,16 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// Allocations by stack, as two heaps: `live` and `allocated`; `None` of a dump without stacks. Once: O(objects).
     fn allocations(&self, _graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
+        Ok(None)
+    }
+
+    /// The groups of a kind, and that of each object; `None` of a dump without stacks. One pass over the dump; 4 bytes for
+    /// each object.
+    fn allocated_by(
+        &self,
+        _graph: &HeapGraph,
+        _by: AllocationGroup,
+    ) -> Result<Option<(Vec<String>, Vec<u32>)>, ReadError> {
         Ok(None)
     }
 

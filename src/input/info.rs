@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::runtime::Runtime;
+
 /// Facts about a dump and its file, as the file states them or as they were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FormatInfo {
@@ -11,6 +13,9 @@ pub struct FormatInfo {
     pub format: FixedText,
     /// The format in words.
     pub title: FixedText,
+    /// The runtime of the program, where the dump itself says which.
+    #[serde(default)]
+    pub stated_runtime: Option<Runtime>,
     /// The format's version or variant, if there are several.
     pub version: Option<String>,
     /// The program that wrote the dump, in its own words.
@@ -66,6 +71,11 @@ impl Loss {
 }
 
 impl FormatInfo {
+    /// The runtime of the program: as the dump states it, else that of the format.
+    pub fn runtime(&self) -> Option<Runtime> {
+        self.stated_runtime.or_else(|| Runtime::of_format(&self.format))
+    }
+
     /// Sets the number of records of each kind, in a fixed order.
     pub fn set_records(&mut self, records: impl IntoIterator<Item = (&'static str, u64)>) {
         self.records = records.into_iter().map(|(kind, count)| (kind.into(), count)).collect();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::text::{decimal_field, hex_field, trim};
+use super::text::{decimal, decimal_field, hex, hex_field, trim};
 
 /// The value of a field, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub(super) enum RawValue<'a> {
 }
 
 impl<'a> RawValue<'a> {
-    /// A text that is a hexadecimal number.
+    /// A whole number, or a text that is a hexadecimal one.
     pub(super) fn id(self) -> Option<u64> {
         match self {
             RawValue::Text(text) => hex_field(text),
-            _ => None,
+            other => other.number(),
         }
     }
 
@@ -108,6 +108,14 @@ fn value(text: &[u8]) -> Result<(RawValue<'_>, &[u8]), Malformed> {
 
 /// The end of an array or object at the start of the text. Brackets are counted, not matched.
 fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
+    // A flat array without escapes, as most are: its first `]` stands outside of a text.
+    if text.starts_with(b"[")
+        && let Some(end) = memchr::memchr(b']', text)
+        && memchr::memchr3(b'[', b'{', b'\\', &text[1..end]).is_none()
+        && memchr::memchr_iter(b'"', &text[1..end]).count() % 2 == 0
+    {
+        return Ok(end + 1);
+    }
     let (mut depth, mut at) = (0u64, 0);
     while let Some(byte) = text.get(at) {
         match byte {
@@ -128,17 +136,47 @@ fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
 pub(super) fn ids(array: &[u8]) -> impl Iterator<Item = Option<u64>> {
     let mut rest = trim_start(array);
     std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (value, behind) = match value(rest) {
-            Ok(found) => found,
-            // A number at the end of the array.
-            Err(Malformed) => (RawValue::Other(rest), &rest[rest.len()..]),
+        let (id, behind) = match rest {
+            [] => return None,
+            [b'"', b'0', b'x', digits @ ..] => match hex(digits) {
+                Ok(([b'"', behind @ ..], id)) => (Some(id), behind),
+                _ => element_id(rest),
+            },
+            [b'0'..=b'9', ..] => match decimal(rest) {
+                Ok((behind, id)) if matches!(behind, [] | [b',' | b' ', ..]) => (Some(id), behind),
+                _ => element_id(rest),
+            },
+            _ => element_id(rest),
         };
         let behind = trim_start(behind);
         rest = trim_start(behind.strip_prefix(b",").unwrap_or(behind));
-        Some(value.id())
+        Some(id)
+    })
+}
+
+/// The id of an array's first element, if it is one, and what follows the element.
+fn element_id(text: &[u8]) -> (Option<u64>, &[u8]) {
+    let (value, behind) = element(text);
+    (value.id(), behind)
+}
+
+/// An array's first element, and what follows it.
+fn element(text: &[u8]) -> (RawValue<'_>, &[u8]) {
+    // A number at the end of the array has nothing behind it.
+    value(text).unwrap_or((RawValue::Other(text), &text[text.len()..]))
+}
+
+/// Elements of an array, one by one, as they stand.
+pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = RawValue<'_>> {
+    let mut rest = trim_start(array);
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (value, behind) = element(rest);
+        let behind = trim_start(behind);
+        rest = trim_start(behind.strip_prefix(b",").unwrap_or(behind));
+        Some(value)
     })
 }
 
@@ -170,6 +208,7 @@ mod tests {
     #[test]
     fn fields_come_as_they_stand() {
         let line = r#" {"a":"x\"}", "b" : [1, ["]"], {"c":"["}],"d":{"e":[{}]} ,"f":-1.5e3,"g":null} "#;
+        assert_eq!(fields(r#"{"a":["x]y","z"],"b":[],"c":["\"]"]}"#).map(|fields| fields.len()), Ok(3));
         let expected =
             [("a", r#"x\"}"#), ("b", r#"1, ["]"], {"c":"["}"#), ("d", r#"{"e":[{}]}"#), ("f", "-1.5e3"), ("g", "null")];
         assert_eq!(fields(line), Ok(expected.map(|(a, b)| (a.to_string(), b.to_string())).into()));
@@ -191,10 +230,20 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_hexadecimal_texts() {
-        let read: Vec<_> = ids(br#" "0x1f", "0xFFFFFFFFFFFFFFFF","x", 7 ,"#).collect();
-        assert_eq!(read, [Some(0x1f), Some(u64::MAX), None, None]);
+    fn ids_are_hexadecimal_texts_or_numbers() {
+        let read: Vec<_> =
+            ids(br#" "0x1f", "0xFFFFFFFFFFFFFFFF","x", 7 ,18446744073709551615,1.5,-1,"1f","0x",null,8"#).collect();
+        let none = None;
+        let max = Some(u64::MAX);
+        assert_eq!(read, [Some(0x1f), max, none, Some(7), max, none, none, Some(0x1f), none, none, Some(8)]);
         assert_eq!(ids(b" ").count(), 0);
+    }
+
+    #[test]
+    fn elements_come_as_they_stand() {
+        let (text, number) = (RawValue::Text, RawValue::Other);
+        let expected = [text(b"a]"), number(b"null"), RawValue::Array(b"1"), number(b"7")];
+        assert_eq!(elements(br#""a]", null ,[1],7"#).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //!
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
-//!   `info`, `diagnostics`, `error`, `codes`: its words
+//!   `info`, `runtime`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
-//! - `blocks`, `text`, `json_lines`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
+//! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
 mod codes;
@@ -20,11 +20,13 @@ mod encoding;
 mod error;
 mod foreign;
 mod gcdump;
+mod heapgraph;
 mod hprof;
 mod ibm_classic;
 mod info;
 mod java_types;
 mod json_lines;
+mod line_details;
 mod members;
 mod memory_infra;
 mod names_only;
@@ -37,6 +39,7 @@ mod reader;
 mod repeats;
 mod reread;
 mod ruby_objspace;
+mod runtime;
 mod sink;
 mod source;
 mod spool;
@@ -49,7 +52,8 @@ mod xna_cf;
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
 pub use details::{
-    Elements, FieldValue, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName, ShownValue, Text, Value,
+    AllocationGroup, Elements, FieldValue, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName, ShownValue,
+    Text, Value,
 };
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
@@ -63,9 +67,10 @@ pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, Runtime, TypeOrigin,
+    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
+pub use runtime::Runtime;
 pub use source::Source;
 
 /// Every format there is, weak text formats last.
@@ -75,6 +80,7 @@ pub static READERS: &[&dyn Reader] = &[
     &gcdump::Gcdump,
     &nettrace::Nettrace,
     &v8_snapshot::V8Snapshot,
+    &heapgraph::Heapgraph,
     &ruby_objspace::RubyObjspace,
     &memory_infra::MemoryInfra,
     &ibm_classic::IbmClassic,

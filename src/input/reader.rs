@@ -9,6 +9,7 @@ use super::info::FormatInfo;
 use super::members::UNPACKING_BYTES_OF_THREAD;
 use super::options::{ReadOptions, Rules};
 use super::reread::Reread;
+use super::runtime::Runtime;
 use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
@@ -284,25 +285,4 @@ pub struct ParsedTypes {
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub sections: Vec<String>,
-}
-
-/// The runtime of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Runtime {
-    /// .NET of any kind.
-    DotNet,
-    /// A Java virtual machine.
-    Java,
-    /// V8, or another engine that runs JavaScript.
-    JavaScript,
-    /// Ruby.
-    Ruby,
-    /// Machine code without a runtime that knows types.
-    Native,
-}
-
-impl Runtime {
-    /// Every runtime that a reader names.
-    pub const ALL: [Runtime; 5] = [Runtime::DotNet, Runtime::Java, Runtime::JavaScript, Runtime::Ruby, Runtime::Native];
 }

@@ -129,7 +129,7 @@ impl<'d> PageAnswers<'d> {
             old_totals: old.map(|old| histogram(old, &all).map(|histogram| histogram.totals)).transpose()?,
             content,
             waste: None,
-            is_library: LibraryNames::of(&dump.info().format, &options.libraries),
+            is_library: LibraryNames::of(dump.info().runtime(), &options.libraries),
         })
     }
 

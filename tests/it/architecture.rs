@@ -63,6 +63,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
             "files",
             "graph",
             "allocations",
+            "input",
             "analysis",
             "dump",
             "filter",

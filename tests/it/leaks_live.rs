@@ -153,3 +153,157 @@ fn what_is_bounded_is_no_suspect() {
         }
     });
 }
+
+const RUBY: [Case; 7] = [
+    ("constant", "Item", "static Store", [2000, 8000]),
+    ("class-variable", "Item", "static Store", [2000, 8000]),
+    ("class-instance-variable", "Item", "static Store", [2000, 8000]),
+    ("set", "Item", "static Object", [2000, 8000]),
+    ("global", "Item", "Thread::Queue", [2000, 8000]),
+    ("thread-local", "Item", "Thread", [2000, 8000]),
+    ("listener", "Item", "Hub", [2000, 8000]),
+];
+
+const PYTHON: [Case; 8] = [
+    ("dict", "__main__.Item", "__main__.CACHE", [2000, 8000]),
+    ("list", "__main__.Item", "__main__.ENTRIES", [2000, 8000]),
+    ("attribute", "__main__.Item", "Store.by_id", [2000, 8000]),
+    ("class", "__main__.Item", "static Store.RECENT", [2000, 8000]),
+    ("lru-cache", "__main__.Item", "__main__.load", [2000, 8000]),
+    ("queue", "__main__.Item", "__main__.JOBS", [2000, 8000]),
+    ("listener", "__main__.Item", "Hub.listeners", [2000, 8000]),
+    ("thread-local", "__main__.Item", "items", [2000, 8000]),
+];
+
+fn of_ruby(folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
+    let program = project("tests/live/leaks/leaks.rb").display().to_string();
+    let files = dumps(folder, "ruby", &[&program, way], "jsonl");
+    files.or_else(|| {
+        not_installed("ruby");
+        None
+    })
+}
+
+fn of_python(folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
+    // The module's folder is the first that Python looks into.
+    let program = folder.join("leaks.py");
+    std::fs::copy(project("tests/live/leaks/leaks.py"), &program).expect("writable");
+    std::fs::copy(project("contrib/heapgraph-python/heapgraph.py"), folder.join("heapgraph.py")).expect("writable");
+    let files = dumps(folder, "python3", &[&program.display().to_string(), way], "jsonl");
+    files.or_else(|| {
+        not_installed("python3");
+        None
+    })
+}
+
+#[test]
+#[ignore = "runs seven programs of Ruby"]
+fn causes_of_leaks_in_ruby_programs_are_named() {
+    check(&RUBY, of_ruby);
+}
+
+#[test]
+#[ignore = "runs eight programs of Python"]
+fn causes_of_leaks_in_python_programs_are_named() {
+    check(&PYTHON, of_python);
+}
+
+#[test]
+#[ignore = "runs two programs"]
+fn what_is_bounded_is_no_suspect_in_ruby_and_python() {
+    let folder = TempDir::new().expect("a folder");
+    for files in [of_ruby(folder.path(), "bounded"), of_python(folder.path(), "bounded")].into_iter().flatten() {
+        assert_eq!(suspects(&files), Vec::<Value>::new());
+    }
+}
+
+/// Of every Python that is there: whatever it is called, the writer finds a root for each object, and its figures are known.
+#[test]
+#[ignore = "runs a program in each Python that is installed"]
+fn the_heap_of_a_python_program_is_written_whole() {
+    let folder = TempDir::new().expect("a folder");
+    let [program, writer] = ["tests/live/python_heap.py", "contrib/heapgraph-python"].map(project);
+    let mut ran = 0;
+    for version in ["3", "3.9", "3.10", "3.11", "3.12", "3.13"] {
+        let file = folder.path().join(format!("{version}.jsonl"));
+        let python = Command::new(format!("python{version}")).arg(&program).arg(&writer).arg(&file).output();
+        // A version manager has names for versions that are not chosen.
+        if !python.is_ok_and(|output| output.status.success()) {
+            continue;
+        }
+        ran += 1;
+        let path = file.display().to_string();
+        let ask = |words: &[&str]| {
+            let words: Vec<&str> = words.iter().copied().chain(["-q", "-f", "json", "--strict", &path]).collect();
+            run(&words).expect_code(0).json()
+        };
+        let totals = &ask(&["stats"])["totals"];
+        assert_eq!(totals["objects"], totals["reachable_objects"], "{version}: everything has a root");
+        assert_eq!(totals["dangling_references"], 0, "{version}");
+        let row = |name: &str| ask(&["stats", "--retained", "--type", &format!("={name}")])["types"][0].clone();
+        assert_eq!(row("__main__.Order")["objects"], 150, "{version}");
+        assert_eq!(row("__main__.Slotted")["objects"], 10, "{version}");
+        // 10 of 10,000 bytes, 200,000 of a thread, 300,000 of a function, two of 3,000.
+        let buffers = row("bytearray");
+        assert_eq!(buffers["objects"], 14, "{version}");
+        assert!(
+            (606_000..608_000).contains(&buffers["shallow_bytes"].as_u64().expect("bytes")),
+            "{version}: {buffers}"
+        );
+        let big = ask(&["list", "--type", "=bytes", "--sort", "shallow", "-n", "1"]);
+        assert_eq!(big["objects"][0]["shallow_bytes"], 1_000_033, "{version}");
+        let of_thread = ask(&["threads"]);
+        let threads = of_thread["threads"].as_array().expect("threads");
+        let worker = threads.iter().find(|thread| thread["name"] == "known-worker").expect("the thread");
+        assert!(worker["retained_bytes"].as_u64().expect("bytes") > 200_000, "{version}: {worker}");
+        let orders = ask(&["show", ids_of(&path, "=__main__.Order").as_str()]);
+        let names: Vec<&str> = orders["references"]
+            .as_array()
+            .expect("references")
+            .iter()
+            .filter_map(|row| row["reference"].as_str())
+            .collect();
+        let is_in_object = names.contains(&".number") && names.contains(&".lines");
+        assert!(is_in_object || names.contains(&".__dict__"), "{version}: {names:?}");
+    }
+    if ran == 0 {
+        not_installed("python3");
+    }
+}
+
+fn ids_of(file: &str, pattern: &str) -> String {
+    let list = run(&["list", "--type", pattern, "-n", "1", "-q", "-f", "json", file]).expect_code(0).json();
+    list["objects"][0]["id"].as_str().expect("an id").to_string()
+}
+
+/// Ruby's own dump of a program that traces its allocations: by file, by collection, by place.
+#[test]
+#[ignore = "runs a program of Ruby"]
+fn places_of_allocation_are_told_in_ruby() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("traced.jsonl").display().to_string();
+    let script = "require 'objspace'; ObjectSpace.trace_object_allocations_start; \
+                  KEPT = Array.new(500) { |n| ('kept %d ' % n) * 10 }; GC.start; \
+                  LATER = Array.new(300) { |n| ('later %d ' % n) * 10 }; \
+                  File.open(ARGV[0], 'w') { |f| ObjectSpace.dump_all(output: f) }";
+    std::fs::write(folder.path().join("traced.rb"), script).expect("writable");
+    let ruby = Command::new("ruby").arg("traced.rb").arg(&file).current_dir(folder.path()).status();
+    if !ruby.is_ok_and(|status| status.success()) {
+        return not_installed("ruby");
+    }
+    let ask = |words: &[&str]| {
+        let words: Vec<&str> = words.iter().copied().chain(["-q", "-f", "json", "-n", "0", &file]).collect();
+        run(&words).expect_code(0).json()
+    };
+    let files = ask(&["stats", "--by", "file"]);
+    let row = |rows: &Value, key: &str, name: &str| {
+        let found = rows.as_array().expect("rows").iter().find(|row| row[key] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {rows}")).clone()
+    };
+    let own = row(&files["files"], "file", "traced.rb");
+    assert!(own["objects"].as_u64().expect("objects") >= 802, "{own}");
+    let rows = ask(&["stats", "--by", "generation"])["generations"].as_array().expect("generations").len();
+    assert!(rows >= 3, "before, between and behind");
+    let tree = ask(&["breakdown", "--by", "backtrace"]);
+    assert!(tree.to_string().contains("(traced.rb:1)"), "{tree}");
+}

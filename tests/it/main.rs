@@ -30,6 +30,7 @@ mod fixtures;
 #[cfg(feature = "parquet")]
 mod fleet;
 mod golden;
+mod heapgraph;
 mod hprof;
 mod hprof_damage;
 mod hprof_groups;

@@ -71,6 +71,23 @@ fn lines_are_read_again_for_what_is_shown() {
     assert_eq!(texts["strings"][0]["copies"], 104);
 }
 
+/// Shapes of Ruby 3.4, whose first one has a parent that is not there; a chain that breaks off elsewhere names nothing.
+#[test]
+fn shapes_end_where_ruby_ends_them() {
+    let names = |first: &str| {
+        let lines = format!(
+            "{{\"address\":\"0x10\", \"type\":\"SHAPE\", \"id\":3, \"parent_id\":65535, \"depth\":1, \"shape_type\":\"T_OBJECT\"}}\n\
+             {{\"address\":\"0x18\", \"type\":\"SHAPE\", \"id\":8, \"parent_id\":{first}, \"shape_type\":\"IVAR\",\"edge_name\":\"@a\"}}\n\
+             {{\"address\":\"0x20\", \"type\":\"OBJECT\", \"shape_id\":8, \"ivars\":1, \"references\":[\"0x28\"], \"memsize\":20}}\n\
+             {{\"address\":\"0x28\", \"type\":\"STRING\", \"value\":\"x\", \"memsize\":40}}\n"
+        );
+        let shown = run_with_input(&["show", "0x20", "-q", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
+        shown["references"][0]["reference"].clone()
+    };
+    assert_eq!(names("3"), ".@a");
+    assert_eq!(names("9"), Value::Null);
+}
+
 /// An array of a million elements and a text of 5 MB are lines as any other; without a last line end nothing is lost.
 #[test]
 fn lines_may_be_long() {

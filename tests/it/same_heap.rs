@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::graph;
 use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
-use crate::common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
+use crate::common::synth::{FORMS_OF_LINES, SHAPES, Shape, heapgraph, ibm_classic, xna_cf};
 use crate::common::synth_dotnet::nettrace;
 use crate::common::synth_hprof::{FORMS, hprof};
 use crate::common::synth_phd::{FORMS as FORMS_OF_PHD, phd};
@@ -19,8 +19,9 @@ use proptest::prelude::*;
 type Writer = fn(&Heap) -> Vec<Vec<u8>>;
 
 /// Formats that a heap is written in.
-pub const WRITERS: [(&str, Writer); 6] = [
+pub const WRITERS: [(&str, Writer); 7] = [
     ("xna-cf", |heap| vec![xna_cf(heap).into_bytes()]),
+    ("heapgraph", |heap| FORMS_OF_LINES.map(|form| heapgraph(heap, form).into_bytes()).into()),
     ("ibm-classic", |heap| SHAPES.map(|shape| ibm_classic(heap, shape).into_bytes()).into()),
     ("hprof", |heap| FORMS.map(|form| hprof(heap, form)).into()),
     ("phd", |heap| FORMS_OF_PHD.map(|form| phd(heap, form)).into()),

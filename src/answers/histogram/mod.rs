@@ -215,7 +215,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
     }
-    if options.group_by.is_package() && Runtime::of_format(&counted.info.format) == Some(Runtime::JavaScript) {
+    if options.group_by.is_package() && counted.info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
     let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();

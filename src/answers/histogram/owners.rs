@@ -128,7 +128,7 @@ fn element_of(name: &str) -> &str {
 
 /// Names of groups, and by type the group of the program's own, or `LIBRARY`.
 fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes) -> (Vec<String>, Vec<u32>) {
-    let libraries = LibraryNames::of(&dump.info().format, &own.libraries);
+    let libraries = LibraryNames::of(dump.info().runtime(), &own.libraries);
     let is_library = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         let element = element_of(name);

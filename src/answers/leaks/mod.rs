@@ -113,7 +113,7 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let least_bytes = options.threshold.at_least(reachable_bytes).max(1);
-    let libraries = library_types(graph, &dump.info().format, &options.libraries, &options.mine);
+    let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
     let suspect_search = SuspectSearch {
         graph,
         dominators,
@@ -124,7 +124,8 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
         section: scope.section(),
     };
     let threshold_bytes = if old.is_some() { found.threshold } else { least_bytes };
-    let large = suspect_search.run();
+    let mut large = suspect_search.run();
+    large.retain(|suspect| !found.program.heap.is_machinery(suspect.largest()));
     let (mut rows, unchanged) = match old {
         Some(_) => grown(&mut found, large, &suspect_search, options.with_unchanged),
         None => (joined_to(&mut found, large, &suspect_search), 0),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::growth::SuspectGrowth;
 use super::options::LeaksOptions;
-use super::program::{DeadLoaders, Heap, Program, Symbols, owner_of_script, simple_name};
+use super::program::{DeadLoaders, Heap, Program, Symbols, simple_name};
 use super::shapes::{Shape, shape_of};
 use super::way::{Way, root_of, root_text};
 use super::words::{HolderKind, HolderRow, Words, common_name, names_of_threads, variable_of_thread_local};
@@ -123,7 +123,8 @@ pub(super) fn causes<'d>(
 ) -> Result<Causes<'d>, AnswerError> {
     let mut symbols = Symbols::default();
     dump.phase(Phase::FindingSuspects);
-    let libraries = |dump: &OpenDump| LibraryNames::of(&dump.info().format, &options.libraries).with_own(&options.mine);
+    let libraries =
+        |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
     let mut prepare = |dump: &'d OpenDump| -> Result<(Heap<'d>, DeadLoaders), AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
         dump.dominators()?;
@@ -273,7 +274,7 @@ impl Finder<'_, '_> {
         let program = self.program;
         let causes = program.causes();
         let mut found = causes.complete(self.search.run(MOST_CAUSES), &program.heap.off_heap);
-        found.retain(|cause| self.is_kept(cause));
+        found.retain(|cause| !program.heap.is_machinery(cause.example) && self.is_kept(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
         let mut named: Vec<Named> =
@@ -319,7 +320,7 @@ impl Finder<'_, '_> {
         };
         // A module of the program's own.
         let is_of_own_module = nodes.first().and_then(|start| heap.modules.get(start));
-        if is_of_own_module.is_some_and(|file| owner_of_script(file) == Owner::Own) {
+        if is_of_own_module.is_some_and(|module| heap.owner_of_module(module) == Owner::Own) {
             return true;
         }
         if nodes.iter().any(is_of_dead) || nodes.windows(2).any(is_soft) {

@@ -52,8 +52,22 @@ impl Way {
         let is_in = |node: NodeId| row(node).is_some_and(|row| rows.binary_search(&row).is_ok());
         let above = pairs.iter().position(|&(_, to)| is_in(to)).map_or(0, |at| at + 1);
         let above = if all.first().is_some_and(|&first| is_in(first)) { 0 } else { above };
-        let steps = pairs.into_iter().map(|(from, to)| WayStep::new(program, from, to)).collect();
-        Way { start: all[0], steps, above }
+        let mut way = Way { start: all[0], steps: Vec::new(), above };
+        for (at, (from, to)) in pairs.into_iter().enumerate() {
+            way.push(WayStep::new(program, from, to), at < above);
+        }
+        way
+    }
+
+    /// Appends a step. Python's dict of an object's, a class's or a module's variables is none of its own.
+    fn push(&mut self, step: WayStep, is_above: bool) {
+        match self.steps.last_mut() {
+            Some(last) if last.field().as_deref() == Some("__dict__") && step.field().is_some() => {
+                (last.to, last.name) = (step.to, step.name);
+                self.above -= usize::from(is_above);
+            }
+            _ => self.steps.push(step),
+        }
     }
 
     /// Types on the way and names of references, for shapes.
@@ -110,6 +124,9 @@ impl WayStep {
                 true => format!("a local variable in thread {thread}"),
                 false => format!("a local variable of {} in thread {thread}", simple_method(&method)),
             };
+        }
+        if let Some(module) = heap.modules.get(&self.from) {
+            return format!("{module}{field}");
         }
         match heap.graph.types().of_class_object(self.from) {
             Some(class) => format!("static {}{field}", simple_name(&dotted(heap.graph.type_name(class)))),

@@ -19,7 +19,7 @@ pub enum GroupBy {
     Section,
     /// The module (assembly) of their type.
     Module,
-    /// The generation of the collector that they are in.
+    /// The generation of the collector that they are in; of Ruby the number of collections before them.
     Generation,
     /// The loader of their type.
     Loader,
@@ -27,6 +27,8 @@ pub enum GroupBy {
     Heap,
     /// The time at which they were allocated.
     Interval,
+    /// The file of the program that allocated them.
+    File,
     /// The strength of their references: strong, or only references that the runtime may give up.
     Held,
     /// The program's own type that they belong to: its objects, and those of libraries that it keeps alive.
@@ -46,7 +48,7 @@ fn first_levels(package: &str, levels: u8) -> &str {
 
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(16).0;
+    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(17).0;
 
     /// All that a histogram has rows of.
     pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
@@ -66,6 +68,7 @@ impl GroupBy {
         ("heap", GroupBy::Heap),
         ("held", GroupBy::Held),
         ("interval", GroupBy::Interval),
+        ("file", GroupBy::File),
         ("owner", GroupBy::Owner),
         ("owner=package", GroupBy::OwnerPackage),
         // Another word for what has one; the first counts.
@@ -105,6 +108,7 @@ impl GroupBy {
             GroupBy::Loader => ("Loader", "loaders"),
             GroupBy::Heap => ("Heap", "heaps"),
             GroupBy::Held => ("Held", "groups"),
+            GroupBy::File => ("File", "files"),
             GroupBy::Interval => ("Interval", "intervals"),
             GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
         }

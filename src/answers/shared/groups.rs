@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::histogram_row::{LoaderRow, loader_key, loader_row, loader_text};
+use super::values::unreadable;
 use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::held::{HeldBy, held_by};
@@ -11,7 +12,7 @@ use crate::analysis::histogram::{Estimate, Tally, tally_types};
 use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
-use crate::input::ShownValue;
+use crate::input::{AllocationGroup, ShownValue};
 
 pub(crate) struct Groups<'d> {
     graph: &'d HeapGraph,
@@ -27,7 +28,7 @@ pub(crate) struct Groups<'d> {
     /// For groups by place (section, generation): runs of objects, ascending, and the group of each.
     places: Vec<(Range<usize>, u32)>,
     /// By object, where that is what they are grouped by.
-    held: Vec<HeldBy>,
+    of_node: Vec<u32>,
     nodes: Range<usize>,
     /// Objects that fulfil the scope's expression, where it has one.
     matching: Option<NodeSet>,
@@ -57,10 +58,22 @@ impl<'d> Groups<'d> {
         let graph = scope.graph();
         let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
         let types = graph.types();
+        let by_allocation = match by {
+            GroupBy::File => Some(AllocationGroup::File),
+            GroupBy::Generation if graph.generations().is_empty() => Some(AllocationGroup::Generation),
+            _ => None,
+        };
+        let allocated = match scope.details().zip(by_allocation) {
+            Some((details, by)) => details.allocated_by(graph, by).map_err(unreadable)?,
+            None => None,
+        };
         let missing = match by {
             _ if by.is_package() && !graph.has_packages() => Some("which package a type is in"),
             GroupBy::Module if !types.have_modules() => Some("which module a type is from"),
-            GroupBy::Generation if graph.generations().is_empty() => Some("where generations are"),
+            GroupBy::Generation if graph.generations().is_empty() && allocated.is_none() => {
+                Some("where generations are")
+            }
+            GroupBy::File if allocated.is_none() => Some("where objects were allocated"),
             GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
                 Some("what loaded its types")
             }
@@ -71,10 +84,16 @@ impl<'d> Groups<'d> {
         if let Some(missing) = missing {
             return Err(AnswerError::NoSuchGroups(by, missing));
         }
-        let held = match by {
-            GroupBy::Held => held_by(graph)
-                .ok_or(AnswerError::NoSuchGroups(by, "which references are soft or weak, or all hold by its rules"))?,
-            _ => Vec::new(),
+        let (of_nodes, of_node) = match by {
+            GroupBy::Held => {
+                let held = held_by(graph).ok_or(AnswerError::NoSuchGroups(
+                    by,
+                    "which references are soft or weak, or all hold by its rules",
+                ))?;
+                let names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect();
+                (names, held.into_iter().map(|held| held as u32).collect())
+            }
+            _ => allocated.unwrap_or_default(),
         };
         let mut numbers: HashMap<(String, String), u32> = HashMap::new();
         let mut types = Vec::new();
@@ -96,7 +115,12 @@ impl<'d> Groups<'d> {
                     return names.len() as u32 - 1;
                 }
                 let key = match by {
-                    GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval | GroupBy::Held => {
+                    GroupBy::Section
+                    | GroupBy::Generation
+                    | GroupBy::Heap
+                    | GroupBy::Interval
+                    | GroupBy::Held
+                    | GroupBy::File => {
                         return 0;
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
@@ -128,6 +152,7 @@ impl<'d> Groups<'d> {
                 names = section_names(graph);
                 places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
             }
+            _ if !of_node.is_empty() => names = of_nodes,
             GroupBy::Generation => {
                 let mut known: Vec<Generation> = graph.generations().iter().map(|run| run.generation).collect();
                 known.sort_unstable();
@@ -144,7 +169,6 @@ impl<'d> Groups<'d> {
                 names = graph.intervals.names.clone();
                 places = graph.intervals.runs.clone();
             }
-            GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
             _ => {}
         }
         Ok(Groups {
@@ -155,7 +179,7 @@ impl<'d> Groups<'d> {
             types,
             of_type,
             places,
-            held,
+            of_node,
             nodes: scope.range(),
             matching: scope.matching().cloned(),
         })
@@ -166,7 +190,9 @@ impl<'d> Groups<'d> {
     }
 
     fn by_place(&self) -> bool {
-        matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval)
+        let is_of_places =
+            matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval);
+        is_of_places && self.of_node.is_empty()
     }
 
     pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
@@ -186,11 +212,11 @@ impl<'d> Groups<'d> {
         }
         match self.of_type[self.graph.type_of(node).index()] {
             NO_SET => NO_SET,
+            _ if !self.of_node.is_empty() => self.of_node[node.index()],
             _ if self.by_place() => {
                 let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
                 self.places.get(at).map_or(NO_SET, |&(_, group)| group)
             }
-            _ if self.by == GroupBy::Held => self.held[node.index()] as u32,
             group => group,
         }
     }
@@ -214,7 +240,7 @@ impl<'d> Groups<'d> {
                     tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
             }
-        } else if self.by == GroupBy::Held || is_one_by_one {
+        } else if !self.of_node.is_empty() || is_one_by_one {
             for node in self.nodes.clone().map(NodeId::new) {
                 if let Some(tally) = tallies.get_mut(of(node) as usize) {
                     tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));

@@ -39,6 +39,8 @@ fn section_of(runtime: Runtime) -> &'static str {
         Runtime::Java => "java",
         Runtime::DotNet => "dotnet",
         Runtime::JavaScript => "javascript",
+        Runtime::Python => "python",
+        Runtime::Ruby => "ruby",
         _ => "",
     }
 }
@@ -60,8 +62,7 @@ pub(crate) struct LibraryNames {
 
 impl LibraryNames {
     /// By the lists alone, and patterns of other libraries.
-    pub(crate) fn of(format: &str, libraries: &[TypePattern]) -> Self {
-        let runtime = Runtime::of_format(format);
+    pub(crate) fn of(runtime: Option<Runtime>, libraries: &[TypePattern]) -> Self {
         LibraryNames { runtime, libraries: libraries.to_vec(), mine: Vec::new(), libraries_are_own: false }
     }
 
@@ -102,6 +103,12 @@ impl LibraryNames {
         let base = match name.find(['[', '<', '`', '+']) {
             Some(0) => return Owner::Runtime,
             Some(end) => &name[..end],
+            // Ruby's data of an extension, and what has no class: `Thread (VM/thread)`, `(hidden array)`.
+            None if runtime == Runtime::Ruby => match name.find('(') {
+                Some(0) => return Owner::Runtime,
+                Some(end) => name[..end].trim_end(),
+                None => name,
+            },
             None => name,
         };
         let is_of_engine = runtime == Runtime::JavaScript
@@ -112,7 +119,8 @@ impl LibraryNames {
         }
         let roots = roots_of(runtime);
         // The longest root decides.
-        let ends = base.char_indices().filter(|&(_, letter)| letter == '.').map(|(at, _)| at).chain([base.len()]);
+        let is_end = |letter: char| letter == '.' || letter == ':' && runtime == Runtime::Ruby;
+        let ends = base.char_indices().filter(|&(_, letter)| is_end(letter)).map(|(at, _)| at).chain([base.len()]);
         let mut known = ends.filter_map(|end| roots.get(&base[..end]));
         known.next_back().copied().unwrap_or(Owner::Own)
     }
@@ -126,11 +134,11 @@ impl LibraryNames {
 /// The types that are not the program's own, as [`LibraryNames`] knows them. O(types x patterns).
 pub(in crate::answers) fn library_types(
     graph: &HeapGraph,
-    format: &str,
+    runtime: Option<Runtime>,
     libraries: &[TypePattern],
     mine: &[TypePattern],
 ) -> TypeSet {
-    let names = LibraryNames::of(format, libraries).with_own(mine).fit(graph);
+    let names = LibraryNames::of(runtime, libraries).with_own(mine).fit(graph);
     TypeSet::of(graph, |type_id| names.contains(graph.type_name(type_id)))
 }
 
@@ -143,11 +151,13 @@ mod tests {
     #[test]
     fn every_reader_has_a_runtime() {
         for reader in READERS {
-            assert!(Runtime::ALL.contains(&reader.format().runtime), "{}", reader.name());
             assert_eq!(Runtime::of_format(reader.name()), Some(reader.format().runtime));
         }
-        for runtime in Runtime::ALL {
-            assert!(READERS.iter().any(|reader| reader.format().runtime == runtime), "{runtime:?} has no reader");
+        for (runtime, word) in Runtime::ALL {
+            assert_eq!(Runtime::from_words(word), Some(runtime));
+            // Programs of any runtime write heap graphs, and those of Python nothing else.
+            let is_read = READERS.iter().any(|reader| reader.format().runtime == runtime);
+            assert!(is_read || runtime == Runtime::Python, "{runtime:?} has no reader");
         }
         assert_eq!(Runtime::of_format("no such format"), None);
     }
@@ -168,7 +178,8 @@ mod tests {
     #[test]
     fn names_are_the_runtimes_a_librarys_or_the_programs_own() {
         let pattern = |text: &str| vec![TypePattern::parse(text).unwrap()];
-        let java = LibraryNames::of("hprof", &pattern("shop.util.*")).with_own(&pattern("org.apache.shop.*"));
+        let java =
+            LibraryNames::of(Some(Runtime::Java), &pattern("shop.util.*")).with_own(&pattern("org.apache.shop.*"));
         for (name, owner) in [
             ("java.util.HashMap$Node[]", Owner::Runtime),
             ("java/lang/String", Owner::Runtime),
@@ -184,12 +195,35 @@ mod tests {
         ] {
             assert_eq!(java.owner_of(name), owner, "{name}");
         }
-        let dotnet = LibraryNames::of("gcdump", &[]);
+        let dotnet = LibraryNames::of(Some(Runtime::DotNet), &[]);
         assert_eq!(dotnet.owner_of("System.Collections.Generic.List`1[[Shop.Cart, Shop]]"), Owner::Runtime);
         assert_eq!(dotnet.owner_of("Systematic.Cart"), Owner::Own);
         assert_eq!(dotnet.owner_of("Serilog.Log"), Owner::Library);
-        let script = LibraryNames::of("v8-snapshot", &[]);
+        let script = LibraryNames::of(Some(Runtime::JavaScript), &[]);
         assert_eq!(script.owner_of("system / Context"), Owner::Runtime);
         assert_eq!(script.owner_of("Cart"), Owner::Own);
+        let ruby = LibraryNames::of(Some(Runtime::Ruby), &[]);
+        for (name, owner) in [
+            ("Thread (VM/thread)", Owner::Runtime),
+            ("(hidden array)", Owner::Runtime),
+            ("imemo:iseq", Owner::Runtime),
+            ("Thread::Queue (queue)", Owner::Runtime),
+            ("ActiveRecord::Base", Owner::Library),
+            ("Shop::Cart", Owner::Own),
+            ("Arrays", Owner::Own),
+        ] {
+            assert_eq!(ruby.owner_of(name), owner, "{name}");
+        }
+        let python = LibraryNames::of(Some(Runtime::Python), &[]);
+        for (name, owner) in [
+            ("dict", Owner::Runtime),
+            ("collections.deque", Owner::Runtime),
+            ("class collections.deque", Owner::Runtime),
+            ("django.db.models.Model", Owner::Library),
+            ("__main__.Item", Owner::Own),
+            ("collectionsx.Item", Owner::Own),
+        ] {
+            assert_eq!(python.owner_of(name), owner, "{name}");
+        }
     }
 }

@@ -15,7 +15,10 @@ pub struct ReferenceNames<'d> {
 impl<'d> ReferenceNames<'d> {
     /// `None` for a dump that names none.
     pub fn of(dump: &'d OpenDump) -> Option<Self> {
-        Some(ReferenceNames { graph: dump.graph()?, details: dump.details()? })
+        Some(ReferenceNames {
+            graph: dump.graph()?,
+            details: dump.details().filter(|details| details.has_reference_names())?,
+        })
     }
 
     /// [`step`](Self::step) where nothing comes before.

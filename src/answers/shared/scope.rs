@@ -11,6 +11,7 @@ use crate::answers::shared::{AnswerError, CommandLine, Figure};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, IdStyle, Lookup, NodeId, NodeSet, Root, SectionId, TypeSet};
+use crate::input::ObjectDetails;
 
 /// Objects that a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +75,7 @@ pub struct Scope<'d> {
     types: Option<TypeSet>,
     /// Those that fulfil the expression, where there is one.
     matching: Option<NodeSet>,
+    details: Option<&'d dyn ObjectDetails>,
 }
 
 impl ScopeOptions {
@@ -93,7 +95,7 @@ impl ScopeOptions {
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
         let matching = self.filter.as_ref().map(|filter| filter.select(dump, nodes.clone())).transpose()?;
         let types = self.types.as_ref().map(|pattern| pattern.select(graph));
-        Ok(Scope { graph, section, nodes, types, matching })
+        Ok(Scope { graph, section, nodes, types, matching, details: dump.details() })
     }
 
     /// The section, if the question is about one.
@@ -129,7 +131,12 @@ impl ScopeOptions {
 impl<'d> Scope<'d> {
     /// All objects.
     pub fn of_all(graph: &'d HeapGraph) -> Self {
-        Scope { graph, section: None, nodes: 0..graph.node_count(), types: None, matching: None }
+        Scope { graph, section: None, nodes: 0..graph.node_count(), types: None, matching: None, details: None }
+    }
+
+    /// What the dump says of single objects besides the graph.
+    pub(in crate::answers) fn details(&self) -> Option<&'d dyn ObjectDetails> {
+        self.details
     }
 
     /// The graph.

@@ -13,7 +13,6 @@ use crate::answers::shared::groups::{Groups, TypesApart};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::input::Runtime;
 
 /// Kinds of rows of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,10 +257,10 @@ impl DiffBy {
 
 /// Error: if the dumps are of different runtimes, whose types do not compare.
 pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
-    let [old, new] = [old, new].map(|dump| &*dump.info().format);
-    match Runtime::of_format(old) == Runtime::of_format(new) {
+    let [old, new] = [old, new].map(OpenDump::info);
+    match old.runtime() == new.runtime() {
         true => Ok(()),
-        false => Err(AnswerError::MixedFormats(old.to_string(), new.to_string())),
+        false => Err(AnswerError::MixedFormats(old.format.to_string(), new.format.to_string())),
     }
 }
 

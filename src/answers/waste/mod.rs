@@ -70,7 +70,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = options.collections.table()?.resolve(graph);
     // What arrays and fields hold; of JavaScript's heaps texts are known, and numbers one by one.
-    let runtime = Runtime::of_format(&dump.info().format);
+    let runtime = dump.info().runtime();
     let has_values = runtime == Some(Runtime::Java) && dump.values().is_ok();
     let details = match text_details(dump) {
         Ok(details) => Some(details),

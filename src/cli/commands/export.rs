@@ -22,7 +22,8 @@ use crate::cli::terminal::target::{find_target, write_export};
 #[cfg(feature = "parquet")]
 use crate::export::dataset::{DatasetOptions, labels_of};
 use crate::export::{
-    DotOptions, FoldedOptions, MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra,
+    DotOptions, FoldedOptions, HeapgraphOptions, MemoryInfraOptions, write_dot, write_flamegraph, write_folded,
+    write_heapgraph, write_memory_infra,
 };
 
 /// The dump in other tools' forms
@@ -31,6 +32,8 @@ use crate::export::{
 /// types/*.parquet and so on, but objects/*/*.parquet and object_references/*/*.parquet, which have a folder for each dump.
 /// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
+/// heapgraph: every object with its references, and every root, as lines of JSON that scripts read and heapdump reads back
+/// (docs/heapgraph.md).
 ///
 /// Example: heapdump export --to flamegraph dump.txt -o heap.svg
 ///
@@ -106,6 +109,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
                 true
             }
+            ExportForm::Heapgraph => {
+                let options = HeapgraphOptions { with_names: form.names };
+                write_export(asked, &target, |out| write_heapgraph(dump, &options, out))?;
+                true
+            }
             // Written above, of all dumps together.
             ExportForm::Parquet => true,
         };
@@ -124,6 +132,8 @@ pub(crate) enum ExportForm {
     Dot,
     /// Chromium's heap dump format
     MemoryInfra,
+    /// Objects, references and roots as lines of JSON
+    Heapgraph,
     /// Tables for DuckDB, Spark and their like, of one dump or many
     Parquet,
 }
@@ -149,6 +159,9 @@ pub(crate) struct FormArgs {
     /// dot: objects at most [default: 100]
     #[arg(long, value_name = "N")]
     max_objects: Option<usize>,
+    /// heapgraph: names of references, texts and places of allocation too; slower
+    #[arg(long, hide_short_help = true)]
+    names: bool,
     #[command(flatten)]
     pub(crate) filter: WhereArgs,
 }
@@ -196,6 +209,7 @@ impl FormArgs {
             ("--object", self.object.is_some(), [paths, dot].concat()),
             ("--where", self.filter.words().is_some(), [paths, &tables].concat()),
             ("--retained", self.retained, dot.to_vec()),
+            ("--names", self.names, vec![ExportForm::Heapgraph]),
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
             ("--min-percent", self.min_percent.is_some(), trace.to_vec()),

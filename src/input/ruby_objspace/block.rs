@@ -138,6 +138,7 @@ pub(super) struct Record<'a> {
     pub(super) file: Option<&'a [u8]>,
     pub(super) line: Option<u64>,
     pub(super) method: Option<&'a [u8]>,
+    pub(super) generation: Option<u64>,
 }
 
 impl<'a> Record<'a> {
@@ -164,6 +165,7 @@ impl<'a> Record<'a> {
                 (b"file", value) => record.file = value.text(),
                 (b"line", value) => record.line = value.number(),
                 (b"method", value) => record.method = value.text(),
+                (b"generation", value) => record.generation = value.number(),
                 _ => {}
             }
         }

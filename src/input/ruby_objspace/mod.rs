@@ -17,6 +17,7 @@ mod codes;
 mod details;
 
 use super::blocks::{Cut, parse_blocks};
+use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
     Detected, Encoding, Format, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
@@ -25,7 +26,7 @@ use super::{
 use crate::graph::{ColumnSource, ObjectColumns};
 use assemble::Assembler;
 use block::{Block, parse_block};
-use details::RubyDetails;
+use details::RubyLines;
 
 /// The reader.
 pub(super) struct RubyObjspace;
@@ -72,7 +73,7 @@ impl Reader for RubyObjspace {
 }
 
 fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
-    Some(Box::new(RubyDetails::new(input)))
+    Some(Box::new(LineDetails::<RubyLines>::new(input)))
 }
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {

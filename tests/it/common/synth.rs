@@ -1,6 +1,6 @@
 //! Writes a heap in every format that can hold it. Shares no constant and no function with the readers.
 
-use super::heap::{Heap, Target};
+use super::heap::{Heap, TYPES, Target};
 
 const MISSING: u64 = 0xdead_0000;
 
@@ -29,6 +29,46 @@ pub fn xna_cf(heap: &Heap) -> String {
         text += &format!("r {:x} {:x} {:x}\n", Heap::address(root.object), root.kind, root.flags);
     }
     text + "c Synth Game.exe 763fbef\n"
+}
+
+/// The forms of the neutral lines: ids as numbers or texts, types by name or by number, roots first or last.
+pub const FORMS_OF_LINES: [bool; 2] = [false, true];
+
+/// Neutral lines.
+pub fn heapgraph(heap: &Heap, is_other_form: bool) -> String {
+    let id = |id: u64| if is_other_form { format!("\"{id:#x}\"") } else { id.to_string() };
+    let type_of = |name: &str| match (is_other_form, TYPES.iter().position(|known| *known == name)) {
+        (true, Some(number)) => number.to_string(),
+        _ => format!("\"{name}\""),
+    };
+    let mut roots: String = heap
+        .roots
+        .iter()
+        .map(|root| {
+            let flags = if root.is_weak() { ", \"flags\": [\"weak\"]" } else { "" };
+            format!("{{\"root\": {}, \"kind\": \"static\"{flags}}}\n", id(Heap::address(root.object)))
+        })
+        .collect();
+    let mut text = String::from("{\"heapgraph\":1}\n");
+    if is_other_form {
+        text += &std::mem::take(&mut roots);
+    }
+    for (number, object) in heap.objects.iter().enumerate() {
+        let references: Vec<String> = object.references.iter().map(|target| id(word(*target))).collect();
+        let references = references.join(if is_other_form { ", " } else { "," });
+        let name = type_of(object.type_name);
+        text += &format!(
+            "{{\"id\":{},\"size\":{},\"type\":{name},\"refs\":[{references}]}}\n",
+            id(Heap::address(number)),
+            object.bytes
+        );
+    }
+    if is_other_form {
+        text.extend(
+            TYPES.iter().enumerate().map(|(number, name)| format!("{{\"type\":{number},\"name\":\"{name}\"}}\n")),
+        );
+    }
+    text + &roots + &format!("{{\"end\":true,\"objects\":{}}}", heap.objects.len())
 }
 
 fn word(target: Target) -> u64 {

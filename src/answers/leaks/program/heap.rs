@@ -38,10 +38,28 @@ impl Heap<'_> {
         if let Some(script) = self.kinds.as_ref().and_then(|kinds| kinds.script(node)) {
             return owner_of_script(&script);
         }
+        if let Some(module) = self.modules.get(&node) {
+            return self.owner_of_module(module);
+        }
         match self.graph.types().of_class_object(node) {
             Some(class) => self.libraries.owner_of(self.graph.type_name(class)),
             None => self.nature(node).owner,
         }
+    }
+
+    /// Is it a module, or what Ruby's machine has for itself, as stacks of threads? Such are large in any program, and no
+    /// suspects.
+    pub(in crate::answers::leaks) fn is_machinery(&self, node: NodeId) -> bool {
+        match self.runtime {
+            Some(Runtime::Python) => self.modules.contains_key(&node),
+            Some(Runtime::Ruby) => self.structural.is_registry(&self.type_name(node)),
+            _ => false,
+        }
+    }
+
+    /// Whose a module is, by its file (JavaScript) or its name.
+    pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> Owner {
+        if self.kinds.is_some() { owner_of_script(module) } else { self.libraries.owner_of(module) }
     }
 
     pub(in crate::answers::leaks) fn nature(&self, node: NodeId) -> &TypeNature {

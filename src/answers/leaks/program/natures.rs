@@ -60,6 +60,8 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
         Some(Runtime::Java) => "java",
         Some(Runtime::DotNet) => "dotnet",
         Some(Runtime::JavaScript) => "javascript",
+        Some(Runtime::Python) => "python",
+        Some(Runtime::Ruby) => "ruby",
         _ => "",
     };
     all.get(name).unwrap_or_else(|| NONE.get_or_init(Structural::default))
@@ -103,6 +105,8 @@ impl Structural {
     ) -> TypeNature {
         let is_array = name.ends_with(']');
         let is_script = runtime == Some(Runtime::JavaScript);
+        // A list in a list, a dict in a dict is no chain.
+        let has_plain_glue = matches!(runtime, Some(Runtime::Python | Runtime::Ruby));
         let element = name.trim_end_matches("[]");
         let is_primitive = is_array && is_primitive(element);
         let simple = simple_name(name);
@@ -121,9 +125,9 @@ impl Structural {
             owner: if is_script && is_glue { Owner::Runtime } else { owner },
             is_glue,
             is_plain,
-            is_inner: is_script && (self.inner.contains(&name) || ENGINE_INNER.contains(&name)),
+            is_inner: self.inner.contains(&name) || is_script && ENGINE_INNER.contains(&name),
             is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
-            folds: !(is_array || is_script && is_glue && !is_engine),
+            folds: !(is_array || (is_script || has_plain_glue) && is_glue && !is_engine),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
             has_named_objects: false,

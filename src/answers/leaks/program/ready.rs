@@ -17,7 +17,7 @@ use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NameId, NodeId};
+use crate::graph::{HeapGraph, NameId, NodeId, RootKind};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
 
 /// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
@@ -41,7 +41,7 @@ impl<'d> Heap<'d> {
         libraries: &LibraryNames,
         symbols: &mut Symbols,
     ) -> Self {
-        let runtime = Runtime::of_format(&dump.info().format);
+        let runtime = dump.info().runtime();
         let structural = structural(runtime);
         let libraries = libraries.clone().fit(graph);
         let mut natures: Vec<TypeNature> = graph
@@ -52,7 +52,7 @@ impl<'d> Heap<'d> {
                 structural.nature(runtime, &name, libraries.owner_of(&name), symbols)
             })
             .collect();
-        if let Some(&(class, _)) = graph.types().class_objects().first() {
+        for &(class, _) in graph.types().class_objects() {
             let nature = &mut natures[graph.type_of(class).index()];
             *nature = TypeNature { has_named_objects: true, is_class: true, is_glue: false, ..*nature };
         }
@@ -62,7 +62,7 @@ impl<'d> Heap<'d> {
         let kinds = dump.details().and_then(|details| details.reference_kinds(graph).ok().flatten());
         let modules = match (dump.details(), &kinds) {
             (Some(details), Some(kinds)) => modules(graph, details, &**kinds),
-            _ => Modules::default(),
+            _ => modules_of_roots(graph),
         };
         modules.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
         if let Some(kinds) = &kinds {
@@ -141,7 +141,7 @@ impl<'d> Heap<'d> {
             Some(Runtime::Java) if has_classes => {
                 (java::starts(self, dump.reachable(), symbols), Box::new(java::JavaWays::new(self, symbols)))
             }
-            _ => (plain::starts(self, symbols), Box::new(plain::PlainWays::new(self))),
+            _ => (plain::starts(self, dump.reachable(), symbols), Box::new(plain::PlainWays::new(self))),
         }
     }
 }
@@ -150,6 +150,12 @@ impl Ways for Box<dyn Ways + '_> {
     fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
         (**self).steps(from, to, steps);
     }
+}
+
+/// Modules that the dump has roots of, with their names: Python's.
+fn modules_of_roots(graph: &HeapGraph) -> Modules {
+    let named = graph.roots().iter().filter(|root| root.kind == RootKind::Module);
+    named.filter_map(|root| Some((root.node, graph.root_name(root)?.to_string()))).collect()
 }
 
 /// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.

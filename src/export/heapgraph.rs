@@ -1,0 +1,547 @@
+//! The whole object graph as lines of JSON, which `heapgraph` reads back (docs/heapgraph.md).
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::ExportError;
+use super::error::check_index;
+use crate::answers::AnswerError;
+use crate::dump::OpenDump;
+use crate::escape::json_text;
+use crate::graph::{
+    Frame, HeapGraph, Holding, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
+    Thread, TypeId,
+};
+use crate::input::{AllocationGroup, ObjectDetails, ShownValue};
+
+/// Options of the lines.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeapgraphOptions {
+    /// Names of references, texts and places of allocation, which are read from the dump for each object. Default: none.
+    pub with_names: bool,
+}
+
+/// Objects whose texts are asked for at once.
+const TEXTS_AT_ONCE: usize = 256;
+/// Of longer texts the start is written.
+const MOST_TEXT_UNITS: usize = 1 << 20;
+/// Larger numbers are no exact numbers in JavaScript: they are written as hexadecimal texts.
+const MOST_EXACT_NUMBER: u64 = 1 << 53;
+
+/// Writes the graph as the dump has it: sections, types, threads, objects with their references, roots. Roots that were
+/// inferred or asked for are left out: whoever reads the lines infers the same. O(objects + references), and with names
+/// some reads of the dump for each object.
+///
+/// # Errors
+/// When the dump holds no objects, its index is damaged, or `out` cannot be written to.
+pub fn write_heapgraph(dump: &OpenDump, options: &HeapgraphOptions, out: &mut dyn Write) -> Result<(), ExportError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    check_index(dump)?;
+    let details = dump.details().filter(|_| options.with_names);
+    Lines { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
+    Ok(())
+}
+
+/// An id as JSON has it.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(into = "WrittenId")]
+struct Id(u64);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WrittenId {
+    Number(u64),
+    Text(String),
+}
+
+impl From<Id> for WrittenId {
+    fn from(Id(id): Id) -> Self {
+        if id <= MOST_EXACT_NUMBER { WrittenId::Number(id) } else { WrittenId::Text(format!("{id:#x}")) }
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    heapgraph: u32,
+    runtime: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    producer: Option<&'a str>,
+    ids: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled: Option<(f32, f32)>,
+    #[serde(skip_serializing_if = "is_zero")]
+    dependent_references: u64,
+}
+
+#[derive(Serialize)]
+struct SectionLine<'a> {
+    section: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_ms: Option<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    null_references: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    dangling_references: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    dangling_roots: u64,
+}
+
+impl<'a> SectionLine<'a> {
+    fn new(section: &'a Section) -> Self {
+        SectionLine {
+            section: &section.name,
+            started_ms: section.started_ms,
+            ended_ms: section.ended_ms,
+            null_references: section.null_references,
+            dangling_references: section.dangling_references,
+            dangling_roots: section.dangling_roots,
+        }
+    }
+
+    /// Nothing is to be said of it.
+    fn is_empty(&self) -> bool {
+        self.section.is_empty() && self.null_references + self.dangling_references + self.dangling_roots == 0
+    }
+}
+
+#[derive(Serialize)]
+struct TypeLine<'a> {
+    #[serde(rename = "type")]
+    number: usize,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<Id>,
+    #[serde(rename = "super", skip_serializing_if = "Option::is_none")]
+    superclass: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loader: Option<Id>,
+    #[serde(skip_serializing_if = "is_false")]
+    of_runtime: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<[u32; 3]>,
+    #[serde(skip_serializing_if = "is_false")]
+    apart: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<f32>,
+}
+
+#[derive(Serialize)]
+struct RangeLine<'a> {
+    range: &'static str,
+    name: &'a str,
+    from: Id,
+    to: Id,
+}
+
+#[derive(Serialize)]
+struct ThreadLine<'a> {
+    thread: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<Id>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    frames: Vec<FrameLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct FrameLine<'a> {
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct RootLine<'a> {
+    root: Id,
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flags: Vec<String>,
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    within: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct End {
+    end: bool,
+    objects: usize,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn write_line(out: &mut dyn Write, record: &impl Serialize) -> io::Result<()> {
+    writeln!(out, "{}", json_text(record))
+}
+
+/// By thread: objects that it refers to because they lie on its stack, with how often.
+type Stacks = FxHashMap<NodeId, FxHashMap<NodeId, usize>>;
+
+struct Lines<'d> {
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    details: Option<&'d dyn ObjectDetails>,
+    soft: &'d [SoftReference],
+}
+
+impl Lines<'_> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let graph = self.graph;
+        self.write_header(out)?;
+        let types = self.types_by_section();
+        let mut names: FxHashMap<&str, usize> = FxHashMap::default();
+        graph.types().ids().for_each(|type_id| *names.entry(graph.type_name(type_id)).or_default() += 1);
+        let stacks = self.references_of_threads();
+        let name_of = self.names_of_threads();
+        for (number, section) in graph.sections().iter().enumerate() {
+            let id = SectionId::new(number);
+            let line = SectionLine::new(section);
+            if graph.sections().len() > 1 || !line.is_empty() {
+                write_line(out, &line)?;
+            }
+            for &type_id in &types[number] {
+                write_line(out, &self.type_line(type_id, &names))?;
+            }
+            self.write_ranges(id, out)?;
+            let is_here = |node: Option<NodeId>| node.map_or(number == 0, |node| graph.section_of(node) == id);
+            for thread in graph.threads().iter().filter(|thread| is_here(thread.node)) {
+                write_line(out, &self.thread_line(thread, name_of.get(&thread.node).map(String::as_str)))?;
+            }
+            self.write_objects(id, &stacks, out)?;
+            let is_written =
+                |root: &&Root| root.origin == RootOrigin::Dump && !root.excluded && is_here(Some(root.node));
+            for root in graph.roots().iter().filter(is_written) {
+                write_line(out, &self.root_line(root))?;
+            }
+        }
+        write_line(out, &End { end: true, objects: graph.node_count() })
+    }
+
+    fn write_header(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (graph, info) = (self.graph, self.dump.info());
+        let rules = [
+            ("objects-hold-class", graph.types().objects_hold_class()),
+            ("soft-references-told", graph.soft_references().is_some()),
+            ("roots-told", !graph.roots_inferred()),
+            ("frozen-heap", info.frozen_heap),
+            ("unheld-in-tree", graph.unheld_in_tree()),
+            ("counts-bytes-only", graph.counts_bytes_only),
+            ("references-missing", graph.references_missing()),
+        ];
+        let header = Header {
+            heapgraph: 1,
+            runtime: info.runtime().map_or("unknown", |runtime| runtime.word()),
+            producer: info.producer.as_deref(),
+            ids: graph.id_style().word(),
+            rules: rules.into_iter().filter(|&(_, holds)| holds).map(|(rule, _)| rule).collect(),
+            sampled: info.sampled,
+            dependent_references: graph.dependent_reference_count(),
+        };
+        write_line(out, &header)
+    }
+
+    /// Types by the section in which their classes are, the first for all others.
+    fn types_by_section(&self) -> Vec<Vec<TypeId>> {
+        let types = self.graph.types();
+        let mut by_section = vec![Vec::new(); self.graph.sections().len().max(1)];
+        for type_id in types.ids() {
+            let object = types.class_object(type_id).or(match types.loader(type_id) {
+                Loader::Object(loader) => Some(loader),
+                _ => None,
+            });
+            let section = object.map_or(0, |node| self.graph.section_of(node).index());
+            by_section[section].push(type_id);
+        }
+        by_section
+    }
+
+    fn id(&self, node: NodeId) -> Id {
+        Id(self.graph.original_id(node))
+    }
+
+    fn type_line(&self, type_id: TypeId, names: &FxHashMap<&str, usize>) -> TypeLine<'_> {
+        let types = self.graph.types();
+        let loader = types.loader(type_id);
+        TypeLine {
+            number: type_id.index(),
+            name: types.name(type_id),
+            class: types.class_object(type_id).map(|node| self.id(node)),
+            superclass: types.superclass(type_id).map(TypeId::index),
+            loader: if let Loader::Object(node) = loader { Some(self.id(node)) } else { None },
+            of_runtime: loader == Loader::Runtime,
+            module: types.module(type_id),
+            place: types.place(type_id).map(|place| [place.script, place.line, place.column]),
+            apart: names[types.name(type_id)] > 1,
+            times: self.graph.is_sample().then(|| types.multiplier(type_id)),
+        }
+    }
+
+    /// Parts of the heap, generations and times of allocation, as ranges of ids.
+    fn write_ranges(&self, section: SectionId, out: &mut dyn Write) -> io::Result<()> {
+        let graph = self.graph;
+        let own = graph.section_nodes(section);
+        let generations = graph.generations().iter().filter(|run| run.generation.is_known());
+        let generations = generations.map(|run| ("generation", run.nodes.clone(), run.generation.name()));
+        let of_parts = [("part", graph.heap_parts()), ("interval", &graph.intervals)];
+        let parts = of_parts.into_iter().flat_map(|(range, parts)| {
+            parts.runs.iter().map(move |(nodes, part)| (range, nodes.clone(), parts.names[*part as usize].clone()))
+        });
+        for (range, nodes, name) in generations.chain(parts) {
+            let (first, end) = (nodes.start.max(own.start), nodes.end.min(own.end));
+            if first < end {
+                let [from, to] = [first, end - 1].map(|at| self.id(NodeId::new(at)));
+                write_line(out, &RangeLine { range, name: &name, from, to })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names that threads have in their objects.
+    fn names_of_threads(&self) -> FxHashMap<Option<NodeId>, String> {
+        let nodes: Vec<NodeId> = self.graph.threads().iter().filter_map(|thread| thread.node).collect();
+        let said =
+            self.dump.details().and_then(|details| details.shown_values(self.graph, &nodes, MOST_TEXT_UNITS).ok());
+        let named = nodes.into_iter().zip(said.unwrap_or_default()).filter_map(|(node, saying)| match saying {
+            Some(ShownValue::Name(name)) => Some((Some(node), name.text)),
+            _ => None,
+        });
+        named.collect()
+    }
+
+    fn thread_line<'a>(&'a self, thread: &Thread, name: Option<&'a str>) -> ThreadLine<'a> {
+        let graph = self.graph;
+        let frame = |frame: &Frame| FrameLine {
+            method: graph.name(frame.method),
+            class: frame.class.map(TypeId::index),
+            signature: frame.signature.map(|name| graph.name(name)),
+            file: frame.source_file.map(|name| graph.name(name)),
+            line: if let Line::Number(line) = frame.line { Some(line) } else { None },
+            code: match frame.line {
+                Line::Compiled => Some("compiled"),
+                Line::Native => Some("native"),
+                Line::Unknown | Line::Number(_) => None,
+            },
+        };
+        ThreadLine {
+            thread: thread.serial,
+            name: name.or(thread.name.map(|name| graph.name(name))),
+            object: thread.node.map(|node| self.id(node)),
+            frames: graph.frames_of(thread).iter().map(frame).collect(),
+        }
+    }
+
+    fn root_line(&self, root: &Root) -> RootLine<'_> {
+        let thread = root.thread.map(|thread| &self.graph.threads()[thread.index()]);
+        let frame = root.frame.zip(thread).map(|(frame, thread)| frame.index() - thread.frames().start);
+        RootLine {
+            root: self.id(root.node),
+            kind: root.kind.name(),
+            name: self.graph.root_name(root),
+            flags: root.flags.names(),
+            within: root.container.map(TypeId::index),
+            thread: thread.map(|thread| thread.serial),
+            frame,
+        }
+    }
+
+    /// By thread: how often it refers to what lies on its stack. Readers add these references anew.
+    fn references_of_threads(&self) -> Stacks {
+        let mut stacks = Stacks::default();
+        for root in self.graph.roots().iter().filter(|root| root.is_through_thread && !root.excluded) {
+            let thread = root.thread.and_then(|thread| self.graph.threads()[thread.index()].node);
+            if let Some(thread) = thread {
+                *stacks.entry(thread).or_default().entry(root.node).or_default() += 1;
+            }
+        }
+        stacks
+    }
+
+    /// The references that an object lists itself: without its class, and of a thread without what lies on its stack.
+    fn listed_references(&self, node: NodeId, stacks: &Stacks, targets: &mut Vec<Reference>) {
+        targets.clear();
+        targets.extend(self.graph.references(node));
+        let types = self.graph.types();
+        if types.objects_hold_class() && types.class_object(self.graph.type_of(node)).is_some() {
+            targets.pop();
+        }
+        if let Some(stack) = stacks.get(&node) {
+            let mut left = stack.clone();
+            // The last of several.
+            targets.reverse();
+            targets.retain(|target| match left.get_mut(&target.node).filter(|count| **count > 0) {
+                Some(count) => {
+                    *count -= 1;
+                    false
+                }
+                None => true,
+            });
+            targets.reverse();
+        }
+    }
+
+    fn write_objects(&self, section: SectionId, stacks: &Stacks, out: &mut dyn Write) -> io::Result<()> {
+        let graph = self.graph;
+        let collections = match self.details {
+            Some(details) => details.allocated_by(graph, AllocationGroup::Generation).ok().flatten(),
+            None => None,
+        };
+        let nodes: Vec<NodeId> = graph.section_nodes(section).map(NodeId::new).collect();
+        let (mut line, mut targets) = (Vec::new(), Vec::new());
+        for nodes in nodes.chunks(TEXTS_AT_ONCE) {
+            let texts = self.details.and_then(|details| details.shown_values(graph, nodes, MOST_TEXT_UNITS).ok());
+            let mut texts = texts.unwrap_or_default().into_iter();
+            for &node in nodes {
+                self.listed_references(node, stacks, &mut targets);
+                line.clear();
+                line.extend_from_slice(b"{\"id\":");
+                push_id(&mut line, graph.original_id(node));
+                line.extend_from_slice(b",\"type\":");
+                push_number(&mut line, graph.type_of(node).index() as u64);
+                line.extend_from_slice(b",\"size\":");
+                push_number(&mut line, graph.shallow_bytes(node));
+                if !targets.is_empty() {
+                    push_list(&mut line, "refs", targets.iter(), |line, target| {
+                        push_id(line, graph.original_id(target.node));
+                    });
+                    let weak = (0..targets.len()).filter(|&at| targets[at].is_weak);
+                    push_list(&mut line, "weak", weak, |line, at| push_number(line, at as u64));
+                    self.push_soft(&mut line, node, &targets);
+                }
+                if let Some(class) = graph.types().of_class_object(node)
+                    && graph.types().class_object(class) != Some(node)
+                {
+                    line.extend_from_slice(b",\"class_of\":");
+                    push_number(&mut line, class.index() as u64);
+                }
+                if let Some(details) = self.details {
+                    push_names(&mut line, graph, details, node, targets.len());
+                    if let Some(Some(ShownValue::Text(text))) = texts.next() {
+                        line.extend_from_slice(b",\"text\":");
+                        line.extend_from_slice(json_text(&text.text).as_bytes());
+                    }
+                    if let Ok(Some(stack)) = details.stack(graph, node)
+                        && let Some(place) = stack.first()
+                    {
+                        line.extend_from_slice(b",\"at\":");
+                        line.extend_from_slice(json_text(place).as_bytes());
+                    }
+                }
+                if let Some((names, of_node)) = &collections
+                    && let Ok(collections) = names[of_node[node.index()] as usize].parse()
+                {
+                    line.extend_from_slice(b",\"generation\":");
+                    push_number(&mut line, collections);
+                }
+                line.extend_from_slice(b"}\n");
+                out.write_all(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Places of strong references that the runtime may give up.
+    fn push_soft(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
+        let own = self.soft.partition_point(|soft| soft.source < node);
+        let own = self.soft[own..].iter().take_while(|soft| soft.source == node);
+        let mut left: FxHashMap<NodeId, Vec<Holding>> = FxHashMap::default();
+        own.for_each(|soft| left.entry(soft.target).or_default().push(soft.holding));
+        let mut places = [Vec::new(), Vec::new()];
+        for (at, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_weak) {
+            if let Some(holding) = left.get_mut(&target.node).and_then(Vec::pop) {
+                places[usize::from(holding == Holding::Final)].push(at);
+            }
+        }
+        for (key, places) in ["soft", "final"].into_iter().zip(places) {
+            push_list(line, key, places.into_iter(), |line, at| push_number(line, at as u64));
+        }
+    }
+}
+
+/// `,"key":[...]`; nothing for an empty list.
+fn push_list<T>(line: &mut Vec<u8>, key: &str, items: impl Iterator<Item = T>, push: impl Fn(&mut Vec<u8>, T)) {
+    let mut is_empty = true;
+    for item in items {
+        if std::mem::take(&mut is_empty) {
+            line.extend_from_slice(b",\"");
+            line.extend_from_slice(key.as_bytes());
+            line.extend_from_slice(b"\":[");
+        } else {
+            line.push(b',');
+        }
+        push(line, item);
+    }
+    if !is_empty {
+        line.push(b']');
+    }
+}
+
+fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId, references: usize) {
+    let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(|name| word_of(&name.to_string()));
+    let names: Vec<Option<String>> = (0..references).map(name).collect();
+    if names.iter().any(Option::is_some) {
+        line.extend_from_slice(b",\"names\":");
+        line.extend_from_slice(json_text(&names).as_bytes());
+    }
+}
+
+/// A name as lines have it: `.next` as `next`, `["a b"]` as `a b`, what is no property with its brackets.
+fn word_of(name: &str) -> String {
+    if let Some(property) = name.strip_prefix('.') {
+        return property.to_string();
+    }
+    let quoted = name.strip_prefix("[\"").and_then(|name| name.strip_suffix("\"]"));
+    match quoted {
+        Some(quoted) => quoted.to_string(),
+        None if name.starts_with(" <") || name.starts_with(" context variable ") => name[1..].to_string(),
+        None => name.to_string(),
+    }
+}
+
+fn push_id(line: &mut Vec<u8>, id: u64) {
+    if id <= MOST_EXACT_NUMBER {
+        push_number(line, id);
+    } else {
+        line.extend_from_slice(format!("\"{id:#x}\"").as_bytes());
+    }
+}
+
+fn push_number(line: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}

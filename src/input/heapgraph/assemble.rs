@@ -1,0 +1,409 @@
+//! Blocks in the order of the file: sections are opened, types get their names, roots their words.
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Block, Ends, RootLine};
+use super::codes::*;
+use super::record::{FrameLine, OtherLine, TypeKey};
+use crate::graph::{
+    Frame, Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags,
+    RootKind, RootRecord, Section, SectionId, SourcePlace, ThreadRecord, TypeRecord, TypeSlot,
+};
+use crate::input::sink::{RecordSink, SectionPart, Totals};
+use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime};
+
+/// A range of ids that has a name: a part of the heap, or the time of allocation.
+#[derive(Debug)]
+struct NamedRange {
+    section: SectionId,
+    name: String,
+    from: u64,
+    to: u64,
+}
+
+/// Puts blocks together.
+pub(super) struct Assembler<'r> {
+    reading: &'r mut Reading,
+    builder: GraphBuilder,
+    section: Option<SectionId>,
+    totals: Totals,
+    by_number: FxHashMap<u64, (TypeSlot, u64)>,
+    by_name: FxHashMap<Box<str>, TypeSlot>,
+    slots: Vec<u32>,
+    rules: Vec<String>,
+    dependent_references: u64,
+    multipliers: Vec<(TypeSlot, f32)>,
+    parts: Vec<NamedRange>,
+    intervals: Vec<NamedRange>,
+    /// Objects as the `end` record counts them, where there is one.
+    end: Option<Option<u64>>,
+    is_cut: bool,
+    objects: u64,
+    references: u64,
+    roots: u64,
+    lines: u64,
+}
+
+impl<'r> Assembler<'r> {
+    pub(super) fn new(reading: &'r mut Reading) -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        builder.limit_memory(&reading.budget);
+        Assembler {
+            reading,
+            builder,
+            section: None,
+            totals: Totals::default(),
+            by_number: FxHashMap::default(),
+            by_name: FxHashMap::default(),
+            slots: Vec::new(),
+            rules: Vec::new(),
+            dependent_references: 0,
+            multipliers: Vec::new(),
+            parts: Vec::new(),
+            intervals: Vec::new(),
+            end: None,
+            is_cut: false,
+            objects: 0,
+            references: 0,
+            roots: 0,
+            lines: 0,
+        }
+    }
+
+    /// Takes the next block of the file.
+    pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+        self.builder.check_memory()?;
+        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.slots.clear();
+        let mut from = Ends::default();
+        for (until, record) in std::mem::take(&mut block.sections) {
+            self.take_part(block, from, until)?;
+            self.begin_section(*record);
+            from = until;
+        }
+        self.take_part(block, from, block.ends())?;
+        self.objects += block.objects.object_count() as u64;
+        self.references += block.objects.reference_count() as u64;
+        self.roots += block.root_lines;
+        self.is_cut |= block.is_cut;
+        self.lines += block.lines;
+        Ok(())
+    }
+
+    fn begin_section(&mut self, record: OtherLine) {
+        let name = record.section.unwrap_or_default();
+        let section = Section {
+            name,
+            started_ms: record.started_ms,
+            ended_ms: record.ended_ms,
+            complete: true,
+            declared_types: 0,
+            null_references: record.null_references,
+            dangling_references: record.dangling_references,
+            dangling_roots: record.dangling_roots,
+        };
+        self.section = Some(self.builder.begin_section(section));
+        self.totals.begin_section();
+    }
+
+    fn take_part<S: RecordSink>(&mut self, block: &mut Block<S>, from: Ends, to: Ends) -> Result<(), ReadError> {
+        let lines = self.lines;
+        for at in from.others..to.others {
+            let (record, line) = &mut block.others[at];
+            self.take_other(std::mem::take(record), lines + *line)?;
+        }
+        if from.objects == to.objects && from.roots == to.roots {
+            return Ok(());
+        }
+        let section = self.section();
+        for at in from.types..to.types {
+            let (key, line) = &block.types[at];
+            let slot = self.slot(key, lines + line)?;
+            self.slots.push(slot.0);
+        }
+        if S::BUILDS_GRAPH {
+            let first = self.builder.object_count();
+            for at in from.classes..to.classes {
+                let (object, key) = &block.classes[at];
+                let slot = self.slot(key, lines)?;
+                self.builder.add_class_object(first + object - from.objects, slot);
+            }
+        }
+        let part = SectionPart {
+            section,
+            objects: from.objects..to.objects,
+            type_indices: from.types..to.types,
+            slots: &self.slots,
+            lines_before: lines,
+            takes_leading: false,
+        };
+        block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
+        if S::BUILDS_GRAPH {
+            if from.soft < to.soft {
+                self.builder.add_soft_references(section, block.soft[from.soft..to.soft].iter().copied());
+            }
+            for at in from.roots..to.roots {
+                let root = &block.roots[at];
+                self.take_root(section, root, lines + root.line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The section that is being read; one without a name where none has begun.
+    fn section(&mut self) -> SectionId {
+        let builder = &mut self.builder;
+        *self.section.get_or_insert_with(|| builder.begin_section(Section { complete: true, ..Section::default() }))
+    }
+
+    /// The slot of a type that is mentioned on this line.
+    fn slot(&mut self, key: &TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
+        let builder = &mut self.builder;
+        match key {
+            TypeKey::Number(number) => {
+                Ok(self.by_number.entry(*number).or_insert_with(|| (builder.new_type(), line)).0)
+            }
+            TypeKey::Name(name) => {
+                if let Some(&slot) = self.by_name.get(&**name) {
+                    return Ok(slot);
+                }
+                builder.check_name(name.len())?;
+                let slot = builder.new_type();
+                builder.name_type(slot, name);
+                self.by_name.insert(name.as_str().into(), slot);
+                Ok(slot)
+            }
+        }
+    }
+
+    fn take_root(&mut self, section: SectionId, root: &RootLine, line: u64) -> Result<(), ReadError> {
+        let word = root.kind.as_deref().unwrap_or("unknown");
+        let is_weak_kind = word == "weak";
+        let kind = RootKind::from_words(word).unwrap_or_else(|| {
+            if !is_weak_kind {
+                self.reading.diagnostics.on_line(&UNKNOWN_ROOT_KIND, line, word.as_bytes());
+            }
+            RootKind::Unknown
+        });
+        let mut flags = RootFlags(if is_weak_kind { RootFlags::WEAK } else { 0 });
+        for flag in &root.flags {
+            flags.0 |= RootFlags::from_name(flag).0;
+        }
+        let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
+        let name = root.name.as_deref().map(|name| self.builder.text(name));
+        let record = RootRecord {
+            flags,
+            container,
+            name,
+            thread: root.thread,
+            frame: root.frame,
+            ..RootRecord::new(root.id, kind, line)
+        };
+        self.builder.add_root_record(section, record);
+        Ok(())
+    }
+
+    fn take_other(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+        if let Some(version) = record.heapgraph {
+            self.take_header(version, record, line);
+        } else if record.thread.is_some() {
+            self.take_thread(record, line)?;
+        } else if record.range.is_some() {
+            self.take_range(record, line);
+        } else if record.end == Some(true) {
+            self.end = Some(record.objects);
+        } else if record.type_name.is_some() {
+            self.take_type(record, line)?;
+        } else {
+            self.reading.diagnostics.on_line(&UNKNOWN_RECORD, line, b"");
+        }
+        Ok(())
+    }
+
+    fn take_header(&mut self, version: u64, record: OtherLine, line: u64) {
+        if version != 1 {
+            self.reading.diagnostics.on_line(&UNKNOWN_VERSION, line, version.to_string().as_bytes());
+        }
+        let info = &mut self.reading.info;
+        info.version = Some(version.to_string());
+        info.stated_runtime = record.runtime.as_deref().and_then(Runtime::from_words);
+        info.producer = record.producer.or(record.runtime);
+        info.sampled = record.sampled;
+        self.builder.id_style = record.ids.as_deref().and_then(IdStyle::from_word).unwrap_or(IdStyle::Prefixed);
+        self.rules = record.rules;
+        self.dependent_references = record.dependent_references;
+    }
+
+    fn take_thread(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+        let section = self.section();
+        let mut frames = Vec::with_capacity(record.frames.len());
+        for frame in record.frames {
+            let FrameLine { method, class, signature, file, line: number, code } = frame;
+            let class = class.map(|class| self.slot(&class, line)).transpose()?;
+            let mut text = |text: String| self.builder.text(&text);
+            frames.push(Frame {
+                method: text(method),
+                class,
+                signature: signature.map(&mut text),
+                source_file: file.map(&mut text),
+                line: match (number, code.as_deref()) {
+                    (Some(number), _) => Line::Number(number),
+                    (None, Some("compiled")) => Line::Compiled,
+                    (None, Some("native")) => Line::Native,
+                    (None, _) => Line::Unknown,
+                },
+            });
+        }
+        let stack = self.builder.add_stack(frames)?;
+        let name = record.name.map(|name| self.builder.text(&name));
+        let serial = record.thread.unwrap_or_default();
+        let object = record.object.map(|id| id.0);
+        self.builder.add_thread(section, ThreadRecord { name, serial, object, stack });
+        Ok(())
+    }
+
+    fn take_range(&mut self, record: OtherLine, line: u64) {
+        let section = self.section();
+        let (Some(name), Some(from), Some(to)) = (record.name, record.from, record.to) else {
+            self.reading.diagnostics.on_line(&MALFORMED_RECORD, line, b"");
+            return;
+        };
+        let (from, to) = (from.0, to.0);
+        match record.range.as_deref() {
+            Some("generation") => {
+                let generation = Generation::from_name(&name).unwrap_or(Generation::Outside);
+                let end = to.saturating_add(1);
+                self.builder.generations.push(GenerationRange { start: from, end, generation });
+            }
+            Some("part") => self.parts.push(NamedRange { section, name, from, to }),
+            Some("interval") => self.intervals.push(NamedRange { section, name, from, to }),
+            _ => self.reading.diagnostics.on_line(&UNKNOWN_RECORD, line, b""),
+        }
+    }
+
+    fn take_type(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+        let section = self.section();
+        let Some(key) = record.type_name else { return Ok(()) };
+        let slot = self.slot(&key, line)?;
+        if let (TypeKey::Number(_), Some(name)) = (&key, &record.name) {
+            self.builder.check_name(name.len())?;
+            if self.builder.type_name(slot).is_none() {
+                match record.place {
+                    Some([script, line, column]) => {
+                        self.builder.name_type_at(slot, name, SourcePlace { script, line, column });
+                    }
+                    None if record.apart || record.module.is_some() => {
+                        self.builder.name_type_apart(slot, name, record.module.as_deref());
+                    }
+                    None => self.builder.name_type(slot, name),
+                }
+            }
+        }
+        let loader = match record.loader {
+            Some(id) => LoaderRecord::Object(id.0),
+            None if record.of_runtime => LoaderRecord::Runtime,
+            None => LoaderRecord::Unknown,
+        };
+        let superclass = record.superclass.map(|key| self.slot(&key, line)).transpose()?;
+        if record.class.is_some() || superclass.is_some() || loader != LoaderRecord::Unknown {
+            let class_object = record.class.map(|id| id.0);
+            let described = TypeRecord { class_object, loader, superclass, fields: Vec::new() };
+            self.builder.describe_type(section, slot, described);
+        }
+        self.multipliers.extend(record.times.map(|times| (slot, times)));
+        Ok(())
+    }
+
+    /// The graph's builder, after the last block.
+    pub(super) fn into_dump(mut self) -> ParsedDump {
+        let extent = self.finish();
+        let rules = std::mem::take(&mut self.rules);
+        let has = |rule: &str| rules.iter().any(|known| known == rule);
+        self.builder.objects_hold_class = has("objects-hold-class");
+        if has("soft-references-told") {
+            let section = self.section();
+            self.builder.add_soft_references(section, std::iter::empty());
+        }
+        let info = &mut self.reading.info;
+        info.frozen_heap = has("frozen-heap");
+        info.has_no_roots = self.roots == 0 && !has("roots-told");
+        let multipliers: Vec<_> =
+            self.multipliers.iter().map(|&(slot, times)| (self.builder.type_of(slot), times)).collect();
+        let (parts, intervals) = (self.parts, self.intervals);
+        let (unheld_in_tree, counts_bytes_only) = (has("unheld-in-tree"), has("counts-bytes-only"));
+        let (references_missing, dependent_references) = (has("references-missing"), self.dependent_references);
+        let objects = Objects::new(self.builder).then(move |graph, _, _| {
+            graph.unheld_in_tree = unheld_in_tree;
+            graph.counts_bytes_only = counts_bytes_only;
+            graph.references_missing = references_missing;
+            graph.dependent_references = dependent_references;
+            graph.heap_parts = parts_of(graph, parts);
+            graph.intervals = parts_of(graph, intervals);
+            if !multipliers.is_empty() {
+                let by_type: FxHashMap<_, _> = multipliers.into_iter().collect();
+                graph.set_multipliers(|type_id| by_type.get(&type_id).copied().unwrap_or(1.0));
+            }
+        });
+        ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) }
+    }
+
+    /// Totals by type name, after the last block.
+    pub(super) fn into_types(mut self) -> ParsedTypes {
+        let extent = self.finish();
+        let (sections, names) = self.builder.into_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
+    }
+
+    fn finish(&mut self) -> Extent {
+        self.section();
+        for (&number, &(slot, line)) in &self.by_number {
+            if self.builder.type_name(slot).is_none() {
+                self.builder.name_type(slot, &format!("(type {number})"));
+                self.reading.diagnostics.on_line(&UNKNOWN_TYPE, line, number.to_string().as_bytes());
+            }
+        }
+        self.totals.report(&mut self.reading.diagnostics, Position::Line);
+        let end = Position::Line(self.lines.max(1));
+        let last = self.section();
+        match self.end {
+            Some(stated) => {
+                let agrees = stated.is_none_or(|stated| stated == self.objects);
+                let found = format!("{} of {} objects", self.objects, stated.unwrap_or(self.objects));
+                self.reading.diagnostics.add(&TRAILER_MISMATCH, u64::from(!agrees), end, || found.clone());
+                let sentence = if agrees { "agrees with what was read".into() } else { found.clone() };
+                self.reading.info.trailer = stated.map(|_| sentence);
+            }
+            None => {
+                self.reading.diagnostics.add(&NO_END, u64::from(!self.is_cut), end, String::new);
+                self.builder.section_mut(last).complete = false;
+            }
+        }
+        self.reading.info.set_records([
+            ("roots", self.roots),
+            ("objects", self.objects),
+            ("references", self.references),
+        ]);
+        Extent { end, objects: self.objects, lost: LOST }
+    }
+}
+
+/// Runs of nodes from ranges of ids, which lie in the order of the file; nothing where they do not ascend or leave objects
+/// out.
+fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>) -> HeapParts {
+    let mut parts = HeapParts::default();
+    let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
+    for NamedRange { section, name, from, to } in ranges {
+        let nodes = graph.nodes_of_ids(section, from, to);
+        let next = parts.runs.last().map_or(0, |(nodes, _)| nodes.end);
+        if nodes.start != next {
+            return HeapParts::default();
+        }
+        let number = *numbers.entry(name).or_insert_with_key(|name| {
+            parts.names.push(name.clone());
+            parts.names.len() as u32 - 1
+        });
+        parts.runs.push((nodes, number));
+    }
+    let is_whole = parts.runs.last().map_or(0, |(nodes, _)| nodes.end) == graph.node_count();
+    if is_whole { parts } else { HeapParts::default() }
+}

@@ -1,0 +1,21 @@
+//! The stable codes of this format's problems (docs/formats/heapgraph.md, "Problems").
+
+use crate::input::Code;
+use crate::input::codes::codes;
+
+/// Problems by which objects may be lost.
+pub static LOST: &[&Code] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
+
+codes! {
+    MALFORMED_LINE: warning("malformed-line", "lines that are no JSON object; skipped");
+    MALFORMED_RECORD: warning("malformed-record", "records whose keys have values of the wrong kind; skipped");
+    MALFORMED_REF: warning("malformed-ref", "references that are no id; dropped");
+    MISSING_SIZE: note("missing-size", "objects without a size: they count 0 bytes");
+    NO_END: warning("no-end", "the last line is no `end` record: the dump may be cut");
+    TRAILER_MISMATCH: warning("trailer-mismatch", "the `end` record counts other objects than there are");
+    TRUNCATED_LINE: warning("truncated-line", "last line that breaks off: the dump is cut; dropped");
+    UNKNOWN_RECORD: warning("unknown-record", "lines that are no record of this form; skipped");
+    UNKNOWN_ROOT_KIND: note("unknown-root-kind", "roots of a kind that this program has no word for");
+    UNKNOWN_TYPE: warning("unknown-type", "numbers of types that no line names");
+    UNKNOWN_VERSION: warning("unknown-version", "a version of the form other than 1; read as 1");
+}

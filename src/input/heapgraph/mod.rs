@@ -1,0 +1,79 @@
+//! `heapgraph`: objects, references and roots as lines of JSON, a form that any program can write.
+//!
+//! ```text
+//! {"heapgraph":1,"runtime":"CPython 3.11.7"}
+//! {"id":4096,"type":"app.Order","size":56,"refs":[4160,4224],"names":["number","lines"]}
+//! {"root":4096,"kind":"module","name":"orders"}
+//! {"end":true,"objects":1}
+//! ```
+//!
+//! docs/heapgraph.md describes it for those who write it, docs/formats/heapgraph.md has the codes.
+//!
+//! Blocks of lines are parsed by several threads (`block`, `record`); one puts them together (`assemble`).
+
+mod assemble;
+mod block;
+mod codes;
+mod details;
+mod record;
+
+use super::blocks::{Cut, parse_blocks};
+use super::line_details::LineDetails;
+use super::sink::{RecordSink, TypeCounts};
+use super::{
+    Detected, Encoding, Format, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
+    Source, text,
+};
+use crate::graph::{ColumnSource, ObjectColumns};
+use assemble::Assembler;
+use block::{Block, parse_block};
+use details::HeapgraphLines;
+
+/// The reader.
+pub(super) struct Heapgraph;
+
+impl Reader for Heapgraph {
+    fn format(&self) -> Format {
+        Format { name: "heapgraph", title: "Heap graph in JSON lines", runtime: Runtime::Unknown, is_text: true }
+    }
+
+    /// The first key of the first line that has one.
+    fn detect(&self, start: &[u8]) -> Detected {
+        let (line, _) = text::split_any_line(start.trim_ascii_start());
+        let key = line.strip_prefix(b"{").map(|rest| rest.trim_ascii_start());
+        if key.is_some_and(|key| key.starts_with(b"\"heapgraph\"")) { Detected::Yes } else { Detected::No }
+    }
+
+    fn has_values(&self) -> bool {
+        true
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
+        let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        reading.details = reread.filter(Reread::is_there).and_then(details);
+        Ok(dump)
+    }
+
+    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+        details(input)
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+    }
+}
+
+fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    Some(Box::new(LineDetails::<HeapgraphLines>::new(input)))
+}
+
+fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+    let threads = reading.options.threads;
+    let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
+    parse_blocks(source, Cut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
+        tally.add(block.objects.object_count());
+        assembler.take_block(block)
+    })?;
+    Ok(assembler)
+}

@@ -1,0 +1,459 @@
+//! Details of objects that each stand on a line of their own, which is read again: texts, names of references and places of
+//! allocation. A table of the lowest and highest id in each part of the dump, made when the first of them is asked for, tells
+//! where to look.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use twox_hash::XxHash3_128;
+
+use super::text::split_line;
+use super::{
+    AllocationGroup, ContentKey, Contents, FieldValue, ObjectDetails, RandomAccess, ReadError, ReferenceName, Reread,
+    ShownValue, Strings, Text, WantedContents,
+};
+use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
+use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId};
+
+const PART_BYTES: usize = 1 << 20;
+/// Parts that are kept: what is asked for next is near, or was asked for before.
+const PARTS_KEPT: usize = 8;
+/// Of a part that one long line makes larger so much is read; a longer line says nothing of its object.
+const MOST_PART_BYTES: u64 = 64 << 20;
+
+/// A format's lines.
+pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
+    /// An object's line, its fields found.
+    type Line<'a>;
+    /// What is kept of other lines.
+    type Notes: std::fmt::Debug + Default + Send + Sync;
+    /// The id on an object's line.
+    fn id_of(line: &[u8]) -> Option<u64>;
+    /// Takes a note of a line that may be no object's; returns true if it is none.
+    fn note(line: &[u8], notes: &mut Self::Notes) -> bool;
+    /// `None` for a line that cannot be read.
+    fn parse(line: &[u8]) -> Option<Self::Line<'_>>;
+    /// The text of a string or symbol, as far as the dump has it.
+    fn text(line: &Self::Line<'_>) -> Option<String>;
+    /// `None` for what is no string; of a string its text, as far as the dump has it.
+    fn string(line: &Self::Line<'_>) -> Option<Option<String>>;
+    /// The name of a reference, as far as the line tells: of the k-th of those that lead somewhere.
+    fn reference_name(
+        graph: &HeapGraph,
+        from: NodeId,
+        nth: usize,
+        notes: &Self::Notes,
+        line: &Self::Line<'_>,
+    ) -> Option<ReferenceName>;
+    /// What stands in lines that name references, where only some files have such.
+    const NAMES_KEY: Option<&'static [u8]>;
+    /// What stands in lines that say where the object was allocated, and nowhere else.
+    const PLACE_KEY: &'static [u8];
+    /// Where it was allocated, as one frame.
+    fn place(line: &Self::Line<'_>) -> Option<String>;
+    /// The file where it was allocated.
+    fn file(line: &Self::Line<'_>) -> Option<String>;
+    /// The number of collections before it was allocated.
+    fn generation(line: &Self::Line<'_>) -> Option<u64>;
+}
+
+/// Reads lines of a dump again.
+#[derive(Debug)]
+pub(super) struct LineDetails<L: Lines> {
+    input: Reread,
+    table: Mutex<Option<Arc<Table<L>>>>,
+    /// Numbers and contents of the parts that were read last, the last one first.
+    last_parts: Mutex<Vec<(usize, Arc<ReadPart>)>>,
+    allocations: OnceLock<Option<AllocationDump>>,
+}
+
+/// A part of the dump: whole lines.
+#[derive(Debug)]
+struct Part {
+    offset: u64,
+    bytes: u64,
+    /// Of its objects.
+    lowest: u64,
+    highest: u64,
+}
+
+#[derive(Debug)]
+struct Table<L: Lines> {
+    dump: RandomAccess,
+    parts: Vec<Part>,
+    notes: L::Notes,
+    /// Lines say where objects were allocated.
+    has_places: bool,
+    /// Lines name references.
+    has_names: bool,
+}
+
+impl<L: Lines> Table<L> {
+    /// One pass over the dump. 32 bytes for each MiB of it, and its notes.
+    fn new(dump: RandomAccess) -> Result<Self, ReadError> {
+        let mut table = Table {
+            dump,
+            parts: Vec::new(),
+            notes: L::Notes::default(),
+            has_places: false,
+            has_names: L::NAMES_KEY.is_none(),
+        };
+        let (mut at, mut buffer, mut is_open) = (0, Vec::new(), false);
+        while at < table.dump.len() {
+            let bytes = (table.dump.len() - at).min(PART_BYTES as u64);
+            buffer.resize(bytes as usize, 0);
+            table.dump.read_at(at, &mut buffer)?;
+            let end = memchr::memrchr(b'\n', &buffer);
+            let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
+            table.has_names =
+                table.has_names || L::NAMES_KEY.is_some_and(|key| memchr::memmem::find(rest, key).is_some());
+            table.has_places |= memchr::memmem::find(rest, L::PLACE_KEY).is_some();
+            let mut part = Part { offset: at, bytes: rest.len() as u64, lowest: u64::MAX, highest: 0 };
+            at += part.bytes;
+            while !rest.is_empty() {
+                let (line, behind) = split_line(rest);
+                rest = behind;
+                table.note_line(line, &mut part);
+            }
+            // What follows the start of a long line belongs to the part in which it begins.
+            match table.parts.last_mut().filter(|_| is_open) {
+                Some(last) => {
+                    last.bytes += part.bytes;
+                    last.lowest = last.lowest.min(part.lowest);
+                    last.highest = last.highest.max(part.highest);
+                }
+                None => table.parts.push(part),
+            }
+            is_open = end.is_none();
+        }
+        Ok(table)
+    }
+
+    fn note_line(&mut self, line: &[u8], part: &mut Part) {
+        if !L::note(line, &mut self.notes)
+            && let Some(id) = L::id_of(line)
+        {
+            part.lowest = part.lowest.min(id);
+            part.highest = part.highest.max(id);
+        }
+    }
+
+    /// What `pick` makes of the lines of objects, in the order of the dump. Parts in which no wanted address can be (they
+    /// ascend) are not read; without a list all are.
+    fn scan<T: Send>(
+        &self,
+        wanted: Option<&[u64]>,
+        pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync,
+    ) -> Result<Vec<T>, ReadError> {
+        let of_part = |part: &Part| {
+            let mut found = Vec::new();
+            let may_be = |wanted: &[u64]| {
+                let next = wanted.partition_point(|&id| id < part.lowest);
+                wanted.get(next).is_some_and(|&id| id <= part.highest)
+            };
+            if part.bytes > MOST_PART_BYTES || !wanted.is_none_or(may_be) {
+                return Ok(found);
+            }
+            let mut text = vec![0; part.bytes as usize];
+            self.dump.read_at(part.offset, &mut text)?;
+            let mut rest = &text[..];
+            while !rest.is_empty() {
+                let (line, behind) = split_line(rest);
+                rest = behind;
+                let Some(id) = L::id_of(line) else { continue };
+                if wanted.is_none_or(|wanted| wanted.binary_search(&id).is_ok())
+                    && let Some(line) = L::parse(line)
+                {
+                    found.extend(pick(id, &line));
+                }
+            }
+            Ok(found)
+        };
+        let parts: Vec<Vec<T>> = self.parts.par_iter().map(of_part).collect::<Result<_, ReadError>>()?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+}
+
+impl Part {
+    fn may_have(&self, id: u64) -> bool {
+        (self.lowest..=self.highest).contains(&id) && self.bytes <= MOST_PART_BYTES
+    }
+}
+
+/// A part that was read, with the places of its objects' lines.
+#[derive(Debug)]
+struct ReadPart {
+    text: Vec<u8>,
+    lines: FxHashMap<u64, Range<usize>>,
+}
+
+impl<L: Lines> LineDetails<L> {
+    /// A part, of the last ones that were asked for.
+    fn read_part(&self, table: &Table<L>, number: usize, part: &Part) -> Result<Arc<ReadPart>, ReadError> {
+        let mut last = self.last_parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = last.iter().position(|(known, _)| *known == number) {
+            last[..=at].rotate_right(1);
+            return Ok(Arc::clone(&last[0].1));
+        }
+        let mut text = vec![0; part.bytes as usize];
+        table.dump.read_at(part.offset, &mut text)?;
+        let (mut lines, mut start) = (FxHashMap::default(), 0);
+        while start < text.len() {
+            let (line, behind) = split_line(&text[start..]);
+            if let Some(id) = L::id_of(line) {
+                lines.entry(id).or_insert(start..start + line.len());
+            }
+            start = text.len() - behind.len();
+        }
+        let read = Arc::new(ReadPart { text, lines });
+        // A part that one line makes large is not kept beside others.
+        last.truncate(if part.bytes > 2 * PART_BYTES as u64 { 0 } else { PARTS_KEPT - 1 });
+        last.insert(0, (number, Arc::clone(&read)));
+        Ok(read)
+    }
+
+    pub(super) fn new(input: Reread) -> Self {
+        LineDetails { input, table: Mutex::new(None), last_parts: Mutex::default(), allocations: OnceLock::new() }
+    }
+
+    fn table(&self) -> Result<Arc<Table<L>>, ReadError> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = &*table {
+            return Ok(Arc::clone(table));
+        }
+        Ok(Arc::clone(table.insert(Arc::new(Table::new(self.input.by_position()?)?))))
+    }
+
+    /// What `pick` makes of an object's line.
+    fn of_node<T: Send>(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        pick: impl Fn(&Table<L>, &L::Line<'_>) -> Option<T> + Sync,
+    ) -> Result<Option<T>, ReadError> {
+        let (table, id) = (self.table()?, graph.original_id(node));
+        // Of objects in several sections one id may stand for several.
+        if node_of_id(graph, id) != Some(node) {
+            return Ok(None);
+        }
+        for (number, part) in table.parts.iter().enumerate().filter(|(_, part)| part.may_have(id)) {
+            let read = self.read_part(&table, number, part)?;
+            // Of an object that is listed again the first line counts, whatever it says.
+            if let Some(line) = read.lines.get(&id) {
+                return Ok(L::parse(&read.text[line.clone()]).and_then(|line| pick(&table, &line)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What `pick` makes of the lines of some objects, by their places in the list.
+    fn of_nodes<T: Send>(
+        &self,
+        graph: &HeapGraph,
+        nodes: impl Iterator<Item = NodeId>,
+        pick: impl Fn(&L::Line<'_>) -> Option<T> + Sync,
+    ) -> Result<Vec<Option<T>>, ReadError> {
+        let mut places: Vec<(u64, usize)> = nodes.enumerate().map(|(at, node)| (graph.original_id(node), at)).collect();
+        places.sort_unstable();
+        let wanted: Vec<u64> = places.iter().map(|&(id, _)| id).collect();
+        let mut answers: FxHashMap<u64, Option<T>> = FxHashMap::default();
+        for (id, answer) in self.table()?.scan(Some(&wanted), |id, line| Some((id, pick(line))))? {
+            answers.entry(id).or_insert(answer);
+        }
+        let mut all: Vec<Option<T>> = places.iter().map(|_| None).collect();
+        for (id, at) in places.into_iter().filter(|&(id, _)| node_of_id(graph, id).is_some()) {
+            all[at] = answers.get_mut(&id).and_then(Option::take);
+        }
+        Ok(all)
+    }
+}
+
+impl<L: Lines> LineDetails<L> {
+    /// Texts that `pick` makes of the lines of objects, each kept once, by object. Of one that is listed again the first line
+    /// counts.
+    fn texts_of(
+        &self,
+        graph: &HeapGraph,
+        pick: impl Fn(&L::Line<'_>) -> Option<String> + Sync,
+    ) -> Result<(Names, Vec<(NodeId, NameId)>), ReadError> {
+        let texts = Mutex::new(Names::default());
+        let mut found = self.table()?.scan(None, |id, line| {
+            let (node, text) = (node_of_id(graph, id)?, pick(line));
+            Some((node, text.map(|text| texts.lock().unwrap_or_else(PoisonError::into_inner).intern(&text))))
+        })?;
+        found.sort_by_key(|&(node, _)| node);
+        found.dedup_by_key(|&mut (node, _)| node);
+        let found = found.into_iter().filter_map(|(node, text)| Some((node, text?))).collect();
+        Ok((texts.into_inner().unwrap_or_else(PoisonError::into_inner), found))
+    }
+
+    fn by_place(&self, graph: &HeapGraph) -> Result<AllocationDump, ReadError> {
+        let (mut names, places) = self.texts_of(graph, L::place)?;
+        let mut builder = HeapBuilder::new(names.intern(""));
+        for (node, place) in places {
+            let class = names.intern(graph.type_name(graph.type_of(node)));
+            let frame = builder.frame(0, place);
+            builder.add(Entry::new(frame, Some(class), graph.shallow_bytes(node), Some(1)));
+        }
+        let (frames, entries) = builder.finish(None);
+        let heap = AllocationHeap {
+            dump: 1,
+            pid: 0,
+            part: 1,
+            process: String::new(),
+            labels: String::new(),
+            allocator: "live".into(),
+            counting: Counting::Exclusive,
+            frames,
+            entries,
+        };
+        let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
+        Ok(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] })
+    }
+}
+
+/// The start of a text.
+fn start_of(text: &str, most_units: usize) -> Text {
+    let mut units = 0;
+    let end = text.char_indices().find(|(_, character)| {
+        units += character.len_utf16();
+        units > most_units
+    });
+    let start = &text[..end.map_or(text.len(), |(at, _)| at)];
+    Text { text: start.to_string(), is_cut: start.len() < text.len() }
+}
+
+/// The object of an id, if one alone has it.
+pub(super) fn node_of_id(graph: &HeapGraph, id: u64) -> Option<NodeId> {
+    match graph.find(None, id) {
+        Lookup::One(node) => Some(node),
+        _ => None,
+    }
+}
+
+impl<L: Lines> ObjectDetails for LineDetails<L> {
+    /// Empty: the dump has no values but those of references.
+    fn fields(&self, _: &HeapGraph, _: NodeId) -> Result<Vec<FieldValue>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
+        self.of_node(graph, from, |table, line| L::reference_name(graph, from, nth, &table.notes, line))
+    }
+
+    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, |_, line| L::text(line))
+    }
+
+    fn has_reference_names(&self) -> bool {
+        self.table().is_ok_and(|table| table.has_names)
+    }
+
+    fn has_texts(&self) -> bool {
+        true
+    }
+
+    fn whole(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<bool>, ReadError> {
+        let text = self.text(graph, node)?;
+        Ok(text.map(|text| {
+            take(text.as_bytes());
+            true
+        }))
+    }
+
+    fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
+        let mut strings = self.table()?.scan(None, |id, line| {
+            let node = node_of_id(graph, id)?;
+            let Some(text) = L::string(line) else { return Some((node, None)) };
+            let hash = |text: &str| ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false);
+            let key = text.as_deref().map_or(ContentKey::UNKNOWN, hash);
+            let units = text.as_deref().map(|text| text.encode_utf16().count() as u64);
+            Some((node, Some((key, units))))
+        })?;
+        strings.sort_by_key(|&(node, _)| node);
+        strings.dedup_by_key(|&mut (node, _)| node);
+        strings.retain(|(_, string)| string.is_some());
+        let with_length = |&(node, string): &(NodeId, Option<(_, Option<u64>)>)| Some((node, string?.1?));
+        let lengths = if wanted.lengths { strings.iter().filter_map(with_length).collect() } else { Vec::new() };
+        let keys = strings.iter().filter_map(|(_, string)| Some((*string)?.0)).collect();
+        let nodes = strings.into_iter().map(|(node, _)| node).collect();
+        Ok(Contents { strings: Strings::without_arrays(nodes, keys), lengths, ..Contents::default() })
+    }
+
+    fn visit_texts(
+        &self,
+        graph: &HeapGraph,
+        strings: &Strings,
+        wanted: &[usize],
+        most_units: usize,
+        take: &(dyn Fn(usize, Text) + Sync),
+    ) -> Result<(), ReadError> {
+        let nodes = wanted.iter().map(|&at| strings.node(at));
+        let texts = self.of_nodes(graph, nodes, |line| Some(start_of(&L::text(line)?, most_units)))?;
+        for (&at, text) in wanted.iter().zip(texts) {
+            text.into_iter().for_each(|text| take(at, text));
+        }
+        Ok(())
+    }
+
+    fn shown_values(
+        &self,
+        graph: &HeapGraph,
+        nodes: &[NodeId],
+        most_units: usize,
+    ) -> Result<Vec<Option<ShownValue>>, ReadError> {
+        let say = |line: &L::Line<'_>| Some(ShownValue::Text(start_of(&L::text(line)?, most_units)));
+        self.of_nodes(graph, nodes.iter().copied(), say)
+    }
+
+    /// One frame, where allocations were traced.
+    fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+        self.of_node(graph, node, |_, line| Some(vec![L::place(line)?]))
+    }
+
+    /// One heap of what is in the dump, each stack a frame.
+    fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
+        if self.allocations.get().is_none() {
+            let found = if self.table()?.has_places { Some(self.by_place(graph)?) } else { None };
+            _ = self.allocations.set(found);
+        }
+        Ok(self.allocations.get().and_then(Option::as_ref))
+    }
+
+    fn allocated_by(
+        &self,
+        graph: &HeapGraph,
+        by: AllocationGroup,
+    ) -> Result<Option<(Vec<String>, Vec<u32>)>, ReadError> {
+        if !self.table()?.has_places {
+            return Ok(None);
+        }
+        let (texts, groups) = match by {
+            AllocationGroup::File => self.texts_of(graph, L::file)?,
+            AllocationGroup::Generation => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
+        };
+        let mut names = vec!["(not traced)".to_string()];
+        let mut of_node = vec![0; graph.node_count()];
+        let mut numbers: FxHashMap<NameId, u32> = FxHashMap::default();
+        for (node, text) in groups {
+            of_node[node.index()] = *numbers.entry(text).or_insert_with(|| {
+                names.push(texts.text(text).to_string());
+                names.len() as u32 - 1
+            });
+        }
+        Ok((names.len() > 1).then_some((names, of_node)))
+    }
+
+    /// Nothing: the table is made anew in less time than it takes to check one.
+    fn store(&self, _: &mut dyn ColumnSink) -> io::Result<()> {
+        Ok(())
+    }
+}
