@@ -4,13 +4,9 @@ use std::io::Cursor;
 
 use crate::common::cmd::{project, run};
 use crate::common::fixtures::all;
-use crate::common::graph;
 use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
 use crate::oracle::heaps;
-use heapdump::analysis::dominators::Dominators;
-use heapdump::analysis::retained::Retained;
-use heapdump::analysis::suspects::{SuspectSearch, SuspectSubject};
 use heapdump::analysis::threshold::Threshold;
 use heapdump::answers::leaks::SubjectKind;
 use heapdump::answers::{LeaksOptions, leaks};
@@ -311,8 +307,7 @@ fn the_answer_of_the_library_is_the_json_of_the_command() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// An object retains what cannot be reached without it; a group at least what each of its members does, and no more
-    /// than cannot be reached without all of them.
+    /// An object retains what cannot be reached without it; nothing that retains the threshold is passed over.
     #[test]
     fn suspects_retain_what_the_definition_says(heap in heaps(14, 2), threshold in 1u64..1500) {
         let dump = OpenOptions::default().open_reader(Cursor::new(xna_cf(&heap).into_bytes())).unwrap();
@@ -331,30 +326,9 @@ proptest! {
             let inside: u64 = suspect.holds.iter().map(|held| held.shallow_bytes).sum();
             prop_assert_eq!(inside, suspect.row.retained_bytes);
         }
-        let (graph, _) = graph(xna_cf(&heap).as_bytes());
-        let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
-        let search = SuspectSearch {
-            graph: &graph,
-            dominators: &dominators,
-            retained: &retained,
-            children: &dominators.children(),
-            threshold_bytes: threshold,
-            libraries: &heapdump::graph::TypeSet::of(&graph, |_| false),
-            section: None,
-        };
-        let suspects = search.run();
-        // Several of one cause are one.
-        prop_assert!(answer.suspects.len() <= suspects.len());
-        prop_assert_eq!(answer.suspects.is_empty(), suspects.is_empty());
-        for suspect in &suspects {
-            if let SuspectSubject::Group(_, members) = &suspect.subject {
-                let members: Vec<usize> = members.iter().map(|node| node.index()).collect();
-                let each: u64 = members.iter().filter_map(|&object| heap.retained_bytes(object)).sum();
-                prop_assert_eq!(suspect.retained_bytes, each);
-                prop_assert!(each <= heap.retained_bytes_together(&members));
-            }
-        }
+        // What retains so much is told of, by itself or by what it holds.
+        let most = (0..heap.objects.len()).filter_map(|object| heap.retained_bytes(object)).max().unwrap_or(0);
+        prop_assert!(most < threshold || !answer.suspects.is_empty());
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::suspects::Suspects;
 use super::view::SuspectView;
-use crate::analysis::suspects::LeakSuspect;
+use crate::analysis::leaks::LeakSuspect;
 use crate::answers::frames::FrameRow;
 use crate::answers::libraries::dotted;
 use crate::answers::paths::joined;

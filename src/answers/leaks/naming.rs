@@ -1,6 +1,6 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
@@ -11,14 +11,13 @@ use super::way::{Way, root_of, root_text};
 use super::words::{HolderKind, HolderRow, Words, common_name, names_of_threads, variable_of_thread_local};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
-use crate::analysis::leaks::{Cause, Grown, Owner, Search};
+use crate::analysis::leaks::{Cause, Evidence, Grown, LeakSuspect, Owner, Search};
 use crate::analysis::retained_sets::topmost_members;
-use crate::analysis::suspects::LeakSuspect;
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::{LibraryNames, dotted};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
-use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
+use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId, TypeSet};
 use crate::input::{ReferenceName, Value};
 use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
@@ -88,31 +87,31 @@ pub(super) struct Named {
 }
 
 /// What is told of a suspect.
-#[derive(Default)]
 pub(super) struct Told {
     /// By how much it grew, where an older dump was given.
     pub(super) growth: Option<SuspectGrowth>,
-    /// Its cause, or words for itself: of the first that are shown.
+    /// Its words: of the first that are shown.
     pub(super) named: Option<Box<Named>>,
-}
-
-impl Told {
-    pub(super) fn of(named: Named) -> Self {
-        Told { growth: named.growth, named: Some(Box::new(named)) }
-    }
+    /// What is to be named, until it is.
+    cause: Option<Box<Cause>>,
+    /// The type of what is kept.
+    pub(super) element_type: TypeId,
 }
 
 /// Dumps made ready, and the causes in the newer one.
 pub(super) struct Causes<'d> {
     pub(super) program: Program<'d>,
     before: Option<Program<'d>>,
-    pub(super) named: Vec<Named>,
+    named: Vec<Named>,
+    /// What else is large; with an older dump it did not grow.
+    large: Vec<Grown>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
     exact_sizes: bool,
 }
 
-/// Looks for causes: what grew since `old`, or what is many without it. O(objects + references) of both.
+/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `large` is the size
+/// from which that is said; with `old` it is for what did not grow.
 ///
 /// # Errors
 /// If a dump holds no objects, or takes more memory than it may.
@@ -120,6 +119,7 @@ pub(super) fn causes<'d>(
     old: Option<&'d OpenDump>,
     dump: &'d OpenDump,
     options: &LeaksOptions,
+    least_bytes: u64,
 ) -> Result<Causes<'d>, AnswerError> {
     let mut symbols = Symbols::default();
     dump.phase(Phase::FindingSuspects);
@@ -140,45 +140,63 @@ pub(super) fn causes<'d>(
         _ => None,
     };
     let program = Program::new(dump, heap, loaders, &mut symbols)?;
-    let search = Search::new(
-        &program.rows,
-        before.as_ref().map(|before| &before.rows),
-        &program.heap.natures,
-        options.threshold,
-    );
+    let natures = &program.heap.natures;
+    let alone = Search::new(&program.rows, None, natures, Threshold::Bytes(least_bytes));
+    let search =
+        before.as_ref().map(|before| Search::new(&program.rows, Some(&before.rows), natures, options.threshold));
+    let mut large = alone.run(usize::MAX);
+    program.causes().settle(&mut large, least_bytes);
+    let (found, search) = match &search {
+        Some(search) => (search.run(MOST_CAUSES), search),
+        None => (large.drain(..large.len().min(MOST_CAUSES)).collect(), &alone),
+    };
     let threshold = search.threshold();
-    let finder =
-        Finder { program: &program, before: before.as_ref(), search: &search, exact_sizes: options.exact_sizes };
-    let mut named = finder.named();
+    let finder = Finder { program: &program, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
+    let mut named = finder.named(found);
     named.extend(finder.left_over_loaders(twins.as_ref()));
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
-    Ok(Causes { named, threshold, program, before, exact_sizes: options.exact_sizes })
+    if before.is_some() {
+        let told: Vec<u32> = named.iter().flat_map(|named| &named.rows).copied().collect();
+        let is_told = program.rows.around(&told);
+        large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
+    }
+    Ok(Causes { named, large, threshold, program, before, exact_sizes: options.exact_sizes })
 }
 
 impl Causes<'_> {
-    /// By large object the first cause that is about it, as it keeps the object, or the object dominates what it keeps.
-    /// O(rows) for each cause, and its depth in the dominator tree.
-    pub(super) fn told_by(&self, suspects: &[LeakSuspect]) -> Vec<Option<usize>> {
-        let program = &self.program;
-        let mut of_row = vec![None; program.rows.rows().len()];
-        let mut of_dominator = FxHashMap::default();
-        for (cause, named) in self.named.iter().enumerate() {
-            for row in program.rows.with_below(&named.rows) {
-                of_row[row as usize].get_or_insert(cause);
-            }
-            let mut at = named.topmost.first().copied();
-            while let Some(number) = at.filter(|&number| number != DomNode::ROOT && !of_dominator.contains_key(&number))
-            {
-                of_dominator.insert(number, cause);
-                at = Some(program.dominators.immediate_of(number));
-            }
-        }
-        let first = |suspect: &LeakSuspect| {
-            let kept = program.rows.row_of(suspect.largest()).and_then(|row| of_row[row as usize]);
-            let above = program.dominators.number_of(suspect.largest()).and_then(|number| of_dominator.get(&number));
-            kept.into_iter().chain(above.copied()).min()
+    /// The suspects, those with words first, and how many more there are that did not grow; these too where they are asked
+    /// for. O(objects).
+    pub(super) fn suspects(&mut self, libraries: &TypeSet, with_unchanged: bool) -> (Vec<(LeakSuspect, Told)>, usize) {
+        let (named, large) = (std::mem::take(&mut self.named), std::mem::take(&mut self.large));
+        let named = named.into_iter().map(|named| {
+            let topmost = named.topmost.clone();
+            let (growth, element_type) = (named.growth, named.element_type);
+            (topmost, Told { growth, element_type, cause: None, named: Some(Box::new(named)) })
+        });
+        let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
+        let causes = self.program.causes();
+        let evidence = Evidence {
+            graph: causes.graph,
+            dominators: causes.dominators,
+            retained: causes.retained,
+            children: causes.children,
+            libraries,
         };
-        suspects.iter().map(first).collect()
+        let large = causes.complete(if unchanged == 0 { large } else { Vec::new() }, &self.program.heap.off_heap);
+        let search = self.search_of_all();
+        let large = large.into_iter().map(|cause| {
+            let element_type = self.program.rows.row(cause.grown.element).type_id;
+            let growth = self.before.as_ref().map(|_| growth_of(&search, &cause));
+            let told = Told { growth, element_type, named: None, cause: Some(Box::new(cause.clone())) };
+            (cause.topmost, told)
+        });
+        let mut known = FxHashSet::default();
+        let suspects = named.chain(large).filter_map(|(topmost, told)| {
+            let suspect = evidence.of_members(&topmost, causes.common_dominator(&topmost))?;
+            // Several causes may hang on one object.
+            known.insert((suspect.objects(), suspect.largest())).then_some((suspect, told))
+        });
+        (suspects.collect(), unchanged)
     }
 
     fn search_of_all(&self) -> Search<'_> {
@@ -186,27 +204,23 @@ impl Causes<'_> {
         Search::new(&self.program.rows, before, &self.program.heap.natures, Threshold::Bytes(1))
     }
 
-    /// By how much objects and groups that are large grew, where an older dump was given.
-    pub(super) fn growth_of(&self, suspects: &[LeakSuspect]) -> Vec<Option<SuspectGrowth>> {
-        let search = self.search_of_all();
-        let growth = |suspect: &LeakSuspect| {
-            self.before.as_ref()?;
-            let grew_by = search.growth(self.program.rows.row_of(suspect.largest())?);
-            let grew_by = grew_by.min(i64::try_from(suspect.retained_bytes).unwrap_or(i64::MAX));
-            let old = suspect.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
-            Some(SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by })
-        };
-        suspects.iter().map(growth).collect()
-    }
-
     /// Gives the first of the suspects that are shown their words, whatever they grew by.
     pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, Told)]) {
         let (program, before, search) = (&self.program, self.before.as_ref(), self.search_of_all());
         let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
-        for (suspect, told) in suspects.iter_mut().take(MOST_EXPLAINED).filter(|(_, told)| told.named.is_none()) {
-            told.named = finder.name_suspect(suspect).map(Box::new);
+        for (_, told) in suspects.iter_mut().take(MOST_EXPLAINED) {
+            let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, Reason::Size)));
+            told.named = told.named.take().or(cause);
         }
     }
+}
+
+/// By how much something that is large grew; no more than it retains.
+fn growth_of(search: &Search<'_>, cause: &Cause) -> SuspectGrowth {
+    let grew_by: i64 = cause.grown.rows.iter().map(|&row| search.growth(row)).sum();
+    let grew_by = grew_by.min(i64::try_from(cause.retained_bytes).unwrap_or(i64::MAX));
+    let old = cause.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
+    SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by }
 }
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
@@ -250,30 +264,14 @@ impl Finder<'_, '_> {
         self.program.retained.bytes_at(DomNode::ROOT).max(1)
     }
 
-    /// The words for what is large: of itself, where it is.
-    fn name_suspect(&self, suspect: &LeakSuspect) -> Option<Named> {
-        let program = self.program;
-        let largest = suspect.largest();
-        let row = program.rows.row_of(largest)?;
-        let number = program.dominators.number_of(largest)?;
-        let objects = suspect.objects() as u64;
-        let grown = Grown { rows: vec![row], element: row, objects, objects_old: objects, growth: 0 };
-        let cause = Cause {
-            grown,
-            retained_bytes: suspect.retained_bytes,
-            off_heap_bytes: 0,
-            example: largest,
-            topmost: vec![number],
-        };
-        Some(self.name(cause, None, Reason::Size))
-    }
-
     /// Every cause but loaders, each once.
-    fn named(&self) -> Vec<Named> {
+    fn named(&self, found: Vec<Grown>) -> Vec<Named> {
         let program = self.program;
         let causes = program.causes();
-        let mut found = causes.complete(self.search.run(MOST_CAUSES), &program.heap.off_heap);
-        found.retain(|cause| self.is_kept(cause));
+        let mut found = causes.complete(found, &program.heap.off_heap);
+        found.retain(|cause| !self.is_of_dead_loader(cause));
+        let (mut found, large): (Vec<Cause>, Vec<Cause>) =
+            found.into_iter().partition(|cause| cause.grown.is_many && self.is_explained(cause));
         causes.without_repeats(&mut found, &program.heap.natures);
         let before = self.retained_before(&found);
         let mut named: Vec<Named> =
@@ -290,6 +288,9 @@ impl Finder<'_, '_> {
             };
             one.owner < Owner::Runtime || !holders.iter().enumerate().any(|row| is_main(&row))
         });
+        if self.before.is_none() {
+            named.extend(large.into_iter().map(|cause| self.name(cause, None, Reason::Size)));
+        }
         named
     }
 
@@ -298,19 +299,22 @@ impl Finder<'_, '_> {
         before.causes().retained_before(self.search, causes).into_iter().map(Some).collect()
     }
 
-    /// False for what a runtime gives up by itself, for what goes with a loader that is left over, and for warm-up.
-    fn is_kept(&self, cause: &Cause) -> bool {
+    /// Does it go with a loader that is left over?
+    fn is_of_dead_loader(&self, cause: &Cause) -> bool {
         let heap = &self.program.heap;
-        let is_loader = |dead: &NodeId| heap.graph.type_of(*dead) == heap.graph.type_of(cause.example);
-        if heap.dead.iter().any(is_loader) {
-            return false;
-        }
-        let nodes = self.program.paths.way_to(cause.example);
-        let is_of_dead = |node: &NodeId| {
-            let class = heap.graph.types().of_class_object(*node);
+        let is_dead = |node: NodeId| {
+            let class = heap.graph.types().of_class_object(node);
             let loader = class.map(|class| heap.graph.types().loader(class));
-            heap.dead.contains(node) || matches!(loader, Some(Loader::Object(loader)) if heap.dead.contains(&loader))
+            heap.dead.contains(&node) || matches!(loader, Some(Loader::Object(loader)) if heap.dead.contains(&loader))
         };
+        let is_loader = |dead: &NodeId| heap.graph.type_of(*dead) == heap.graph.type_of(cause.example);
+        heap.dead.iter().any(is_loader) || self.program.paths.way_to(cause.example).into_iter().any(is_dead)
+    }
+
+    /// False for what a runtime gives up by itself, and for warm-up.
+    fn is_explained(&self, cause: &Cause) -> bool {
+        let heap = &self.program.heap;
+        let nodes = self.program.paths.way_to(cause.example);
         let soft = heap.graph.soft_references().unwrap_or(&[]);
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
@@ -322,7 +326,7 @@ impl Finder<'_, '_> {
         if is_of_own_module.is_some_and(|file| owner_of_script(file) == Owner::Own) {
             return true;
         }
-        if nodes.iter().any(is_of_dead) || nodes.windows(2).any(is_soft) {
+        if nodes.windows(2).any(is_soft) {
             return false;
         }
         let element = heap.nature(cause.example).owner;
@@ -338,7 +342,7 @@ impl Finder<'_, '_> {
     fn name(&self, cause: Cause, retained_old: Option<u64>, reason: Reason) -> Named {
         let program = self.program;
         let heap = &program.heap;
-        let Grown { rows, element, objects, objects_old, growth } = cause.grown;
+        let Grown { rows, element, objects, objects_old, growth, .. } = cause.grown;
         let way = Way::to(program, cause.example, &rows);
         let words = match heap.kinds {
             Some(_) => Words::of_script(program, &way),

@@ -3,7 +3,7 @@
 use super::knowledge;
 use super::suspects::Suspects;
 use super::view::{SubjectKind, SuspectView};
-use crate::analysis::suspects::LeakSuspect;
+use crate::analysis::leaks::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::graph::RootKind;
 use crate::units::{count_of, format_count};
