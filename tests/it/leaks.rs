@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::common::cmd::{project, run};
-use crate::common::fixtures::all;
+use crate::common::fixtures::{all, unpacked};
 use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
 use crate::oracle::heaps;
@@ -195,6 +195,53 @@ fn the_cause_of_what_grew_is_one_sentence() {
         assert!(text.starts_with(sentence) && text.contains(suspect["advice"].as_str().expect("advice")), "{text}");
         let growth = suspect["growth"]["retained_bytes_delta"].as_u64().expect("a number");
         assert!(growth <= suspect["retained_bytes"].as_u64().expect("a number"), "{sentence}");
+    }
+}
+
+/// However they are read: packed (as two of the pairs are) or not, from their indexes, the newer one from a pipe.
+#[test]
+fn a_cause_is_the_same_from_files_indexes_and_pipes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for pair in PAIRS {
+        // What is said of files stands in the command that looks further, and in the paragraph with it.
+        let causes = |old: &str, new: &str, input: &[u8]| -> Value {
+            let words = ["leaks", "-q", "-f", "json", old, new];
+            let mut answer = crate::common::cmd::run_with_input(&words, input).expect_code(0).json();
+            for suspect in answer["suspects"].as_array_mut().expect("suspects") {
+                let text = suspect["text"].as_str().expect("a text").split(" Look further").next().map(Value::from);
+                suspect["text"] = text.expect("a text");
+            }
+            answer
+        };
+        let expected = causes(pair[0], pair[1], &[]);
+        assert_eq!(expected["suspects"].as_array().map(Vec::len), Some(1), "{pair:?}");
+        let mut plain = Vec::new();
+        for (at, file) in pair.iter().enumerate() {
+            let bytes = unpacked(file);
+            let name = |what: &str| folder.path().join(format!("{at}.{what}")).display().to_string();
+            std::fs::write(name("plain"), &bytes).expect("written");
+            plain.push(name("plain"));
+        }
+        assert_eq!(causes(&plain[0], &plain[1], &[]), expected, "{pair:?}, unpacked");
+        for file in &plain {
+            run(&["index", "-q", file]).expect_code(0);
+        }
+        assert_eq!(causes(&plain[0], &plain[1], &[]), expected, "{pair:?}, indexes");
+        let piped = causes(pair[0], "-", &std::fs::read(&plain[1]).expect("read"));
+        assert_eq!(piped, expected, "{pair:?}, a pipe");
+    }
+}
+
+#[test]
+fn what_grows_over_many_dumps_is_explained_too() {
+    for [old, new] in PAIRS {
+        let of_leaks = run(&["leaks", old, new, "-q", "-f", "json"]).expect_code(0).json();
+        let trend = run(&["trend", "--causes", old, old, new, "-q", "-f", "json"]).expect_code(0).json();
+        assert_eq!(trend["causes"][0], of_leaks["suspects"][0]["sentence"], "{new}");
+        let text = run(&["trend", "--causes", old, new, "-q", "-n", "1", "-p"]).expect_code(0).stdout;
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).ends_with(&words(trend["causes"][0].as_str().expect("a sentence"))), "{text}");
+        assert!(run(&["trend", old, new, "-q", "-f", "json"]).expect_code(0).json()["causes"].is_null());
     }
 }
 

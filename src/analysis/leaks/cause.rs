@@ -18,7 +18,7 @@ const NO_SET: u32 = u32::MAX;
 /// Something that is kept.
 #[derive(Debug, Clone)]
 pub struct Cause {
-    /// Where, what, how many.
+    /// The place, the type, how many.
     pub grown: Grown,
     /// Bytes that would be freed with all below the rows.
     pub retained_bytes: u64,
@@ -26,7 +26,7 @@ pub struct Cause {
     pub off_heap_bytes: u64,
     /// One of the elements: that in the middle.
     pub example: NodeId,
-    /// What is kept and dominated by nothing else that is kept; first what retains most.
+    /// The kept objects that none of the others dominates; the one that retains most first.
     pub topmost: Vec<DomNode>,
 }
 

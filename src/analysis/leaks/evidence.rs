@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, TypeId, TypeSet};
@@ -351,7 +353,7 @@ impl Evidence<'_> {
 
     /// The histogram of what these objects retain.
     fn held_types(&self, numbers: &[DomNode]) -> Vec<HeldType> {
-        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         let mut add = |number: DomNode| {
             let node = self.dominators.node_at(number);
             let held = by_type.entry(self.graph.shown_type_of(node)).or_default();
@@ -372,7 +374,7 @@ impl Evidence<'_> {
             .collect();
         sort::by(&mut held_types, &|a, b| {
             let name = |held: &HeldType| self.graph.type_name(held.type_id);
-            b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| name(a).cmp(name(b)))
+            b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| (name(a), a.type_id).cmp(&(name(b), b.type_id)))
         });
         held_types
     }

@@ -25,7 +25,7 @@ const ONE_FOR_EACH_NODE: f64 = 0.9;
 /// A path has moved where less than this share of the new objects is new in the whole heap.
 const NEW_IN_HEAP: f64 = 0.5;
 
-/// Where it grew, and what.
+/// A place that grew, and the type that is kept there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grown {
     /// Rows of like objects that grew in number, side by side, ascending; below each row they are one.
@@ -133,19 +133,42 @@ impl<'s> Search<'s> {
         let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
         let mut is_known = FxHashSet::default();
         while let Some((row, one_each)) = open.pop() {
-            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !self.nature(**below).is_inner;
+            // The runtime's own data is not looked into, but where the program refers to it and it leads on.
+            let is_inner = |below: u32| self.nature(below).is_inner && (row == 0 || !self.nature(below).is_link);
+            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !is_inner(**below);
             let large: Vec<u32> = self.new.below(row).iter().filter(large).copied().collect();
-            let (more, fewer): (Vec<u32>, Vec<u32>) = large.iter().partition(|&&row| self.is_explained_by_count(row));
+            let (mut more, fewer): (Vec<u32>, Vec<u32>) =
+                large.iter().partition(|&&row| self.is_explained_by_count(row));
             let objects = self.row(row).objects;
             let is_same = |below: u32| row != 0 && objects > 1 && self.row(below).objects == objects;
             open.extend(fewer.into_iter().map(|below| (below, if is_same(below) { one_each } else { below })));
             if !more.is_empty() {
+                more.extend(self.one_for_each(row, &more));
+                more.sort_unstable();
                 found.push((more, true));
-            } else if large.is_empty() && row != 0 && self.grew_by(row, self.threshold) {
-                found.extend(self.spread(row, one_each).filter(|(_, is_many)| *is_many || is_known.insert(one_each)));
+            } else if large.is_empty() && row != 0 && !self.nature(row).is_inner && self.grew_by(row, self.threshold) {
+                found.extend(
+                    self.spread(row, one_each).filter(|(rows, _)| rows[..] != [one_each] || is_known.insert(one_each)),
+                );
             }
         }
         found
+    }
+
+    /// Small objects of the program's own beside those that grew, one for every second of them: what is in these may be
+    /// reached the shorter way.
+    fn one_for_each(&self, row: u32, more: &[u32]) -> Vec<u32> {
+        let growth: i64 = more.iter().map(|&row| self.growth(row)).sum();
+        let new_objects = more.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
+        let least = ((SMALL_SHARE * growth as f64) as u64).max(1);
+        let is_one = |below: &&u32| {
+            self.nature(**below).owner == Owner::Own
+                && !self.grew_by(**below, self.threshold)
+                && self.grew_by(**below, least)
+                && self.is_explained_by_count(**below)
+                && self.new_objects(**below) as f64 >= ONE_EACH * new_objects as f64
+        };
+        self.new.below(row).iter().filter(is_one).copied().collect()
     }
 
     /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
@@ -163,7 +186,7 @@ impl<'s> Search<'s> {
         (is_itself || self.old.is_none()).then(|| (vec![one_each], is_many))
     }
 
-    /// What rows keep; `None` if the whole heap has no more of it than before: then it is only reached another way.
+    /// The type that rows keep, with its figures; `None` if the whole heap has no more of it than before: then it is only reached another way.
     fn grown(&self, rows: Vec<u32>, is_many: bool) -> Option<Grown> {
         let element = if is_many { self.element(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
@@ -225,7 +248,7 @@ impl<'s> Search<'s> {
         self.carried(element).unwrap_or(element)
     }
 
-    /// What the nodes of a list of the program's own carry.
+    /// The row that the nodes of a list of the program's own carry.
     fn carried(&self, element: u32) -> Option<u32> {
         if !self.nature(element).is_list_node || !self.row(element).is_folded {
             return None;

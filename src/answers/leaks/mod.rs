@@ -1,13 +1,16 @@
 //! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
+mod causes;
 mod growth;
 mod knowledge;
+mod left_over;
 mod naming;
 mod options;
 mod paragraph;
 mod program;
 mod script_words;
 mod shapes;
+mod states;
 mod survivors;
 mod suspects;
 mod view;
@@ -26,7 +29,7 @@ pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 pub use words::{HolderKind, HolderRow};
 
-use naming::{Told, causes};
+use causes::{Told, causes};
 use suspects::SuspectPaths;
 use view::held_types;
 
@@ -174,10 +177,15 @@ impl Suspects<'_> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// The paragraphs, one by one; with what objects say of themselves where that is asked for and the dump has it.
-    pub fn paragraphs(&self, with_values: bool) -> impl Iterator<Item = String> {
+    /// The sentences of those that have one.
+    pub fn sentences(&self) -> Vec<String> {
+        self.iter().filter_map(|suspect| suspect.sentence).collect()
+    }
+
+    /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.
+    pub fn lines(&self, with_values: bool) -> impl Iterator<Item = Vec<String>> {
         let values = self.values.filter(|_| with_values);
-        (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
+        (0..self.len()).map(move |at| paragraph::lines(self, &SuspectView::new(self, at, values)))
     }
 }
 
@@ -205,13 +213,13 @@ impl<'s> SuspectView<'s> {
             holder: named.as_ref().map(|named| named.holder.clone()),
             pattern: named.as_ref().and_then(|named| named.shape).map(|shape| shape.name),
             advice: named.as_ref().and_then(|named| named.shape).map(|shape| shape.advice),
-            evidence: String::new(),
+            evidence: Vec::new(),
             text: String::new(),
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < naming::MOST_EXPLAINED);
-        view.text = paragraph::of(suspects, &view);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < causes::MOST_EXPLAINED);
+        view.text = paragraph::lines(suspects, &view).join(" ");
         view
     }
 }

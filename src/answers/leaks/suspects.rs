@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::naming::Told;
+use super::causes::Told;
 use super::view::{SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::leaks::{LeakSuspect, SuspectSubject};

@@ -21,16 +21,14 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import javassist.ClassPool;
 import org.apache.commons.collections4.MultiValuedMap;
 import org.apache.commons.collections4.multimap.ArrayListValuedHashMap;
 import org.apache.curator.framework.listen.StandardListenerManager;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.core.LogEvent;
-import org.apache.logging.log4j.core.Logger;
-import org.apache.logging.log4j.core.appender.AbstractAppender;
-import org.apache.logging.log4j.core.config.Property;
+import org.apache.logging.log4j.ThreadContext;
 import py4j.Gateway;
 import scala.collection.concurrent.TrieMap;
 
@@ -82,17 +80,8 @@ public class Libraries {
         static final MetricRegistry METRICS = new MetricRegistry();
     }
 
-    static class RequestLog extends AbstractAppender {
-        final byte[] buffer = new byte[400];
-
-        RequestLog(String name) {
-            super(name, null, null, true, Property.EMPTY_ARRAY);
-        }
-
-        @Override
-        public void append(LogEvent event) {
-            System.out.println(buffer.length);
-        }
+    static class Requests {
+        static final ExecutorService POOL = Executors.newFixedThreadPool(2);
     }
 
     static class Proxies {
@@ -125,6 +114,11 @@ public class Libraries {
         static Connection connection;
     }
 
+    static class Bounded {
+        static final Cache<String, Order> CACHE = CacheBuilder.newBuilder().maximumSize(500).build();
+        static final MetricRegistry METRICS = new MetricRegistry();
+    }
+
     static class Watcher implements Runnable {
         final byte[] path = new byte[400];
 
@@ -146,11 +140,8 @@ public class Libraries {
             case "netty-promise" -> Start.CONNECTED.addListener(done -> System.out.println(order.id));
             case "vertx" -> Verticle.VERTX.eventBus().consumer("orders", message -> System.out.println(order.id));
             case "metrics" -> Figures.METRICS.register("order." + number, (Gauge<Integer>) () -> order.id);
-            case "log4j" -> {
-                RequestLog log = new RequestLog("request-" + number);
-                log.start();
-                ((Logger) LogManager.getRootLogger()).addAppender(log);
-            }
+            case "log4j" ->
+                    Requests.POOL.submit(() -> ThreadContext.put("request-" + number, "customer number " + number)).get();
             case "javassist" -> Proxies.POOL.makeClass("made.Proxy" + number);
             case "scala" -> Sessions.OPEN.put("session-" + number, order);
             case "collections" -> Shop.SHOP.customers.orders.put("customer-" + number % 100, order);
@@ -165,12 +156,27 @@ public class Libraries {
                 }
                 Database.RESULTS.add(Database.connection.createStatement().executeQuery("VALUES 1"));
             }
+            case "bounded" -> {
+                Bounded.CACHE.put("order-" + number, order);
+                Bounded.METRICS.counter("orders." + number % 50).inc();
+                Object panel = new Panel();
+                Hub.BUS.register(panel);
+                Hub.BUS.unregister(panel);
+                Requests.POOL.submit(
+                                () -> {
+                                    ThreadContext.put("request", "customer number " + number);
+                                    ThreadContext.clearAll();
+                                })
+                        .get();
+            }
             case "curator" -> Cluster.LISTENERS.addListener(new Watcher());
             default -> throw new IllegalArgumentException(way);
         }
     }
 
     static void dump(String file) throws Exception {
+        // A timer's thread takes in what is new.
+        Thread.sleep(500);
         new File(file).delete();
         System.gc();
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class).dumpHeap(file, true);

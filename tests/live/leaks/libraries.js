@@ -51,6 +51,15 @@ const ways = {
   },
   'express-session': (number) => store.set('session-' + number, { cookie: {}, cart: ['a' + number] }),
   dataloader: (number) => orders.load(number),
+  bounded: (number) => {
+    const order = new Order(number);
+    ticks.subscribe(() => order.id++).unsubscribe();
+    const paid = () => order.id++;
+    bus.on('paid', paid).off('paid', paid);
+    store.set('session-' + number, { cookie: {}, cart: ['a' + number] });
+    if (number >= 500) store.destroy('session-' + (number - 500));
+    mobx.autorun(() => (order.currency = settings.currency))();
+  },
   lodash: (number) => priceOf(number),
   mobx: (number) => {
     const order = new Order(number);
