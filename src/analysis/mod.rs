@@ -12,7 +12,6 @@
 //! | `shortest_parents` | the same for every object at once, for an index | breadth-first search from all roots | O(objects + references) | 8 bytes per object |
 //! | `merged_paths` | what keeps a type alive? | breadth-first search from all roots, merged by type | O(objects + references) | 16 bytes per object |
 //! | `type_tree` | what hangs where? | the dominator tree merged by type | O(objects) | per place |
-//! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
 //! | `collections` | what is a collection, and what is inside of one? | a table of classes | O(types) | per type |
 //! | `holders` | which field holds an object? | up the shortest path, past arrays and insides of collections | O(objects) for all | 4 bytes per object |
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
@@ -21,7 +20,7 @@
 //! | `heap_total` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `diff::AllocationDiff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
-//! | `leaks` | what grew in number, and what explains that it is kept? | Dijkstra's algorithm with whole costs, its tree merged into rows | O(objects + references) | 13 bytes per object |
+//! | `leaks` | what grew in number, or is large, and what explains that it is kept? | Dijkstra's algorithm with whole costs, its tree merged into rows | O(objects + references) | 13 bytes per object |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
 //! | `dominator_order` | what does an object retain, as a range? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
@@ -53,7 +52,6 @@ pub mod root_paths;
 pub mod selection;
 pub mod series;
 pub mod shortest_parents;
-pub mod suspects;
 pub mod threshold;
 pub mod type_tree;
 

@@ -18,7 +18,7 @@ const DESCENT_BYTES_PER_OBJECT: u64 = 9;
 /// Per object: shortest paths from all roots, with the tree turned round before.
 const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
 /// Per object: best ways from all starts, rows, and the dominator tree turned round.
-const BEST_PATHS_BYTES_PER_OBJECT: u64 = 31;
+const BEST_PATHS_BYTES_PER_OBJECT: u64 = 23;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
 const INDEX_BYTES_PER_OBJECT: u64 = 33;
 

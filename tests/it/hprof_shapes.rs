@@ -471,7 +471,7 @@ fn bytes_of(classes: &[Class], class: usize) -> u64 {
     let width = |held: &Held| match held {
         Held::Reference(_) | Held::Long(_) => 8,
         Held::Int(_) => 4,
-        Held::Byte(_) => 1,
+        Held::Boolean(_) | Held::Byte(_) => 1,
     };
     match classes[class].superclass {
         None => 16,

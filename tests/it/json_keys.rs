@@ -176,7 +176,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);
     }
-    for form in ["--min-growth 0", "--by package", "--paths"] {
+    for form in ["--min-growth 0", "--by package", "--paths --causes"] {
         let words: Vec<&str> = ["trend", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);
     }
@@ -184,8 +184,8 @@ fn occurring() -> BTreeMap<String, Keys> {
     let snapshots: Vec<String> = (0..3)
         .map(|number| {
             let mut heap = Heap::default();
-            for _ in 0..20 + number {
-                heap.object("demo.Node", 24);
+            for _ in 0..6 + number {
+                heap.object("demo.Node", 40_000);
             }
             (1..heap.objects.len()).for_each(|object| heap.refer(0, object));
             heap.roots = vec![HeapRoot { object: 0, kind: 1, flags: 0 }];

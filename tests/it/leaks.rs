@@ -3,14 +3,10 @@
 use std::io::Cursor;
 
 use crate::common::cmd::{project, run};
-use crate::common::fixtures::all;
-use crate::common::graph;
+use crate::common::fixtures::{all, unpacked};
 use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
 use crate::oracle::heaps;
-use heapdump::analysis::dominators::Dominators;
-use heapdump::analysis::retained::Retained;
-use heapdump::analysis::suspects::{SuspectSearch, SuspectSubject};
 use heapdump::analysis::threshold::Threshold;
 use heapdump::answers::leaks::SubjectKind;
 use heapdump::answers::{LeaksOptions, leaks};
@@ -202,6 +198,53 @@ fn the_cause_of_what_grew_is_one_sentence() {
     }
 }
 
+/// However they are read: packed (as two of the pairs are) or not, from their indexes, the newer one from a pipe.
+#[test]
+fn a_cause_is_the_same_from_files_indexes_and_pipes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for pair in PAIRS {
+        // What is said of files stands in the command that looks further, and in the paragraph with it.
+        let causes = |old: &str, new: &str, input: &[u8]| -> Value {
+            let words = ["leaks", "-q", "-f", "json", old, new];
+            let mut answer = crate::common::cmd::run_with_input(&words, input).expect_code(0).json();
+            for suspect in answer["suspects"].as_array_mut().expect("suspects") {
+                let text = suspect["text"].as_str().expect("a text").split(" Look further").next().map(Value::from);
+                suspect["text"] = text.expect("a text");
+            }
+            answer
+        };
+        let expected = causes(pair[0], pair[1], &[]);
+        assert_eq!(expected["suspects"].as_array().map(Vec::len), Some(1), "{pair:?}");
+        let mut plain = Vec::new();
+        for (at, file) in pair.iter().enumerate() {
+            let bytes = unpacked(file);
+            let name = |what: &str| folder.path().join(format!("{at}.{what}")).display().to_string();
+            std::fs::write(name("plain"), &bytes).expect("written");
+            plain.push(name("plain"));
+        }
+        assert_eq!(causes(&plain[0], &plain[1], &[]), expected, "{pair:?}, unpacked");
+        for file in &plain {
+            run(&["index", "-q", file]).expect_code(0);
+        }
+        assert_eq!(causes(&plain[0], &plain[1], &[]), expected, "{pair:?}, indexes");
+        let piped = causes(pair[0], "-", &std::fs::read(&plain[1]).expect("read"));
+        assert_eq!(piped, expected, "{pair:?}, a pipe");
+    }
+}
+
+#[test]
+fn what_grows_over_many_dumps_is_explained_too() {
+    for [old, new] in PAIRS {
+        let of_leaks = run(&["leaks", old, new, "-q", "-f", "json"]).expect_code(0).json();
+        let trend = run(&["trend", "--causes", old, old, new, "-q", "-f", "json"]).expect_code(0).json();
+        assert_eq!(trend["causes"][0], of_leaks["suspects"][0]["sentence"], "{new}");
+        let text = run(&["trend", "--causes", old, new, "-q", "-n", "1", "-p"]).expect_code(0).stdout;
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).ends_with(&words(trend["causes"][0].as_str().expect("a sentence"))), "{text}");
+        assert!(run(&["trend", old, new, "-q", "-f", "json"]).expect_code(0).json()["causes"].is_null());
+    }
+}
+
 #[test]
 fn what_did_not_grow_is_no_suspect_but_can_be_asked_for() {
     for [old, new] in PAIRS {
@@ -311,8 +354,7 @@ fn the_answer_of_the_library_is_the_json_of_the_command() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// An object retains what cannot be reached without it; a group at least what each of its members does, and no more
-    /// than cannot be reached without all of them.
+    /// An object retains what cannot be reached without it; nothing that retains the threshold is passed over.
     #[test]
     fn suspects_retain_what_the_definition_says(heap in heaps(14, 2), threshold in 1u64..1500) {
         let dump = OpenOptions::default().open_reader(Cursor::new(xna_cf(&heap).into_bytes())).unwrap();
@@ -331,30 +373,9 @@ proptest! {
             let inside: u64 = suspect.holds.iter().map(|held| held.shallow_bytes).sum();
             prop_assert_eq!(inside, suspect.row.retained_bytes);
         }
-        let (graph, _) = graph(xna_cf(&heap).as_bytes());
-        let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
-        let search = SuspectSearch {
-            graph: &graph,
-            dominators: &dominators,
-            retained: &retained,
-            children: &dominators.children(),
-            threshold_bytes: threshold,
-            libraries: &heapdump::graph::TypeSet::of(&graph, |_| false),
-            section: None,
-        };
-        let suspects = search.run();
-        // Several of one cause are one.
-        prop_assert!(answer.suspects.len() <= suspects.len());
-        prop_assert_eq!(answer.suspects.is_empty(), suspects.is_empty());
-        for suspect in &suspects {
-            if let SuspectSubject::Group(_, members) = &suspect.subject {
-                let members: Vec<usize> = members.iter().map(|node| node.index()).collect();
-                let each: u64 = members.iter().filter_map(|&object| heap.retained_bytes(object)).sum();
-                prop_assert_eq!(suspect.retained_bytes, each);
-                prop_assert!(each <= heap.retained_bytes_together(&members));
-            }
-        }
+        // What retains so much is told of, by itself or by what it holds.
+        let most = (0..heap.objects.len()).filter_map(|object| heap.retained_bytes(object)).max().unwrap_or(0);
+        prop_assert!(most < threshold || !answer.suspects.is_empty());
     }
 }
 

@@ -47,6 +47,39 @@ const NODE: [Case; 10] = [
     ("global", "Item", "sessions", [2000, 8000]),
 ];
 
+/// What libraries hold: some of Spark's, which `tests/live/install` gets.
+const JAVA_LIBRARIES: [Case; 15] = [
+    ("guava-cache", "Libraries$Order", "Libraries$Prices.CACHE", LIBRARIES),
+    ("guava-bus", "Libraries$Panel", "Libraries$Hub.BUS", LIBRARIES),
+    ("guava-future", "Libraries$Order", "Libraries$Start.DONE", LIBRARIES),
+    ("netty-timer", "Libraries$Order", "Libraries$Deadlines.TIMER", LIBRARIES),
+    ("netty-promise", "Libraries$Order", "Libraries$Start.CONNECTED", LIBRARIES),
+    ("vertx", "Libraries$Order", "Libraries$Verticle.VERTX", LIBRARIES),
+    ("metrics", "Libraries$Order", "Libraries$Figures.METRICS.metrics", LIBRARIES),
+    ("log4j", "java.lang.String", "DefaultThreadContextMap.localState", [2000, 8000]),
+    ("javassist", "javassist.CtNewClass", "Libraries$Proxies.POOL.classes", LIBRARIES),
+    ("scala", "Libraries$Order", "Libraries$Sessions.OPEN", LIBRARIES),
+    ("collections", "Libraries$Order", "Libraries$Customers.orders", LIBRARIES),
+    ("kryo", "Libraries$Order", "Libraries$Wire.KRYO", LIBRARIES),
+    ("py4j", "Libraries$Order", "Libraries$Bridge.GATEWAY", LIBRARIES),
+    ("derby", "org.apache.derby.impl.jdbc.EmbedResultSet42", "Libraries$Database.RESULTS", LIBRARIES),
+    ("curator", "Libraries$Watcher", "Libraries$Cluster.LISTENERS", LIBRARIES),
+];
+
+const NODE_LIBRARIES: [Case; 9] = [
+    ("rxjs-subject", "Order", "Subject.observers", LIBRARIES),
+    ("rxjs-interval", "Order", "TimersList", LIBRARIES),
+    ("eventemitter3", "Order", "bus._events", LIBRARIES),
+    ("mutex", "Order", "mutex._semaphore", LIBRARIES),
+    ("p-queue", "Order", "jobs._queue", LIBRARIES),
+    ("express-session", "(string)", "MemoryStore.sessions", LIBRARIES),
+    ("dataloader", "Order", "DataLoader._cacheMap", LIBRARIES),
+    ("lodash", "Order", "priceOf.cache", LIBRARIES),
+    ("mobx", "Order", "settings", LIBRARIES),
+];
+
+const LIBRARIES: [u64; 2] = [1000, 4000];
+
 /// Runs a program; its two dumps are in the folder. `None` where the program is not installed.
 fn dumps(folder: &Path, program: &str, arguments: &[&str], extension: &str) -> Option<[PathBuf; 2]> {
     let files = ["old", "new"].map(|name| folder.join(format!("{name}.{extension}")));
@@ -54,6 +87,7 @@ fn dumps(folder: &Path, program: &str, arguments: &[&str], extension: &str) -> O
         .args(arguments)
         .args(&files)
         .current_dir(folder)
+        .env("NODE_PATH", project("target/live/node_modules"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status();
@@ -99,28 +133,28 @@ fn check(cases: &[Case], dumps: impl Fn(&Path, &str) -> Option<[PathBuf; 2]>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The program for Java in a folder of its own, where there is a compiler.
-fn java(check: impl FnOnce(&str)) {
+/// A program for Java in a folder of its own, where there is a compiler; `jars` are what it is made with.
+fn java(program: &str, jars: &str, check: impl FnOnce(&str)) {
     let classes = TempDir::new().expect("a folder");
     let folder = classes.path().display().to_string();
-    let source = project("tests/live/leaks/Leaks.java");
-    match Command::new("javac").args(["-d", &folder]).arg(source).status() {
+    let source = project(&format!("tests/live/leaks/{program}.java"));
+    match Command::new("javac").args(["-nowarn", "-cp", jars, "-d", &folder]).arg(source).status() {
         Ok(status) => assert!(status.success(), "javac: {status}"),
         Err(_) => return not_installed("openjdk-17-jdk-headless"),
     }
-    check(&folder);
+    check(&format!("{folder}:{jars}"));
 }
 
-fn of_java(classes: &str, folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
-    let files = dumps(folder, "java", &["-Xmx128m", "-cp", classes, "Leaks", way], "hprof");
+fn of_java(program: &str, classes: &str, folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
+    let files = dumps(folder, "java", &["-Xmx256m", "-cp", classes, program, way], "hprof");
     files.or_else(|| {
         not_installed("java17");
         None
     })
 }
 
-fn of_node(folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
-    let program = project("tests/live/leaks/leaks.js").display().to_string();
+fn of_node(program: &str, folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
+    let program = project(&format!("tests/live/leaks/{program}")).display().to_string();
     let files = dumps(folder, "node", &["--expose-gc", &program, way], "heapsnapshot");
     files.or_else(|| {
         not_installed("node20");
@@ -131,27 +165,77 @@ fn of_node(folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
 #[test]
 #[ignore = "runs thirteen programs of Java"]
 fn causes_of_leaks_in_java_programs_are_named() {
-    java(|classes| check(&JAVA, |folder, way| of_java(classes, folder, way)));
+    java("Leaks", "", |classes| check(&JAVA, |folder, way| of_java("Leaks", classes, folder, way)));
+}
+
+#[test]
+#[ignore = "runs fifteen programs of Java with libraries"]
+fn causes_of_leaks_in_libraries_of_java_are_named() {
+    let jars = project("target/live/pyspark/pyspark/jars");
+    if !jars.is_dir() {
+        return not_installed("pyspark");
+    }
+    let jars = jars.join("*").display().to_string();
+    java("Libraries", &jars, |classes| {
+        check(&JAVA_LIBRARIES, |folder, way| of_java("Libraries", classes, folder, way));
+    });
 }
 
 #[test]
 #[ignore = "runs ten programs of Node"]
 fn causes_of_leaks_in_node_programs_are_named() {
-    check(&NODE, of_node);
+    check(&NODE, |folder, way| of_node("leaks.js", folder, way));
 }
 
 #[test]
-#[ignore = "runs two programs"]
+#[ignore = "runs nine programs of Node with libraries"]
+fn causes_of_leaks_in_libraries_of_node_are_named() {
+    match project("target/live/node_modules/rxjs").is_dir() {
+        true => check(&NODE_LIBRARIES, |folder, way| of_node("libraries.js", folder, way)),
+        false => not_installed("playwright-core"),
+    }
+}
+
+#[test]
+#[ignore = "runs four programs"]
 fn what_is_bounded_is_no_suspect() {
     let folder = TempDir::new().expect("a folder");
-    if let Some(files) = of_node(folder.path(), "bounded") {
-        assert_eq!(suspects(&files), Vec::<Value>::new());
-    }
-    java(|classes| {
-        if let Some(files) = of_java(classes, folder.path(), "bounded") {
+    let check = |files: Option<[PathBuf; 2]>| {
+        if let Some(files) = files {
             assert_eq!(suspects(&files), Vec::<Value>::new());
         }
+    };
+    check(of_node("leaks.js", folder.path(), "bounded"));
+    if project("target/live/node_modules/rxjs").is_dir() {
+        check(of_node("libraries.js", folder.path(), "bounded"));
+    }
+    java("Leaks", "", |classes| check(of_java("Leaks", classes, folder.path(), "bounded")));
+    let jars = project("target/live/pyspark/pyspark/jars");
+    if jars.is_dir() {
+        let jars = jars.join("*").display().to_string();
+        java("Libraries", &jars, |classes| check(of_java("Libraries", classes, folder.path(), "bounded")));
+    }
+}
+
+/// Two runs of one program, the second of which keeps four times as much.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "runs a program of .NET twice"]
+fn the_cause_of_a_leak_in_a_program_of_dotnet_is_named() {
+    let Some(runtime) = crate::collect_live::runtime("dotnet8") else { return };
+    let folder = TempDir::new().expect("a folder");
+    let files = [4000, 16_000].map(|objects| {
+        let path = folder.path().join(format!("{objects}.nettrace"));
+        runtime.start(objects, &[]).collect(&path, &[]).expect_code(0);
+        path
     });
+    let found = suspects(&files);
+    let row = found.first().expect("a suspect");
+    assert_eq!((found.len(), &row["element"]["type"]), (1, &"Demo.Box".into()), "{row:#}");
+    // A local variable has the last.
+    let is_near = |key: &str, count: u64| row["element"][key].as_u64().is_some_and(|found| found.abs_diff(count) <= 1);
+    assert!(is_near("objects", 4000) && is_near("objects_old", 1000), "{row:#}");
+    assert!(row["sentence"].as_str().expect("a sentence").contains("kept in static Keep (List"), "{row:#}");
 }
 
 const RUBY: [Case; 7] = [

@@ -37,6 +37,7 @@ mod hprof_groups;
 mod hprof_shapes;
 mod index;
 mod json_keys;
+mod leak_shapes;
 mod leaks;
 mod leaks_live;
 mod lists;

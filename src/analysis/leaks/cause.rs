@@ -18,7 +18,7 @@ const NO_SET: u32 = u32::MAX;
 /// Something that is kept.
 #[derive(Debug, Clone)]
 pub struct Cause {
-    /// Where, what, how many.
+    /// The place, the type, how many.
     pub grown: Grown,
     /// Bytes that would be freed with all below the rows.
     pub retained_bytes: u64,
@@ -26,7 +26,7 @@ pub struct Cause {
     pub off_heap_bytes: u64,
     /// One of the elements: that in the middle.
     pub example: NodeId,
-    /// What is kept and dominated by nothing else that is kept; first what retains most.
+    /// The kept objects that none of the others dominates; the one that retains most first.
     pub topmost: Vec<DomNode>,
 }
 
@@ -48,23 +48,18 @@ pub struct Causes<'a> {
 }
 
 impl Causes<'_> {
-    /// By set of rows: the members that no other member of the set dominates. O(objects).
-    fn topmost(&self, sets: &[Vec<u32>]) -> Vec<Vec<DomNode>> {
-        let mut set_of = vec![NO_SET; self.rows.rows().len()];
-        for (set, rows) in sets.iter().enumerate() {
-            self.rows.with_below(rows).iter().for_each(|&row| set_of[row as usize] = set as u32);
-        }
+    /// Calls `take` with each object of a set that no other of its set dominates, and the set. O(objects).
+    fn each_topmost(&self, sets: usize, set_of_row: impl Fn(u32) -> u32, mut take: impl FnMut(usize, DomNode)) {
         let set_of = |number: DomNode| -> Option<usize> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
-            Some(set_of[row as usize]).filter(|&set| set != NO_SET).map(|set| set as usize)
+            Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
-        let mut topmost = vec![Vec::new(); sets.len()];
-        let mut open = vec![0u32; sets.len()];
+        let mut open = vec![0u32; sets];
         self.children.walk(DomNode::ROOT, |step| match step {
             Step::Enter(number) => {
                 let Some(set) = set_of(number) else { return };
                 if open[set] == 0 {
-                    topmost[set].push(number);
+                    take(set, number);
                 }
                 open[set] += 1;
             }
@@ -74,7 +69,48 @@ impl Causes<'_> {
                 }
             }
         });
+    }
+
+    /// By set of rows: the members that no other member of the set dominates. O(objects).
+    fn topmost(&self, sets: &[Vec<u32>]) -> Vec<Vec<DomNode>> {
+        let mut set_of = vec![NO_SET; self.rows.rows().len()];
+        for (set, rows) in sets.iter().enumerate() {
+            rows.iter().for_each(|&row| set_of[row as usize] = set as u32);
+        }
+        let mut topmost = vec![Vec::new(); sets.len()];
+        self.each_topmost(sets.len(), |row| set_of[row as usize], |set, number| topmost[set].push(number));
         topmost
+    }
+
+    /// By row: bytes that would be freed with its objects. O(objects).
+    fn held_by_rows(&self) -> Vec<u64> {
+        let mut held = vec![0u64; self.rows.rows().len()];
+        let add = |row: usize, number| held[row] = held[row].saturating_add(self.retained.bytes_at(number));
+        self.each_topmost(self.rows.rows().len(), |row| row, add);
+        held
+    }
+
+    /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do,
+    /// where nothing else that was found is below. O(objects).
+    pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
+        let held = if found.iter().all(|grown| grown.is_many) { Vec::new() } else { self.held_by_rows() };
+        let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
+        let settled: Vec<u32> =
+            found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
+        let mut is_known = self.rows.around(&settled);
+        found.retain_mut(|grown| {
+            if is_settled(grown) {
+                return true;
+            }
+            let above = std::iter::successors(Some(grown.element), |&row| Some(self.rows.row(row).parent));
+            let row = above.take_while(|&row| row != 0).find(|&row| held[row as usize] >= least_bytes);
+            let Some(row) = row.filter(|&row| !std::mem::replace(&mut is_known[row as usize], true)) else {
+                return false;
+            };
+            *grown =
+                Grown { rows: vec![row], element: row, objects: self.rows.row(row).objects.into(), ..grown.clone() };
+            true
+        });
     }
 
     fn bytes(&self, members: &[DomNode]) -> u64 {
@@ -83,13 +119,17 @@ impl Causes<'_> {
 
     /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
     pub fn retained_by(&self, sets: &[Vec<u32>]) -> Vec<u64> {
-        self.topmost(sets).iter().map(|members| self.bytes(members)).collect()
+        let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_below(rows)).collect();
+        self.topmost(&sets).iter().map(|members| self.bytes(members)).collect()
     }
 
     /// Gives what grew its figures. O(objects).
     pub fn complete(&self, grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
-        let sets: Vec<Vec<u32>> = grown.iter().map(|grown| grown.rows.clone()).collect();
-        let topmost = self.topmost(&sets);
+        let rows_of = |grown: &Grown| match grown.is_many {
+            true => self.rows.with_below(&grown.rows),
+            false => grown.rows.clone(),
+        };
+        let topmost = self.topmost(&grown.iter().map(rows_of).collect::<Vec<_>>());
         let examples = self.examples(&grown);
         let mut causes = Vec::with_capacity(grown.len());
         for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {

@@ -7,6 +7,7 @@
 
 mod best_paths;
 mod cause;
+mod evidence;
 mod nature;
 mod rows;
 mod search;
@@ -15,6 +16,9 @@ mod tests;
 
 pub use best_paths::{BestPaths, CUT, Start, Step, Ways};
 pub use cause::{Cause, Causes};
+pub use evidence::{
+    AccumulationPoint, Evidence, HeldType, LeakSuspect, OtherHeldTypes, Shape, SuspectSubject, largest_types,
+};
 pub use nature::{Owner, TypeNature};
 pub use rows::{ELEMENT, ObjectFacts, Row, RowTree};
 pub use search::{Grown, Search};

@@ -1,6 +1,6 @@
-//! Whose types are, and what their objects are for.
+//! Owners and natures of types.
 
-/// Whose type it is.
+/// The owner of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// The program's own.
@@ -11,12 +11,12 @@ pub enum Owner {
     Runtime,
 }
 
-/// What objects of a type are for.
+/// The part that objects of a type play on a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeNature {
     /// The number of its name: that of types of one name is one, in both dumps.
     pub symbol: u32,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// It only carries others: arrays, nodes, entries, wrappers.
     pub is_glue: bool,

@@ -150,6 +150,19 @@ impl RowTree {
         self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
     }
 
+    /// By row: is it one of these, below one, or above? O(rows in the answer).
+    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_around = vec![false; self.rows.len()];
+        self.with_below(rows).iter().for_each(|&row| is_around[row as usize] = true);
+        for &row in rows {
+            let mut at = self.row(row).parent;
+            while !std::mem::replace(&mut is_around[at as usize], true) {
+                at = self.row(at).parent;
+            }
+        }
+        is_around
+    }
+
     /// These rows, none of them below another, and all below them. O(rows in the answer).
     pub fn with_below(&self, tops: &[u32]) -> Vec<u32> {
         let mut all = tops.to_vec();

@@ -25,7 +25,7 @@ const ONE_FOR_EACH_NODE: f64 = 0.9;
 /// A path has moved where less than this share of the new objects is new in the whole heap.
 const NEW_IN_HEAP: f64 = 0.5;
 
-/// Where it grew, and what.
+/// A place that grew, and the type that is kept there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grown {
     /// Rows of like objects that grew in number, side by side, ascending; below each row they are one.
@@ -38,6 +38,8 @@ pub struct Grown {
     pub objects_old: u64,
     /// Bytes by which the rows grew, all below them included.
     pub growth: u64,
+    /// More objects explain that, or many; else it is one thing that is large.
+    pub is_many: bool,
 }
 
 /// The rows of a dump beside those of an older one.
@@ -121,80 +123,92 @@ impl<'s> Search<'s> {
     pub fn run(&self, most: usize) -> Vec<Grown> {
         let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth(row)).sum::<i64>().max(0);
         let mut found = self.candidates();
-        found.sort_by_cached_key(|rows| std::cmp::Reverse(growth(rows)));
-        found.into_iter().filter_map(|rows| self.grown(rows)).take(most).collect()
+        found.sort_by_cached_key(|(rows, _)| std::cmp::Reverse(growth(rows)));
+        found.into_iter().filter_map(|(rows, is_many)| self.grown(rows, is_many)).take(most).collect()
     }
 
-    /// Rows that grew in number, side by side, in the order of the walk.
-    fn candidates(&self) -> Vec<Vec<u32>> {
+    /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large.
+    fn candidates(&self) -> Vec<(Vec<u32>, bool)> {
         // With each row the highest of those above that have as many objects, where there are several.
         let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
         let mut is_known = FxHashSet::default();
         while let Some((row, one_each)) = open.pop() {
-            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !self.nature(**below).is_inner;
+            // The runtime's own data is not looked into, but where the program refers to it and it leads on.
+            let is_inner = |below: u32| self.nature(below).is_inner && (row == 0 || !self.nature(below).is_link);
+            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !is_inner(**below);
             let large: Vec<u32> = self.new.below(row).iter().filter(large).copied().collect();
-            let (more, fewer): (Vec<u32>, Vec<u32>) = large.iter().partition(|&&row| self.is_explained_by_count(row));
+            let (mut more, fewer): (Vec<u32>, Vec<u32>) =
+                large.iter().partition(|&&row| self.is_explained_by_count(row));
             let objects = self.row(row).objects;
             let is_same = |below: u32| row != 0 && objects > 1 && self.row(below).objects == objects;
             open.extend(fewer.into_iter().map(|below| (below, if is_same(below) { one_each } else { below })));
             if !more.is_empty() {
-                found.push(more);
-            } else if large.is_empty() && row != 0 && self.grew_by(row, self.threshold) {
+                more.extend(self.one_for_each(row, &more));
+                more.sort_unstable();
+                found.push((more, true));
+            } else if large.is_empty() && row != 0 && !self.nature(row).is_inner && self.grew_by(row, self.threshold) {
                 found.extend(
-                    self.spread(row, one_each).filter(|rows| rows[..] != [one_each] || is_known.insert(one_each)),
+                    self.spread(row, one_each).filter(|(rows, _)| rows[..] != [one_each] || is_known.insert(one_each)),
                 );
             }
         }
         found
     }
 
+    /// Small objects of the program's own beside those that grew, one for every second of them: what is in these may be
+    /// reached the shorter way.
+    fn one_for_each(&self, row: u32, more: &[u32]) -> Vec<u32> {
+        let growth: i64 = more.iter().map(|&row| self.growth(row)).sum();
+        let new_objects = more.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
+        let least = ((SMALL_SHARE * growth as f64) as u64).max(1);
+        let is_one = |below: &&u32| {
+            self.nature(**below).owner == Owner::Own
+                && !self.grew_by(**below, self.threshold)
+                && self.grew_by(**below, least)
+                && self.is_explained_by_count(**below)
+                && self.new_objects(**below) as f64 >= ONE_EACH * new_objects as f64
+        };
+        self.new.below(row).iter().filter(is_one).copied().collect()
+    }
+
     /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
     /// highest that has as many objects, for what each of several has is explained with them.
-    fn spread(&self, row: u32, one_each: u32) -> Option<Vec<u32>> {
+    fn spread(&self, row: u32, one_each: u32) -> Option<(Vec<u32>, bool)> {
         let grew = |below: &&u32| self.grew_by(**below, 1) && self.is_explained_by_count(**below);
         let below: Vec<u32> = self.new.below(row).iter().filter(grew).copied().collect();
         let together: i64 = below.iter().map(|&row| self.growth(row)).sum();
         if together as u64 >= self.threshold / 2 && !below.is_empty() {
-            return Some(below);
+            return Some((below, true));
         }
         let before = self.before(row).map_or(0, |before| before.own_bytes);
-        (self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2).then(|| vec![one_each])
+        let is_itself = self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2;
+        let is_many = is_itself && (self.old.is_some() || self.row(one_each).objects > 1);
+        (is_itself || self.old.is_none()).then(|| (vec![one_each], is_many))
     }
 
-    /// What these rows keep, whatever they grew by.
-    fn kept_in(&self, rows: Vec<u32>) -> Grown {
-        let element = self.element(&rows);
+    /// The type that rows keep, with its figures; `None` if the whole heap has no more of it than before: then it is only reached another way.
+    fn grown(&self, rows: Vec<u32>, is_many: bool) -> Option<Grown> {
+        let element = if is_many { self.element(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
         let count = |tree: &RowTree, tops: &[u32]| -> u64 {
-            tree.with_below(tops)
-                .iter()
-                .map(|&at| tree.row(at))
-                .filter(|row| row.symbol == symbol)
-                .map(|row| u64::from(row.objects))
-                .sum()
+            let rows = tree.with_below(tops).into_iter().map(|at| tree.row(at));
+            rows.filter(|row| row.symbol == symbol).map(|row| u64::from(row.objects)).sum()
         };
-        let partners: Vec<u32> = rows.iter().filter_map(|&row| self.partner(row)).collect();
-        let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
-        Grown {
-            element,
-            objects: count(self.new, &rows),
-            objects_old: self.old.map_or(0, |old| count(old, &partners)),
-            growth: u64::try_from(growth).unwrap_or(0),
-            rows,
+        let objects = count(self.new, &rows);
+        let mut objects_old = 0;
+        if let Some(old) = self.old {
+            objects_old = count(old, &rows.iter().filter_map(|&row| self.partner(row)).collect::<Vec<_>>());
+            let in_heap = |tree: &RowTree| tree.of_type(symbol).0;
+            let more = objects.saturating_sub(objects_old) as f64;
+            let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
+            // Named objects are no type: nothing is known of them.
+            let is_type = self.natures[self.row(element).type_id.index()].symbol == symbol;
+            if more > 0.0 && is_type && more_in_heap < NEW_IN_HEAP * more {
+                return None;
+            }
         }
-    }
-
-    /// The same, unless the whole heap has no more of it than before: then it is only reached another way.
-    fn grown(&self, rows: Vec<u32>) -> Option<Grown> {
-        let grown = self.kept_in(rows);
-        let symbol = self.row(grown.element).symbol;
-        let in_heap = |tree: &RowTree| tree.of_type(symbol).0;
-        let Some(old) = self.old else { return Some(grown) };
-        let more = grown.objects.saturating_sub(grown.objects_old) as f64;
-        let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
-        // Named objects are no type: nothing is known of them.
-        let is_type = self.natures[self.row(grown.element).type_id.index()].symbol == symbol;
-        (more == 0.0 || !is_type || more_in_heap >= NEW_IN_HEAP * more).then_some(grown)
+        let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
+        Some(Grown { element, objects, objects_old, growth: u64::try_from(growth).unwrap_or(0), is_many, rows })
     }
 
     /// The first level below the rows with a type of the program's own that has its share of the growth; where there is none
@@ -234,7 +248,7 @@ impl<'s> Search<'s> {
         self.carried(element).unwrap_or(element)
     }
 
-    /// What the nodes of a list of the program's own carry.
+    /// The row that the nodes of a list of the program's own carry.
     fn carried(&self, element: u32) -> Option<u32> {
         if !self.nature(element).is_list_node || !self.row(element).is_folded {
             return None;

@@ -3,7 +3,7 @@
 
 use super::suspects::Suspects;
 use super::view::SuspectView;
-use crate::analysis::suspects::LeakSuspect;
+use crate::analysis::leaks::LeakSuspect;
 use crate::answers::frames::FrameRow;
 use crate::answers::libraries::dotted;
 use crate::answers::paths::joined;
@@ -64,7 +64,7 @@ pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &S
         loader(graph, largest),
         view.path.row().and_then(|path| thread_local(graph, values, path.node_ids())),
     ];
-    all.into_iter().flatten().map(|sentence| format!(" {sentence}")).collect()
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn is_a(graph: &HeapGraph, node: NodeId, class: &str) -> bool {

@@ -1,13 +1,16 @@
 //! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
+mod causes;
 mod growth;
 mod knowledge;
+mod left_over;
 mod naming;
 mod options;
 mod paragraph;
 mod program;
 mod script_words;
 mod shapes;
+mod states;
 mod survivors;
 mod suspects;
 mod view;
@@ -26,7 +29,7 @@ pub use suspects::Suspects;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 pub use words::{HolderKind, HolderRow};
 
-use naming::{Causes, Named, Told, causes};
+use causes::{Told, causes};
 use suspects::SuspectPaths;
 use view::held_types;
 
@@ -38,8 +41,8 @@ use super::rows::is_false;
 use super::side::check_runtimes;
 use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits};
+use crate::analysis::leaks::LeakSuspect;
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
 use crate::dump::OpenDump;
 use crate::sort;
 
@@ -108,33 +111,20 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    let mut found = causes(old, dump, options)?;
-    let children = dominators.children();
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let least_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
-    let suspect_search = SuspectSearch {
-        graph,
-        dominators,
-        retained,
-        children: &children,
-        threshold_bytes: least_bytes,
-        libraries: &libraries,
-        section: scope.section(),
-    };
-    let threshold_bytes = if old.is_some() { found.threshold } else { least_bytes };
-    let mut large = suspect_search.run();
-    large.retain(|suspect| !found.program.heap.is_machinery(suspect.largest()));
-    let (mut rows, unchanged) = match old {
-        Some(_) => grown(&mut found, large, &suspect_search, options.with_unchanged),
-        None => (joined_to(&mut found, large, &suspect_search), 0),
-    };
+    let mut found = causes(old, dump, options, least_bytes)?;
+    let threshold_bytes = found.threshold;
+    let (mut rows, unchanged) = found.suspects(&libraries, options.with_unchanged);
+    if old.is_none() {
+        sort::by_key(&mut rows, |(suspect, _)| (std::cmp::Reverse(suspect.retained_bytes), suspect.accumulation.node));
+    }
     let is_wanted = |(suspect, told): &(LeakSuspect, Told)| {
         let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
         let is_of_type = scope.types().is_none_or(|wanted| {
-            wanted.contains(graph.type_of(suspect.largest()))
-                || told.named.as_ref().is_some_and(|named| wanted.contains(named.element_type))
+            wanted.contains(graph.type_of(suspect.largest())) || wanted.contains(told.element_type)
         });
         is_here && is_of_type
     };
@@ -176,59 +166,6 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     })
 }
 
-type Rows = Vec<(LeakSuspect, Told)>;
-
-/// The suspect that a cause is, with it.
-fn caused(found: &Causes<'_>, search: &SuspectSearch<'_>, named: Named) -> Option<(LeakSuspect, Told)> {
-    let suspect = search.of_members(&named.topmost, found.program.causes().common_dominator(&named.topmost))?;
-    Some((suspect, Told::of(named)))
-}
-
-/// Suspects that grew, and how many large ones did not; these too where they are asked for.
-fn grown(
-    found: &mut Causes<'_>,
-    large: Vec<LeakSuspect>,
-    search: &SuspectSearch<'_>,
-    with_unchanged: bool,
-) -> (Rows, usize) {
-    let told_by = found.told_by(&large);
-    let named = std::mem::take(&mut found.named);
-    let mut rows: Rows = named.into_iter().filter_map(|named| caused(found, search, named)).collect();
-    let others: Vec<LeakSuspect> =
-        large.into_iter().zip(told_by).filter(|(_, told)| told.is_none()).map(|(suspect, _)| suspect).collect();
-    let unchanged = others.len();
-    if with_unchanged {
-        let growth = found.growth_of(&others).into_iter().map(|growth| Told { growth, named: None });
-        let mut others: Rows = others.into_iter().zip(growth).collect();
-        sort::by_key(&mut others, |(_, told)| std::cmp::Reverse(told.growth.map(|growth| growth.retained_bytes_delta)));
-        rows.extend(others);
-        return (rows, 0);
-    }
-    (rows, unchanged)
-}
-
-/// Large suspects with their causes; several of one cause are one.
-fn joined_to(found: &mut Causes<'_>, large: Vec<LeakSuspect>, search: &SuspectSearch<'_>) -> Rows {
-    let told_by = found.told_by(&large);
-    let named = std::mem::take(&mut found.named);
-    let mut told: Vec<Vec<LeakSuspect>> = named.iter().map(|_| Vec::new()).collect();
-    let mut rows: Rows = Vec::new();
-    for (suspect, by) in large.into_iter().zip(told_by) {
-        match by {
-            Some(at) => told[at].push(suspect),
-            None => rows.push((suspect, Told::default())),
-        }
-    }
-    for (named, mut suspects) in named.into_iter().zip(told) {
-        rows.extend(match suspects.len() {
-            0 | 1 => suspects.pop().map(|suspect| (suspect, Told::of(named))),
-            _ => caused(found, search, named),
-        });
-    }
-    sort::by_key(&mut rows, |(suspect, _)| (std::cmp::Reverse(suspect.retained_bytes), suspect.accumulation.node));
-    rows
-}
-
 impl Suspects<'_> {
     /// A suspect below `len` with the evidence and the paragraph. O(length of its path).
     pub fn get(&self, at: usize) -> SuspectView<'_> {
@@ -240,10 +177,15 @@ impl Suspects<'_> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// The paragraphs, one by one; with what objects say of themselves where that is asked for and the dump has it.
-    pub fn paragraphs(&self, with_values: bool) -> impl Iterator<Item = String> {
+    /// The sentences of those that have one.
+    pub fn sentences(&self) -> Vec<String> {
+        self.iter().filter_map(|suspect| suspect.sentence).collect()
+    }
+
+    /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.
+    pub fn lines(&self, with_values: bool) -> impl Iterator<Item = Vec<String>> {
         let values = self.values.filter(|_| with_values);
-        (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
+        (0..self.len()).map(move |at| paragraph::lines(self, &SuspectView::new(self, at, values)))
     }
 }
 
@@ -252,7 +194,7 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
-        let Told { growth, named } = &suspects.told[at];
+        let Told { growth, named, .. } = &suspects.told[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
         let mut view = SuspectView {
@@ -271,13 +213,13 @@ impl<'s> SuspectView<'s> {
             holder: named.as_ref().map(|named| named.holder.clone()),
             pattern: named.as_ref().and_then(|named| named.shape).map(|shape| shape.name),
             advice: named.as_ref().and_then(|named| named.shape).map(|shape| shape.advice),
-            evidence: String::new(),
+            evidence: Vec::new(),
             text: String::new(),
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < naming::MOST_EXPLAINED);
-        view.text = paragraph::of(suspects, &view);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < causes::MOST_EXPLAINED);
+        view.text = paragraph::lines(suspects, &view).join(" ");
         view
     }
 }

@@ -3,7 +3,7 @@
 use super::knowledge;
 use super::suspects::Suspects;
 use super::view::{SubjectKind, SuspectView};
-use crate::analysis::suspects::LeakSuspect;
+use crate::analysis::leaks::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::graph::RootKind;
 use crate::units::{count_of, format_count};
@@ -13,30 +13,32 @@ const TYPES_NAMED: usize = 3;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
-/// Returns the evidence in sentences: subject, sizes, holders, the place where memory piles up. Names are as in the dump.
+/// The evidence in sentences, a line for each question: subject, sizes and growth; what keeps it alive; where memory piles
+/// up. Names are as in the dump.
 pub(super) fn evidence(
     suspects: &Suspects<'_>,
     suspect: &LeakSuspect,
     view: &SuspectView<'_>,
     largest: &ObjectRow,
     is_explained: bool,
-) -> String {
-    let mut text = subject(suspects, view, largest);
-    text += &growth(suspects, view);
-    text += &holders(suspects, view);
-    text += &accumulation(suspects, suspect, view, is_explained);
+) -> Vec<String> {
+    let mut lines = vec![subject(suspects, view, largest) + &growth(suspects, view)];
+    lines.push(holders(suspects, view));
+    lines.push(accumulation(suspects, suspect, view, is_explained));
     if is_explained {
-        text += &knowledge::sentences(suspects, suspect, view);
+        lines.push(knowledge::sentences(suspects, suspect, view));
     }
-    text
+    lines.retain(|line| !line.is_empty());
+    lines
 }
 
-/// Returns the paragraph: the cause, the evidence, contents, what to do.
-pub(super) fn of(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
-    let mut text = view.sentence.as_ref().map_or(String::new(), |sentence| format!("{sentence} "));
-    text += &format!("{} Inside: {}.", view.evidence, view.inside);
-    text += &view.advice.map_or(String::new(), |advice| format!(" What to do: {advice}."));
-    text + &format!(" Look further with: {}", suspects.command(view))
+/// All of a suspect: the cause, the evidence, contents, what to do.
+pub(super) fn lines(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = view.sentence.iter().chain(&view.evidence).cloned().collect();
+    lines.push(format!("Inside: {}.", view.inside));
+    lines.extend(view.advice.map(|advice| format!("What to do: {advice}.")));
+    lines.push(format!("Look further with: {}", suspects.command(view)));
+    lines
 }
 
 fn named(object: &ObjectRow) -> String {
@@ -81,14 +83,14 @@ fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
 
 fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let Some(path) = view.path.row() else { return String::new() };
-    let whose = if view.row.objects > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
+    let whose = if view.row.objects > 1 { "The largest is kept alive by" } else { "It is kept alive by" };
     let is_unreferenced = path.root().kind == RootKind::Unreferenced.name();
     let through = match path.length() {
         0 => ".".to_string(),
         length => format!(", through {}.", steps(length, |places| path.steps(places))),
     };
     match path.length() {
-        0 if is_unreferenced => return " Nothing in the dump refers to it (root inferred).".into(),
+        0 if is_unreferenced => return "Nothing in the dump refers to it (root inferred).".into(),
         length if is_unreferenced => {
             let (all, first) = (steps(length, |places| path.steps(places)), path.steps(0..1).concat());
             return format!("{whose} {all}, and nothing in the dump refers to {first} (root inferred).");
@@ -142,9 +144,9 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
     let size = if share < 0.995 { format!(", {}", suspects.size(point.retained_bytes)) } else { String::new() };
     match is_itself {
-        true if is_largest => " The bytes are in the object itself.".to_string(),
-        true => format!(" The bytes are in {} itself{size}.", &place["in ".len()..]),
-        false => format!(" The memory piles up {place}{what}{size}."),
+        true if is_largest => "The bytes are in the object itself.".to_string(),
+        true => format!("The bytes are in {} itself{size}.", &place["in ".len()..]),
+        false => format!("The memory piles up {place}{what}{size}."),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who holds what is kept, in words of JavaScript: the nearest object of a class with a name and the fields from there, the
+//! Holders in words of JavaScript: the nearest object of a class with a name and the fields from there, the
 //! variables above it, the module.
 
 use super::program::{Program, owner_of_script};
@@ -44,11 +44,7 @@ impl Words {
             Some(at) => {
                 let fields = joined(&parts[at..]);
                 let dot = if fields.is_empty() || fields.starts_with('[') { "" } else { "." };
-                (
-                    format!("{}{dot}{fields}", parts[at].class),
-                    joined(&parts[at.saturating_sub(3)..at]),
-                    Some(parts[at].class.clone()),
-                )
+                (format!("{}{dot}{fields}", parts[at].class), shortened(&parts[..at]), Some(parts[at].class.clone()))
             }
             None => (joined(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
         };
@@ -112,6 +108,16 @@ fn joined(parts: &[Part]) -> String {
         text += &part.field;
     }
     text
+}
+
+/// The names on a way; of a long one the first, which is a variable of the program, and the last two.
+fn shortened(parts: &[Part]) -> String {
+    match parts {
+        [first, ..] if parts.len() > 4 => {
+            format!("{} … {}", first.field, joined(&parts[parts.len() - 2..]))
+        }
+        _ => joined(parts),
+    }
 }
 
 /// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.

@@ -14,7 +14,7 @@ pub(super) struct Shape {
     references: Vec<&'static str>,
     /// Behind the sentence.
     pub(super) says: &'static str,
-    /// What to do.
+    /// The advice.
     pub(super) advice: &'static str,
     source: &'static str,
 }
@@ -52,9 +52,9 @@ fn shapes() -> &'static [Shape] {
 }
 
 impl Shape {
-    /// That of loaders of classes that were stopped.
-    pub(super) fn of_loaders() -> Option<&'static Shape> {
-        shapes().iter().find(|shape| shape.name == "class-loaders")
+    /// The shape of a name: of what is known by its state.
+    pub(super) fn named(name: &str) -> Option<&'static Shape> {
+        shapes().iter().find(|shape| shape.name == name)
     }
 }
 

@@ -25,6 +25,9 @@ use crate::units::{count_of, format_bytes};
 pub struct Survivors<'d> {
     /// All of them.
     pub survivors: SurvivorTotals,
+    /// The causes of what grew from the first to the third, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
     /// By type, largest first.
     pub types: SurvivorRows<'d>,
     /// Roots of the third snapshot are inferred: it has none.
@@ -133,7 +136,7 @@ pub fn survivors<'d>(
     let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
     let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
-    Ok(Survivors { survivors: totals, types, roots_inferred: graph.roots_inferred() })
+    Ok(Survivors { survivors: totals, causes: Vec::new(), types, roots_inferred: graph.roots_inferred() })
 }
 
 /// Adds the bytes that the objects of each row retain together.

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::naming::Told;
+use super::causes::Told;
 use super::view::{SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
+use crate::analysis::leaks::{LeakSuspect, SuspectSubject};
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::analysis::suspects::{LeakSuspect, SuspectSubject};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
 use crate::answers::{ObjectRow, PathRow};

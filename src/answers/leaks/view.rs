@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 use super::growth::SuspectGrowth;
 use super::naming::ElementRow;
 use super::words::HolderRow;
+use crate::analysis::leaks::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::{CommandLine, ObjectRow, PathRow};
 use crate::graph::HeapGraph;
@@ -102,21 +102,21 @@ pub struct SuspectView<'s> {
     /// The cause in one sentence: what is kept, where, by whom, and how it grew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
-    /// What is kept.
+    /// The type that is kept, and how many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<ElementRow>,
-    /// Who holds it.
+    /// The field or variable that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<HolderRow>,
     /// The name of a shape that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'static str>,
-    /// What to do about that.
+    /// The advice that goes with that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<&'static str>,
-    /// The object or group, its size, what keeps it alive and where memory piles up, in sentences.
+    /// The object or group with its size, what keeps it alive, and where memory piles up: a line each.
     #[serde(skip)]
-    pub evidence: String,
+    pub evidence: Vec<String>,
     /// All of this in a paragraph.
     pub text: String,
     /// The command that shows what is inside.

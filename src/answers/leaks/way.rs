@@ -15,7 +15,7 @@ pub(super) struct WayStep {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) name: Option<ReferenceName>,
-    /// Whose the reference is: of a variable on a stack that of its method, else that of the object's type.
+    /// The owner of the reference: of a variable on a stack that of its method, else that of the object's type.
     pub(super) owner: Owner,
 }
 
@@ -77,8 +77,23 @@ impl Way {
             Some(class) => dotted(program.heap.graph.type_name(class)).into_owned(),
             None => program.heap.type_name(node),
         });
-        (types.collect(), self.steps.iter().filter_map(WayStep::field).collect())
+        // A thread's own values belong to what has the ThreadLocal.
+        let key = self.thread_local_entry(program).and_then(|entry| key_of_thread_local(program, entry));
+        let of_key = key.map(|key| program.paths.way_to(key)).unwrap_or_default();
+        let of_key = of_key.into_iter().map(|node| program.heap.type_name(node));
+        (types.chain(of_key).collect(), self.steps.iter().filter_map(WayStep::field).collect())
     }
+
+    /// The entry of a thread's own values on the way.
+    pub(super) fn thread_local_entry(&self, program: &Program<'_>) -> Option<NodeId> {
+        let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
+        self.steps[..self.above].iter().map(|step| step.to).chain([self.start]).find(|&node| is_entry(node))
+    }
+}
+
+/// The ThreadLocal of an entry, which refers to it weakly.
+pub(super) fn key_of_thread_local(program: &Program<'_>, entry: NodeId) -> Option<NodeId> {
+    program.heap.graph.references(entry).find(|to| to.is_weak).map(|to| to.node)
 }
 
 impl WayStep {
@@ -162,6 +177,8 @@ pub(super) fn root_text(program: &Program<'_>, root: &Root) -> (Owner, String) {
             (program.heap.libraries.owner_of(&class), text)
         }
         (_, Some(class)) => (Owner::Runtime, format!("{} ({})", root.kind.meaning(), simple_name(&class))),
+        // Whose it is the dump does not say.
+        (RootKind::Static, None) if name.is_some() => (Owner::Runtime, format!("static {}", name.unwrap_or_default())),
         (_, None) => (Owner::Runtime, root.kind.meaning().to_string()),
     }
 }

@@ -1,10 +1,10 @@
-//! Who holds what is kept, in words.
+//! Holders in words.
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::program::{Program, masked, simple_name};
-use super::way::{Way, WayStep, root_of, root_text};
+use super::way::{Way, WayStep, key_of_thread_local, root_of, root_text};
 use crate::analysis::leaks::Owner;
 use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, RootKind};
@@ -15,7 +15,7 @@ const ASKED_FOR_THREADS: usize = 500;
 /// Steps that are gone up for that, for all.
 const STEPS_FOR_THREADS: usize = 1 << 20;
 
-/// Who holds what is kept.
+/// The holder of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HolderRow {
@@ -65,7 +65,7 @@ impl Words {
         let above = &way.steps[..way.above];
         let is_collection = |node: NodeId| heap.structural.is_collection(&heap.type_name(node));
         let is_glue = |node: NodeId| heap.nature(node).is_glue;
-        if let Some(entry) = thread_local_entry(program, way)
+        if let Some(entry) = way.thread_local_entry(program)
             && !above.iter().any(|step| step.is_own() && !heap.threads.contains_key(&step.from))
         {
             return Words::of_thread_local(program, entry, rows);
@@ -77,6 +77,7 @@ impl Words {
             .or_else(|| {
                 deepest(above, |step| step.owner == Owner::Library && step.field().is_some() && !is_glue(step.from))
             })
+            .or_else(|| root_words.starts_with("static ").then_some(usize::MAX))
             .or(if above.is_empty() { None } else { Some(0) })
         else {
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
@@ -117,7 +118,7 @@ impl Words {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
-        let variable = thread_local_entry(program, way).and_then(|entry| variable_of_thread_local(program, entry));
+        let variable = way.thread_local_entry(program).and_then(|entry| variable_of_thread_local(program, entry));
         let origin = match (variable, above.first()) {
             (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(program, rows)),
             (None, _) if is_static_root => root_words,
@@ -172,20 +173,20 @@ fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
     HolderRow { text, class, fields: step.field().into_iter().collect(), kind }
 }
 
-/// The entry of a thread's own values on the way.
-fn thread_local_entry(program: &Program<'_>, way: &Way) -> Option<NodeId> {
-    let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
-    way.steps[..way.above].iter().map(|step| step.to).chain([way.start]).find(|&node| is_entry(node))
-}
-
-/// The class and the static variable that have the ThreadLocal of an entry, which refers to it weakly.
+/// The class and the static variable that have the ThreadLocal of an entry; else the object and the field.
 pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> Option<(String, String)> {
-    let graph = program.heap.graph;
-    let key = graph.references(entry).find(|to| to.is_weak)?.node;
+    let (graph, names) = (program.heap.graph, program.heap.names?);
+    let key = key_of_thread_local(program, entry)?;
     let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
-    let &(class, type_id) = graph.types().class_objects().iter().find(has_it)?;
-    match program.heap.names?.find_between(class, key)? {
-        ReferenceName::StaticField(name) => Some((simple_name(&dotted(graph.type_name(type_id))).to_string(), name)),
+    let class = graph.types().class_objects().iter().find(has_it);
+    let (holder, type_name) = match class {
+        Some(&(class, type_id)) => (class, dotted(graph.type_name(type_id)).into_owned()),
+        None => program.paths.parent(key).map(|holder| (holder, program.heap.type_name(holder)))?,
+    };
+    match names.find_between(holder, key)? {
+        ReferenceName::StaticField(name) | ReferenceName::Field(_, name) => {
+            Some((simple_name(&type_name).to_string(), name))
+        }
         _ => None,
     }
 }

@@ -192,6 +192,7 @@ impl TrendOfDumps {
             whole: if options.scope.is_choice() { "what matches" } else { "the heap" },
             measure: if options.retained || options.by == DiffBy::Paths { "retained_bytes" } else { "shallow_bytes" },
             by: options.by.titles().0,
+            causes: Vec::new(),
             is_wide: options.wide,
             total_values: dumps.iter().filter_map(total_of).collect(),
             places: read.clone(),

@@ -52,6 +52,9 @@ pub struct DumpsTrend {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: TrendRows,
+    /// What explains that the last dump is larger than the first, a sentence each, where that is asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
     /// Tables have a column for each dump.
     #[serde(skip)]
     pub is_wide: bool,

@@ -63,7 +63,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let files = [since.clone(), until.clone(), file.clone()];
         return ask_together(session, &files, &args.common.input, |asked| {
             let [since, until, last] = asked else { bail!("three snapshots are compared") };
-            let answer = survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
+            let mut answer =
+                survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
+            let grown = leaks_since(since.dump, last.dump, &options).map_err(|error| last.explain(error))?;
+            answer.causes = grown.suspects.sentences();
             session.print_answer(&answer, &args.common.output)?;
             Ok(args.types.outcome(last, answer.types.is_empty()))
         });

@@ -7,10 +7,13 @@ use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
-use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
+use crate::answers::{
+    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions, leaks_since,
+};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, words};
-use crate::cli::terminal::{asking::ask_each, asking::ask_input, session::Session};
+use crate::cli::terminal::asking::{ask_each, ask_input, ask_together};
+use crate::cli::terminal::session::Session;
 
 /// What grew over many dumps: what never shrinks first
 ///
@@ -40,6 +43,9 @@ pub(crate) struct Args {
     /// Leave out rows that change by less: a size, or a share of the last heap
     #[arg(long, value_name = "SIZE", default_value = "0.1%", hide_short_help = true)]
     min_growth: Threshold,
+    /// What explains the growth: the causes that leaks names between the first dump and the last
+    #[arg(long, hide_short_help = true)]
+    causes: bool,
     /// A column for each dump, with its bytes
     #[arg(long, hide_short_help = true)]
     wide: bool,
@@ -80,7 +86,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         })
         .map(drop)
     })?;
-    let answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
+    let mut answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
+    if args.causes {
+        let read = answer.dumps.iter().filter(|dump| dump.format.is_some()).map(|dump| PathBuf::from(&dump.file));
+        let read: Vec<PathBuf> = read.collect();
+        let ends = [read.first(), read.last()].into_iter().flatten().cloned().collect::<Vec<_>>();
+        ask_together(session, &ends, input, |asked| {
+            let [first, last] = asked else { return Ok(CommandOutcome::Done) };
+            let options = LeaksOptions { rows: args.limit.limit_here(&args.common.output), ..LeaksOptions::default() };
+            let found = leaks_since(first.dump, last.dump, &options).map_err(|error| last.explain(error))?;
+            answer.causes = found.suspects.sentences();
+            Ok(CommandOutcome::Done)
+        })?;
+    }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let growing = answer.growing.iter().filter(|_| args.grows);

@@ -85,6 +85,7 @@ impl Present for DumpsTrend {
             let title = shorten_middle(&escape_controls(names[at]), LONGEST_TITLE);
             Column { title: title.into(), ..column }.hide_priority(priority(at))
         }));
+        self.causes.iter().for_each(|cause| page.paragraph(format!("\n{}", escape_controls(cause))));
     }
 }
 

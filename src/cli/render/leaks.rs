@@ -30,9 +30,11 @@ impl Present for Leaks<'_> {
             (true, others) => page.paragraph(format!("No suspects of these types; {others} of others.")),
             _ => {}
         }
-        for (number, text) in self.suspects.paragraphs(page.style().terminal).enumerate() {
+        for (number, lines) in self.suspects.lines(page.style().terminal).enumerate() {
             page.line(page.style().bold(&format!("Suspect {}", number + 1)));
-            page.paragraph(escape_controls(&text));
+            for (at, line) in lines.iter().enumerate() {
+                page.paragraph(format!("{}{}", if at == 0 { "" } else { "  " }, escape_controls(line)));
+            }
             page.line("");
         }
         for row in &self.detached {
@@ -60,7 +62,7 @@ impl Present for Leaks<'_> {
     fn markdown(&self, page: &mut TextPage<'_>) {
         for (number, suspect) in self.suspects.iter().enumerate() {
             page.line(format!("### Suspect {}\n", number + 1));
-            for text in suspect.sentence.iter().chain([&suspect.evidence]) {
+            for text in suspect.sentence.iter().chain([&suspect.evidence.join(" ")]) {
                 page.line(format!("{}\n", escape_markdown(text)));
             }
             page.line(format!("- Inside: {}", escape_markdown(&suspect.inside)));
@@ -91,6 +93,7 @@ impl Present for Survivors<'_> {
 
     fn text(&self, page: &mut TextPage<'_>) {
         page.paragraph(self.sentence());
+        self.causes.iter().for_each(|cause| page.paragraph(escape_controls(cause)));
         for row in self.types.iter() {
             page.line("");
             page.paragraph(escape_controls(&row.text()));

@@ -54,6 +54,11 @@ fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         Some(id) => (id.clone(), suspect.row.type_name),
         None => (format!("{} of", count_of(suspect.row.objects as u64, "objects")), suspect.row.type_name),
     };
+    let more = [
+        ("held by", held),
+        ("piles up in", format!("{} {}{piles}", point.object.id, point.object.type_text())),
+        ("inside", suspect.inside.clone()),
+    ];
     let mut figures = vec![Some(signed(suspect.row.retained_bytes))];
     figures.extend(suspect.growth.map(|growth| Some(growth.retained_bytes_delta)));
     ListRow {
@@ -62,11 +67,7 @@ fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         id: suspect.row.id.clone().unwrap_or_else(|| point.object.id.clone()),
         node: suspect.row.id.as_deref().and_then(node).or(piling),
         lead,
-        more: vec![
-            ("held by", held),
-            ("piles up in", format!("{} {}{piles}", point.object.id, point.object.type_text())),
-            ("inside", suspect.inside.clone()),
-        ],
+        more: suspect.sentence.iter().map(|sentence| ("cause", sentence.clone())).chain(more).collect(),
         ..ListRow::new(name, piling.map_or(RowTarget::Nowhere, RowTarget::Object))
     }
 }

@@ -7,6 +7,7 @@ use super::synth_hprof::Writer;
 pub enum Held {
     Reference(u64),
     Byte(i8),
+    Boolean(bool),
     Int(i32),
     Long(i64),
 }
@@ -15,6 +16,7 @@ impl Held {
     fn basic_type(self) -> u8 {
         match self {
             Held::Reference(_) => 2,
+            Held::Boolean(_) => 4,
             Held::Byte(_) => 8,
             Held::Int(_) => 10,
             Held::Long(_) => 11,
@@ -25,6 +27,7 @@ impl Held {
         match self {
             Held::Reference(id) => writer.id(id),
             Held::Byte(value) => value.to_be_bytes().to_vec(),
+            Held::Boolean(value) => vec![value.into()],
             Held::Int(value) => value.to_be_bytes().to_vec(),
             Held::Long(value) => value.to_be_bytes().to_vec(),
         }

@@ -1,4 +1,4 @@
-//! What is known of a heap before the search.
+//! A heap with all that is known before the search: natures of types, threads, modules, libraries.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,7 +12,7 @@ use crate::answers::values::ValueReader;
 use crate::graph::{FrameId, HeapGraph, NodeId, TypeId};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime};
 
-/// What is known of a heap before the search.
+/// A heap with all that is known before the search.
 pub(in crate::answers::leaks) struct Heap<'d> {
     pub(in crate::answers::leaks) graph: &'d HeapGraph,
     pub(in crate::answers::leaks) runtime: Option<Runtime>,
@@ -71,7 +71,7 @@ impl Heap<'_> {
         dotted(self.graph.type_name(self.graph.type_of(node))).into_owned()
     }
 
-    /// Whose a variable on a stack is, and its method.
+    /// The owner of a variable on a stack, and its method.
     pub(in crate::answers::leaks) fn owner_of_local(&self, frame: Option<FrameId>) -> (Owner, String) {
         let Some(frame) = frame.and_then(|frame| self.graph.frames().get(frame.index())) else {
             return (Owner::Runtime, "<local>".into());

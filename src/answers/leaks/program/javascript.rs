@@ -21,7 +21,7 @@ const META: u8 = 30;
 const HIDDEN: u8 = 4;
 const SYMBOL: u8 = 3;
 const INTO_GLOBAL: u8 = 30;
-/// What a function closes over is not explained by who can call it.
+/// A caller of a function does not explain what the function closes over.
 const CONTEXT_OF_RUNTIME: u8 = 12;
 const CONTEXT_OF_LIBRARY: u8 = 3;
 /// A plain object with more properties than this is a dictionary: its keys are no names of fields.

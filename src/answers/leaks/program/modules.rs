@@ -8,11 +8,14 @@ use crate::input::{ObjectDetails, ReferenceKind, ReferenceKinds};
 
 /// Contexts around a function.
 const MOST_CONTEXTS: usize = 50;
+/// Scopes of one file, which may be loaded several times. Where there are more, the file has no variables that a function
+/// closes over, and these are calls of its functions.
+const MOST_SCOPES: usize = 8;
 
 /// Modules with their files: the scope of a file's functions, and CommonJS's own objects.
 pub(super) type Modules = FxHashMap<NodeId, String>;
 
-/// Whose the code of a file is.
+/// The owner of the code of a file.
 pub(in crate::answers::leaks) fn owner_of_script(script: &str) -> Owner {
     match () {
         () if script.is_empty() || script.starts_with("node:") || script.starts_with("internal/") => Owner::Runtime,
@@ -36,6 +39,7 @@ pub(super) fn modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dy
     let (functions, module_objects, contexts) =
         (types_named("Function"), types_named("Module"), types_named("system / Context"));
     let mut is_seen = NodeSet::new(graph.node_count());
+    let mut scopes: FxHashMap<String, Vec<NodeId>> = FxHashMap::default();
     for node in graph.nodes() {
         let type_id = graph.type_of(node);
         if functions.contains(type_id) {
@@ -45,7 +49,8 @@ pub(super) fn modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dy
                 let above = target_of(at, ReferenceKind::Internal, "previous");
                 context = above.filter(|&above| contexts.contains(graph.type_of(above)));
                 if context.is_none() && contexts.contains(graph.type_of(at)) {
-                    modules.extend(kinds.script(node).map(|script| (at, script.into_owned())));
+                    let script = kinds.script(node);
+                    script.into_iter().for_each(|script| scopes.entry(script.into_owned()).or_default().push(at));
                 }
             }
         } else if module_objects.contains(type_id) {
@@ -54,5 +59,7 @@ pub(super) fn modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dy
             modules.extend(file.map(|file| (node, file)));
         }
     }
+    scopes.retain(|_, scopes| scopes.len() <= MOST_SCOPES);
+    modules.extend(scopes.into_iter().flat_map(|(file, scopes)| scopes.into_iter().map(move |at| (at, file.clone()))));
     modules
 }

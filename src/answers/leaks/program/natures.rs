@@ -1,4 +1,4 @@
-//! What types are for, from their names and lists of what is known.
+//! Natures of types, from their names and lists of what is known.
 
 use std::sync::OnceLock;
 

@@ -34,7 +34,7 @@ pub(in crate::answers::leaks) struct Program<'d> {
 }
 
 impl<'d> Heap<'d> {
-    /// What types are for, threads and buffers; which loaders should be gone is said later. O(types + threads).
+    /// Natures of types, threads and buffers; the loaders that should be gone come later. O(types + threads).
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
         graph: &'d HeapGraph,

@@ -1,16 +1,13 @@
-//! Leak suspects: what holds an unusual share of the heap, where it accumulates, and in which shape.
-//!
-//! A suspect is an object that retains at least a threshold's share of what is reachable, or many objects of one type
-//! under the roots that do so together. From an object the walk goes down its dominator tree while one child has most
-//! of the bytes; where several children are suspects of their own, they take its place. So below a giant root the
-//! structures inside are found, not the root. Class objects are judged one by one, never lumped together. Nothing is
-//! sampled: the answer is the same every time.
+//! The evidence beside a cause: the object or group that the bytes hang on, where they pile up, in which shape, and what is
+//! inside. From an object the walk goes down its dominator tree while one child has most of the bytes.
 
 use std::collections::BTreeMap;
 
-use super::dominators::{Children, DomNode, Dominators, Step};
-use super::retained::Retained;
-use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId, TypeSet};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
+use crate::analysis::retained::Retained;
+use crate::graph::{HeapGraph, NodeId, TypeId, TypeSet};
 use crate::sort;
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
@@ -89,7 +86,7 @@ pub fn largest_types(held_types: &[HeldType], limit: usize) -> (&[HeldType], Opt
 pub enum SuspectSubject {
     /// One object.
     Object(NodeId),
-    /// Many objects of one type directly under the roots; the largest first.
+    /// Many objects of one type that no single one holds together; the largest first.
     Group(TypeId, Vec<NodeId>),
 }
 
@@ -110,8 +107,9 @@ pub struct LeakSuspect {
     pub held_types: Vec<HeldType>,
 }
 
-/// Looks for suspects.
-pub struct SuspectSearch<'a> {
+/// A graph with its dominator tree, and which types are libraries'.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
     /// The heap.
     pub graph: &'a HeapGraph,
     /// Its dominator tree.
@@ -120,12 +118,8 @@ pub struct SuspectSearch<'a> {
     pub retained: &'a Retained,
     /// The tree from the top down.
     pub children: &'a Children<'a>,
-    /// The fewest retained bytes of a suspect.
-    pub threshold_bytes: u64,
     /// By type whether it is a library's.
     pub libraries: &'a TypeSet,
-    /// Only objects of one section.
-    pub section: Option<SectionId>,
 }
 
 /// The way down from an object: numbers from the object itself on.
@@ -152,40 +146,7 @@ impl LeakSuspect {
     }
 }
 
-impl SuspectSearch<'_> {
-    /// The suspects, largest first. O(objects).
-    pub fn run(&self) -> Vec<LeakSuspect> {
-        let mut suspects = Vec::new();
-        let (mut small, mut large) = (Vec::new(), Vec::new());
-        let nodes = self.section.map_or(0..self.graph.node_count(), |section| self.graph.section_nodes(section));
-        for number in self.children.of(DomNode::ROOT).filter(|&number| nodes.contains(&self.node(number).index())) {
-            if self.bytes(number) >= self.threshold_bytes { large.push(number) } else { small.push(number) }
-        }
-        // Not to be reported twice: several suspects may climb to one owner.
-        let mut reported = std::collections::BTreeSet::new();
-        while let Some(number) = large.pop() {
-            let descent = self.descend(number);
-            let inside = self.suspects_inside(&descent);
-            // Many of one type are the items of a collection: that is the suspect, not each of them.
-            let first = inside.first().map(|&child| self.type_of(child));
-            let are_items =
-                inside.len() >= COLLECTION_SIZE && inside.iter().all(|&child| Some(self.type_of(child)) == first);
-            if inside.len() > 1 && !are_items {
-                large.extend(inside);
-                continue;
-            }
-            let (reported_number, owner) = self.application_owner(number);
-            if reported.insert(reported_number) {
-                suspects.push(self.object_suspect(reported_number, &descent, owner));
-            }
-        }
-        suspects.extend(self.groups(&small));
-        sort::by(&mut suspects, &|a, b| {
-            b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.accumulation.node.cmp(&b.accumulation.node))
-        });
-        suspects
-    }
-
+impl Evidence<'_> {
     /// The suspect that objects are together of which none dominates another, the largest first: the one object that
     /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
     pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
@@ -194,8 +155,15 @@ impl SuspectSearch<'_> {
         let only = if members.len() == 1 { Some(largest) } else { common };
         let is_all = |only: DomNode| retained_bytes as f64 >= MAIN_SHARE * self.bytes(only) as f64;
         if let Some(only) = only.filter(|&only| is_all(only)) {
-            let owner = self.owner_of(only, is_all);
-            return Some(self.object_suspect(owner, &self.descend(owner), None));
+            let (number, owner) = self.application_owner(self.owner_of(only, is_all));
+            return Some(LeakSuspect {
+                subject: SuspectSubject::Object(self.node(number)),
+                retained_bytes: self.bytes(number),
+                retained_objects: self.retained.objects_at(number).into(),
+                accumulation: self.accumulation(&self.descend(number)),
+                owner,
+                held_types: self.held_types(&[number]),
+            });
         }
         Some(LeakSuspect {
             retained_bytes,
@@ -261,13 +229,6 @@ impl SuspectSearch<'_> {
         Descent { path }
     }
 
-    /// Children of the last object on the way that are suspects by themselves.
-    fn suspects_inside(&self, descent: &Descent) -> Vec<DomNode> {
-        let Some(&last) = descent.path.last() else { return Vec::new() };
-        let below = self.children.of(last);
-        below.filter(|&child| self.bytes(child) >= self.threshold_bytes).collect()
-    }
-
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
     /// when it holds little else, else only to be named.
     fn application_owner(&self, number: DomNode) -> (DomNode, Option<NodeId>) {
@@ -283,54 +244,6 @@ impl SuspectSearch<'_> {
             _ if self.bytes(number) as f64 >= MAIN_SHARE * self.bytes(above) as f64 => (above, None),
             _ => (number, Some(self.node(above))),
         }
-    }
-
-    fn object_suspect(&self, number: DomNode, descent: &Descent, owner: Option<NodeId>) -> LeakSuspect {
-        LeakSuspect {
-            subject: SuspectSubject::Object(self.node(number)),
-            retained_bytes: self.bytes(number),
-            retained_objects: self.retained.objects_at(number).into(),
-            accumulation: self.accumulation(descent),
-            owner,
-            held_types: self.held_types(&[number]),
-        }
-    }
-
-    /// Objects directly under the roots, by type, that are suspected together. Class objects are skipped: having many
-    /// classes is not a leak. So are objects of library types without a root of their own: they are there because
-    /// several others share them, as strings are.
-    fn groups(&self, numbers: &[DomNode]) -> Vec<LeakSuspect> {
-        let mut rooted = NodeSet::new(self.graph.node_count());
-        for root in self.graph.strong_roots() {
-            rooted.insert(root.node);
-        }
-        let mut by_type: BTreeMap<TypeId, Vec<DomNode>> = BTreeMap::new();
-        for &number in numbers {
-            let (node, type_id) = (self.node(number), self.type_of(number));
-            let is_shared = self.libraries.contains(type_id) && !rooted.contains(node);
-            if self.graph.types().of_class_object(node).is_none() && !is_shared {
-                by_type.entry(type_id).or_default().push(number);
-            }
-        }
-        by_type
-            .into_iter()
-            .filter_map(|(type_id, mut members)| {
-                let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
-                if retained_bytes < self.threshold_bytes {
-                    return None;
-                }
-                sort::by_key(&mut members, |&number| (std::cmp::Reverse(self.bytes(number)), self.node(number)));
-                let largest = *members.first()?;
-                Some(LeakSuspect {
-                    retained_bytes,
-                    retained_objects: members.iter().map(|&n| u64::from(self.retained.objects_at(n))).sum(),
-                    accumulation: self.accumulation(&self.descend(largest)),
-                    owner: None,
-                    held_types: self.held_types(&members),
-                    subject: SuspectSubject::Group(type_id, members.iter().map(|&number| self.node(number)).collect()),
-                })
-            })
-            .collect()
     }
 
     fn accumulation(&self, descent: &Descent) -> AccumulationPoint {
@@ -440,7 +353,7 @@ impl SuspectSearch<'_> {
 
     /// The histogram of what these objects retain.
     fn held_types(&self, numbers: &[DomNode]) -> Vec<HeldType> {
-        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         let mut add = |number: DomNode| {
             let node = self.dominators.node_at(number);
             let held = by_type.entry(self.graph.shown_type_of(node)).or_default();
@@ -461,7 +374,7 @@ impl SuspectSearch<'_> {
             .collect();
         sort::by(&mut held_types, &|a, b| {
             let name = |held: &HeldType| self.graph.type_name(held.type_id);
-            b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| name(a).cmp(name(b)))
+            b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| (name(a), a.type_id).cmp(&(name(b), b.type_id)))
         });
         held_types
     }

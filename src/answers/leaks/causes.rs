@@ -1,0 +1,164 @@
+//! The causes of a dump: what grew since an older one, or what is large without it, made ready to be told.
+
+use rustc_hash::FxHashSet;
+
+use super::growth::SuspectGrowth;
+use super::left_over::take_twins;
+use super::naming::{Finder, Named, Reason};
+use super::options::LeaksOptions;
+use super::program::{DeadLoaders, Heap, Program, Symbols};
+use crate::analysis::leaks::{Cause, Evidence, Grown, LeakSuspect, Search};
+use crate::analysis::threshold::Threshold;
+use crate::answers::AnswerError;
+use crate::answers::libraries::LibraryNames;
+use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::graph::{TypeId, TypeSet};
+use crate::sort;
+
+/// Suspects with sentences, causes among them: each takes some reads of the dump.
+pub(super) const MOST_EXPLAINED: usize = 100;
+/// Causes that are looked at: far more than are named.
+const MOST_CAUSES: usize = 24;
+
+/// The words and figures that go with a suspect.
+pub(super) struct Told {
+    /// By how much it grew, where an older dump was given.
+    pub(super) growth: Option<SuspectGrowth>,
+    /// Its words: of the first that are shown.
+    pub(super) named: Option<Box<Named>>,
+    /// The cause that is still to be named.
+    cause: Option<Box<Cause>>,
+    /// The type of what is kept.
+    pub(super) element_type: TypeId,
+}
+
+/// Dumps made ready, and the causes in the newer one.
+pub(super) struct Causes<'d> {
+    pub(super) program: Program<'d>,
+    before: Option<Program<'d>>,
+    named: Vec<Named>,
+    /// Other large things; with an older dump those that did not grow.
+    large: Vec<Grown>,
+    /// The least growth of a cause.
+    pub(super) threshold: u64,
+    exact_sizes: bool,
+}
+
+/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `large` is the size
+/// from which that is said; with `old` it is for what did not grow.
+///
+/// # Errors
+/// If a dump holds no objects, or takes more memory than it may.
+pub(super) fn causes<'d>(
+    old: Option<&'d OpenDump>,
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+    least_bytes: u64,
+) -> Result<Causes<'d>, AnswerError> {
+    let mut symbols = Symbols::default();
+    dump.phase(Phase::FindingSuspects);
+    let libraries =
+        |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
+    let mut prepare = |dump: &'d OpenDump| -> Result<(Heap<'d>, DeadLoaders), AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        dump.dominators()?;
+        dump.check_answer(AnswerNeed::BestPaths, 0)?;
+        let heap = Heap::new(dump, graph, &libraries(dump), &mut symbols);
+        let loaders = heap.dead_loaders(dump);
+        Ok((heap, loaders))
+    };
+    let (heap, mut loaders) = prepare(dump)?;
+    let mut before = old.map(&mut prepare).transpose()?;
+    let twins = take_twins(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
+    let before = match (old, before) {
+        (Some(dump), Some((heap, loaders))) => Some(Program::new(dump, heap, loaders, &mut symbols)?),
+        _ => None,
+    };
+    let program = Program::new(dump, heap, loaders, &mut symbols)?;
+    let natures = &program.heap.natures;
+    let alone = Search::new(&program.rows, None, natures, Threshold::Bytes(least_bytes));
+    let search =
+        before.as_ref().map(|before| Search::new(&program.rows, Some(&before.rows), natures, options.threshold));
+    let mut large = alone.run(usize::MAX);
+    program.causes().settle(&mut large, least_bytes);
+    let (found, search) = match &search {
+        Some(search) => (search.run(MOST_CAUSES), search),
+        None => (large.drain(..large.len().min(MOST_CAUSES)).collect(), &alone),
+    };
+    let threshold = search.threshold();
+    let finder = Finder { program: &program, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
+    let mut named = finder.named(found);
+    named.extend(finder.left_over_loaders(twins.as_ref()));
+    named.extend(finder.destroyed_activities());
+    sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
+    if before.is_some() {
+        let told: Vec<u32> = named.iter().flat_map(|named| &named.rows).copied().collect();
+        let is_told = program.rows.around(&told);
+        large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
+    }
+    Ok(Causes { named, large, threshold, program, before, exact_sizes: options.exact_sizes })
+}
+
+impl Causes<'_> {
+    /// The suspects, those with words first, and how many more there are that did not grow; these too where they are asked
+    /// for. O(objects).
+    pub(super) fn suspects(&mut self, libraries: &TypeSet, with_unchanged: bool) -> (Vec<(LeakSuspect, Told)>, usize) {
+        let (named, large) = (std::mem::take(&mut self.named), std::mem::take(&mut self.large));
+        let named = named.into_iter().map(|named| {
+            let topmost = named.topmost.clone();
+            let (growth, element_type) = (named.growth, named.element_type);
+            (topmost, Told { growth, element_type, cause: None, named: Some(Box::new(named)) })
+        });
+        let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
+        let causes = self.program.causes();
+        let evidence = Evidence {
+            graph: causes.graph,
+            dominators: causes.dominators,
+            retained: causes.retained,
+            children: causes.children,
+            libraries,
+        };
+        let mut large = causes.complete(if unchanged == 0 { large } else { Vec::new() }, &self.program.heap.off_heap);
+        large.retain(|cause| !self.program.heap.is_machinery(cause.example));
+        let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_of_all());
+        let large = large.into_iter().map(|cause| {
+            let element_type = self.program.rows.row(cause.grown.element).type_id;
+            let growth = search.as_ref().map(|search| growth_of(search, &cause));
+            let told = Told { growth, element_type, named: None, cause: Some(Box::new(cause.clone())) };
+            (cause.topmost, told)
+        });
+        let mut known = FxHashSet::default();
+        let suspects = named.chain(large).filter_map(|(topmost, told)| {
+            let suspect = evidence.of_members(&topmost, causes.common_dominator(&topmost))?;
+            // Several causes may hang on one object.
+            known.insert((suspect.objects(), suspect.largest())).then_some((suspect, told))
+        });
+        (suspects.collect(), unchanged)
+    }
+
+    fn search_of_all(&self) -> Search<'_> {
+        let before = self.before.as_ref().map(|before| &before.rows);
+        Search::new(&self.program.rows, before, &self.program.heap.natures, Threshold::Bytes(1))
+    }
+
+    /// Gives the first of the suspects that are shown their words, whatever they grew by.
+    pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, Told)]) {
+        if suspects.iter().all(|(_, told)| told.cause.is_none()) {
+            return;
+        }
+        let (program, before, search) = (&self.program, self.before.as_ref(), self.search_of_all());
+        let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
+        for (_, told) in suspects.iter_mut().take(MOST_EXPLAINED) {
+            let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, Reason::Size)));
+            told.named = told.named.take().or(cause);
+        }
+    }
+}
+
+/// By how much something that is large grew; no more than it retains.
+fn growth_of(search: &Search<'_>, cause: &Cause) -> SuspectGrowth {
+    let grew_by: i64 = cause.grown.rows.iter().map(|&row| search.growth(row)).sum();
+    let grew_by = grew_by.min(i64::try_from(cause.retained_bytes).unwrap_or(i64::MAX));
+    let old = cause.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
+    SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by }
+}

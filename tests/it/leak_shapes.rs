@@ -1,0 +1,304 @@
+//! Every shape of a leak that has a name, in dumps made for it: 100 objects before, 700 after, below the types and references
+//! that libraries have there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::cmd::{project, run};
+use crate::common::synth_java::{Held, JavaDump};
+use crate::common::synth_v8::{Node, node, v8_nodes};
+
+const COUNTS: [u64; 2] = [100, 700];
+
+/// Types and the field of each that leads on.
+type Steps = &'static [(&'static str, &'static str)];
+
+/// A class with a static variable, what is below it down to an array, and what that holds; the shape's name.
+type JavaCase = (&'static str, (&'static str, &'static str), Steps, &'static str);
+
+const APP: (&str, &str) = ("shop.App", "held");
+const MAP: (&str, &str) = ("java.util.concurrent.ConcurrentHashMap", "table");
+const LIST: (&str, &str) = ("java.util.ArrayList", "elementData");
+const ITEM: &str = "shop.Item";
+
+const JAVA: [JavaCase; 25] = [
+    (
+        "tomcat-sessions",
+        APP,
+        &[("org.apache.catalina.session.StandardManager", "sessions"), MAP],
+        "org.apache.catalina.session.StandardSession",
+    ),
+    (
+        "jetty-sessions",
+        APP,
+        &[("org.eclipse.jetty.server.session.DefaultSessionCache", "_sessions"), MAP],
+        "org.eclipse.jetty.server.session.Session",
+    ),
+    (
+        "undertow-sessions",
+        APP,
+        &[("io.undertow.server.session.InMemorySessionManager", "sessions"), MAP],
+        "io.undertow.server.session.InMemorySessionManager$SessionImpl",
+    ),
+    ("spring-sessions", APP, &[("org.springframework.session.MapSessionRepository", "sessions"), MAP], ITEM),
+    (
+        "guava-cache",
+        APP,
+        &[
+            ("com.google.common.cache.LocalCache$LocalManualCache", "localCache"),
+            ("com.google.common.cache.LocalCache", "segments"),
+        ],
+        ITEM,
+    ),
+    ("caffeine-cache", APP, &[("com.github.benmanes.caffeine.cache.UnboundedLocalCache", "data"), MAP], ITEM),
+    ("ehcache", APP, &[("org.ehcache.impl.internal.store.heap.OnHeapStore", "map"), MAP], ITEM),
+    (
+        "hibernate-context",
+        APP,
+        &[
+            ("org.hibernate.engine.internal.StatefulPersistenceContext", "entitiesByKey"),
+            ("java.util.HashMap", "table"),
+        ],
+        ITEM,
+    ),
+    ("open-results", APP, &[LIST], "org.h2.jdbc.JdbcResultSet"),
+    ("wheel-timer", APP, &[("io.netty.util.HashedWheelTimer", "wheel")], ITEM),
+    (
+        "cancelled-tasks",
+        APP,
+        &[
+            ("java.util.concurrent.ScheduledThreadPoolExecutor", "workQueue"),
+            ("java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue", "queue"),
+        ],
+        ITEM,
+    ),
+    (
+        "pool-queue",
+        APP,
+        &[
+            ("java.util.concurrent.ThreadPoolExecutor", "workQueue"),
+            ("java.util.concurrent.ArrayBlockingQueue", "items"),
+        ],
+        ITEM,
+    ),
+    (
+        "fork-join-queue",
+        APP,
+        &[("java.util.concurrent.ForkJoinPool", "queues"), ("java.util.concurrent.ForkJoinPool$WorkQueue", "array")],
+        ITEM,
+    ),
+    ("timer", APP, &[("java.util.Timer", "queue"), ("java.util.TaskQueue", "queue")], ITEM),
+    ("logging-handlers", APP, &[("java.util.logging.Logger", "handlers"), LIST], ITEM),
+    ("mdc", APP, &[("ch.qos.logback.classic.util.LogbackMDCAdapter", "values"), ("java.util.HashMap", "table")], ITEM),
+    ("delete-on-exit", ("java.io.DeleteOnExitHook", "files"), &[("java.util.HashMap", "table")], "java.lang.String"),
+    (
+        "shutdown-hooks",
+        ("java.lang.ApplicationShutdownHooks", "hooks"),
+        &[("java.util.IdentityHashMap", "table")],
+        ITEM,
+    ),
+    (
+        "thread-local",
+        APP,
+        &[("java.lang.Thread", "threadLocals"), ("java.lang.ThreadLocal$ThreadLocalMap", "table")],
+        ITEM,
+    ),
+    ("weak-map", APP, &[("java.util.WeakHashMap", "table")], ITEM),
+    ("finalizer", ("java.lang.ref.Finalizer", "unfinalized"), &[], ITEM),
+    ("promise-chain", APP, &[("java.util.concurrent.CompletableFuture", "stack")], ITEM),
+    ("cow-listeners", APP, &[("java.util.concurrent.CopyOnWriteArrayList", "array")], ITEM),
+    ("android-fragments", APP, &[LIST], "androidx.fragment.app.Fragment"),
+    ("android-views", APP, &[LIST], "android.view.View"),
+];
+
+fn java((_, (class, variable), steps, element): JavaCase, count: u64) -> Vec<u8> {
+    const ARRAY: u64 = 0x8000;
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let id = |step: usize| if step < steps.len() { 0x1000 + 0x100 * step as u64 } else { ARRAY };
+    for (at, &(type_name, field)) in steps.iter().enumerate() {
+        let class = dump.class(type_name, object, &[(field, Held::Reference(0))], &[]);
+        dump.instance(id(at), class, &[Held::Reference(id(at + 1))]);
+    }
+    dump.class(class, object, &[], &[(variable, Held::Reference(id(0)))]);
+    // Android's states: nothing manages or shows it any more.
+    let fields = ["data", "mFragmentManager", "mAttachInfo"].map(|name| (name, Held::Reference(0)));
+    let class = dump.class(element, object, &fields, &[]);
+    let elements: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for &id in &elements {
+        dump.instance(id, class, &[Held::Reference(id + 0x80), Held::Reference(0), Held::Reference(0)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(ARRAY, array, &elements);
+    dump.finish()
+}
+
+/// Objects of plugins in a list: each of a class of one name, of a loader of its own.
+fn loaders(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let above = dump.class("java.lang.ClassLoader", object, &[], &[]);
+    let loader = dump.class("shop.PluginLoader", above, &[("data", Held::Reference(0))], &[]);
+    let loaders: Vec<u64> = (0..count / 20).map(|number| 0x10_0000 + 0x1000 * number).collect();
+    for &id in &loaders {
+        let plugin = dump.loaded_class("shop.Plugin", object, id, &[]);
+        dump.instance(id, loader, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 9000]);
+        dump.instance(id + 0x40, plugin, &[]);
+    }
+    dump.references(0x8000, array, &loaders.iter().map(|id| id + 0x40).collect::<Vec<_>>());
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// Activities in a list, all but one of them destroyed.
+fn activities(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let above = dump.class("android.app.Activity", object, &[("mDestroyed", Held::Boolean(false))], &[]);
+    let class = dump.class("shop.MainActivity", above, &[("view", Held::Reference(0))], &[]);
+    let activities: Vec<u64> = (0..count / 100).map(|number| 0x10_0000 + 0x1000 * number).collect();
+    for (at, &id) in activities.iter().enumerate() {
+        // The last is alive.
+        let is_destroyed = at + 1 < activities.len();
+        dump.instance(id, class, &[Held::Reference(id + 0x80), Held::Boolean(is_destroyed)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 500]);
+    }
+    dump.references(0x8000, array, &activities);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// Below the global object.
+const NODE: [(&str, Steps); 6] = [
+    ("node-timers", &[("TimersList", "list")]),
+    ("event-listeners", &[("EventEmitter", "_events"), ("Object", "paid")]),
+    ("event-target-listeners", &[("AbortSignal", "events")]),
+    ("dataloader", &[("DataLoader", "_cacheMap"), ("Map", "table")]),
+    ("express-session", &[("MemoryStore", "sessions")]),
+    ("async-local-storage", &[("AsyncContextFrame", "store")]),
+];
+
+fn v8(steps: Steps, count: u64) -> Vec<u8> {
+    let mut nodes: Vec<Node> = vec![
+        node("synthetic", "", 0).edge("shortcut", "global", 1),
+        node("object", "global", 40).edge("property", "app", 2),
+    ];
+    for &(type_name, field) in steps {
+        let next = nodes.len() + 1;
+        nodes.push(node("object", type_name, 40).edge("property", field, next));
+    }
+    let first = nodes.len() + 1;
+    let array = node("array", "(object elements)", 16);
+    nodes.push((0..count as usize).fold(array, |array, at| array.edge("element", at, first + 2 * at)));
+    for at in 0..count as usize {
+        nodes.push(node("object", "Order", 40).edge("property", "text", first + 2 * at + 1));
+        nodes.push(node("string", format!("text {at}"), 300));
+    }
+    v8_nodes(&nodes)
+}
+
+/// A static variable of a class, types below it down to an array, types between that and what is kept.
+const DOTNET: [(&str, &[&str], &[&str]); 6] = [
+    (
+        "dotnet-memory-cache",
+        &[
+            "Microsoft.Extensions.Caching.Memory.MemoryCache",
+            "System.Collections.Concurrent.ConcurrentDictionary`2[[System.Object],[Microsoft.Extensions.Caching.Memory.CacheEntry]]",
+        ],
+        &["Microsoft.Extensions.Caching.Memory.CacheEntry"],
+    ),
+    ("dotnet-timers", &["System.Threading.TimerQueue"], &["System.Threading.TimerQueueTimer"]),
+    ("dotnet-events", &["System.EventHandler"], &["System.EventHandler"]),
+    ("", &["System.Collections.Generic.List`1[[Shop.Item]]"], &[]),
+    (
+        "",
+        &["System.Collections.Concurrent.ConcurrentDictionary`2[[System.String],[Shop.Item]]"],
+        &["System.Collections.Concurrent.ConcurrentDictionary`2+Node[[System.String],[Shop.Item]]"],
+    ),
+    (
+        "",
+        &["System.Collections.Generic.List`1[[System.Threading.Tasks.Task]]"],
+        &[
+            "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[[System.Threading.Tasks.VoidTaskResult],[Shop.Worker+<Run>d__3]]",
+        ],
+    ),
+];
+
+fn dotnet(steps: &[&str], between: &[&str], count: u64) -> Vec<u8> {
+    let types = [&["Shop.Program", "System.Object[]", "Shop.Item"], steps, between].concat();
+    let mut text = String::from("a 2 Shop\n");
+    types.iter().enumerate().for_each(|(id, name)| text += &format!("t {:x} {name}\n", id + 1));
+    let number = |name: &str| types.iter().position(|known| *known == name).expect("a type") + 1;
+    for (at, name) in steps.iter().enumerate() {
+        text += &format!("o {:x} {:x} 20 {:x}\n", 0x1000 + at, number(name), 0x1001 + at);
+    }
+    let (array, width) = (0x1000 + steps.len(), between.len() + 1);
+    text += &format!("o {array:x} 2 {:x}", 16 + 8 * count);
+    let first = |at: u64| 0x10_0000 + at as usize * width;
+    (0..count).for_each(|at| text += &format!(" {:x}", first(at)));
+    text.push('\n');
+    for at in 0..count {
+        for (place, name) in between.iter().enumerate() {
+            text += &format!("o {:x} {:x} 20 {:x}\n", first(at) + place, number(name), first(at) + place + 1);
+        }
+        text += &format!("o {:x} 3 120\n", first(at) + between.len());
+    }
+    text += "r 1000 4 0 1\nc Shop\n";
+    text.into_bytes()
+}
+
+/// The one suspect of two dumps.
+fn suspect(folder: &Path, make: impl Fn(u64) -> Vec<u8>) -> Value {
+    let files = ["old", "new"].map(|name| folder.join(name));
+    for (file, count) in files.iter().zip(COUNTS) {
+        std::fs::write(file, make(count)).expect("written");
+    }
+    let files = files.map(|file| file.display().to_string());
+    let answer = run(&["leaks", "-q", "-f", "json", &files[0], &files[1]]).expect_code(0).json();
+    let suspects = answer["suspects"].as_array().expect("suspects");
+    assert_eq!(suspects.len(), 1, "{answer:#}");
+    suspects[0].clone()
+}
+
+#[test]
+fn every_shape_that_has_a_name_is_met() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut met = BTreeSet::new();
+    let mut wrong = Vec::new();
+    let mut check = |pattern: &str, element: &str, counts: [u64; 2], found: Value| {
+        let is_right = found["pattern"] == *pattern || pattern.is_empty() && found["pattern"].is_null();
+        let is_right = is_right
+            && found["element"]["type"] == *element
+            && found["element"]["objects_old"] == counts[0]
+            && found["element"]["objects"] == counts[1];
+        if !is_right {
+            wrong.push(format!("{pattern}: {}, {}: {}", found["pattern"], found["element"], found["sentence"]));
+        }
+        met.insert(pattern.to_string());
+    };
+    for case in JAVA {
+        check(case.0, case.3, COUNTS, suspect(folder.path(), |count| java(case, count)));
+    }
+    check("class-loaders", "shop.PluginLoader", [5, 35], suspect(folder.path(), loaders));
+    // Of one activity and of seven; those that were destroyed are told of however small they are.
+    check("android-activities", "shop.MainActivity", [0, 6], suspect(folder.path(), activities));
+    for (pattern, steps) in NODE {
+        check(pattern, "Order", COUNTS, suspect(folder.path(), |count| v8(steps, count)));
+    }
+    for (pattern, steps, between) in DOTNET {
+        let found = suspect(folder.path(), |count| dotnet(steps, between, count));
+        let holder = found["holder"]["text"].as_str().expect("words");
+        assert!(holder.contains("static variable of Program"), "{found:#}");
+        check(pattern, "Shop.Item", COUNTS, found);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let shapes = std::fs::read_to_string(project("src/answers/leaks/shapes.txt")).expect("shapes");
+    let names = shapes.lines().filter(|line| !line.starts_with(['#', ' ']) && !line.is_empty());
+    assert_eq!(names.filter(|name| !met.contains(*name)).collect::<Vec<_>>(), Vec::<&str>::new());
+}
