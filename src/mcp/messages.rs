@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::fence::Fence;
-use super::page::{Called, MAX_BYTES, Told, Wanted, fitting};
+use super::page::{Called, MAX_BYTES, Told, Wanted, fitting, result_meta};
 use super::tool::{Question, Tool, of_rows};
 use super::watch::{Cancelled, Watch};
 use crate::files::end_program;
@@ -65,11 +65,6 @@ const NO_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
 const WRONG_PARAMS: i32 = -32602;
 const WRONG_REVISION: i32 = -32022;
-
-/// Who answers, in every result.
-pub(super) fn result_meta() -> Value {
-    json!({"io.modelcontextprotocol/serverInfo": {"name": "heapdump", "version": env!("CARGO_PKG_VERSION")}})
-}
 
 /// A call of a tool on its way to the one who answers.
 struct Call {
@@ -266,22 +261,14 @@ impl Reader {
         let capabilities = || json!({"tools": {}});
         let meta = |key: &str| params["_meta"].get(format!("io.modelcontextprotocol/{key}"));
         let revision = meta("protocolVersion");
-        match revision {
-            None => {}
-            Some(Value::String(asked)) if REVISIONS.contains(&asked.as_str()) => {
-                if !meta("clientCapabilities").is_some_and(Value::is_object) {
-                    return wrong("_meta has no io.modelcontextprotocol/clientCapabilities");
-                }
-            }
-            Some(asked) => {
-                let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
-                let data = json!({"supported": supported, "requested": asked});
-                return Err(Refusal {
-                    code: WRONG_REVISION,
-                    message: "Unsupported protocol version".into(),
-                    data: Some(data),
-                });
-            }
+        let is_spoken = revision.and_then(Value::as_str).is_some_and(|asked| REVISIONS.contains(&asked));
+        if let Some(asked) = revision.filter(|_| !is_spoken) {
+            let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
+            let data = Some(json!({"supported": supported, "requested": asked}));
+            return Err(Refusal { code: WRONG_REVISION, message: "Unsupported protocol version".into(), data });
+        }
+        if is_spoken && !meta("clientCapabilities").is_some_and(Value::is_object) {
+            return wrong("_meta has no io.modelcontextprotocol/clientCapabilities");
         }
         let is_known = ["server/discover", "initialize", "ping", "tools/list", "tools/call"].contains(&method);
         if is_known && revision.is_none() && !self.has_session && !matches!(method, "initialize" | "ping") {

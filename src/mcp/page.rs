@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::messages::result_meta;
 use crate::escape::escape_controls;
 
 /// Marks of text that comes from a dump. The word does not occur inside.
@@ -33,6 +32,11 @@ pub(super) struct Wanted {
     pub(super) skip: usize,
     pub(super) rows: usize,
     pub(super) max_bytes: usize,
+}
+
+/// Who answers, in every result.
+pub(super) fn result_meta() -> Value {
+    json!({"io.modelcontextprotocol/serverInfo": {"name": "heapdump", "version": env!("CARGO_PKG_VERSION")}})
 }
 
 /// A result of `tools/call`.
@@ -100,7 +104,8 @@ pub(super) fn fitting(wanted: Wanted, ask: impl Fn(usize) -> Result<Told, String
         let mut told = Told { json: String::new(), ..told };
         let room = max_bytes.saturating_sub(600);
         // Quotes and line ends take two bytes.
-        let cut = told.text.floor_char_boundary((room * 4 / 5).min(told.text.len()));
+        let most = (room * 4 / 5).min(told.text.len());
+        let cut = (0..=most).rev().find(|at| told.text.is_char_boundary(*at)).unwrap_or(0);
         told.text.truncate(told.text[..cut].rfind('\n').unwrap_or(cut));
         told.sentences.truncate(3);
         return paged(&told, skip, rows, &hint);

@@ -111,8 +111,8 @@ fn every_command_on_a_terminal() {
     }
 }
 
-/// Commands that answer no question about a dump in a form of text; the page has tests of its own.
-const NO_ANSWER: [&str; 7] = ["collect", "explore", "export", "index", "completions", "man", "report"];
+/// Commands that answer no question about a dump in a form of text; the page and the server have tests of their own.
+const NO_ANSWER: [&str; 8] = ["collect", "explore", "export", "index", "completions", "man", "mcp", "report"];
 
 #[test]
 fn every_command_that_answers_has_a_case() {

@@ -421,7 +421,7 @@ fn the_fence_holds_for_every_spelling() {
                 result["isError"] == true && said.contains("is no dump that this server may read"),
                 "{name:?}: {said}"
             );
-            refusals.insert(said.replace(&crate::mcp::escaped(name), "NAME"));
+            refusals.insert(said.replace(&format!("\"{}\"", escaped(name)), "NAME"));
         }
     }
     // The same words whether it is there or not.
@@ -452,8 +452,12 @@ fn without_values_no_text_of_an_object_is_told() {
     // Texts and keys of the fixture that occur in answers with values.
     let (zoo, chat) = ("fixtures/hprof/zoo-jdk17-serial.hprof.zst", OLD_AND_NEW[1][1]);
     let texts = run(&["strings", zoo, "-q", "-f", "json", "-n", "0"]).json();
-    let of_dump =
-        |text: &Value| text["text"].as_str().filter(|text| text.contains(' ') && text.len() > 8).map(str::to_string);
+    let of_dump = |text: &Value| {
+        text["text"]
+            .as_str()
+            .filter(|text| text.trim().contains(' ') && text.len() > 8 && text.trim().len() == text.len())
+            .map(str::to_string)
+    };
     let texts: Vec<String> = texts["strings"].as_array().expect("rows").iter().filter_map(of_dump).collect();
     assert!(texts.len() > 20);
     let mut told = [0, 0];
@@ -598,6 +602,9 @@ fn mutated_messages_are_answered() {
     for number in 0..MESSAGES {
         let mut line = bases[random(bases.len())].clone();
         for _ in 0..random(4) {
+            if line.is_empty() {
+                break;
+            }
             let at = random(line.len());
             match random(5) {
                 0 => line[at] = random(256) as u8,
@@ -692,8 +699,19 @@ fn check_client(name: &str, ask: impl Fn(&[String], &[(String, Value)]) -> (usiz
         let (tools, answers) = ask(&files, &asked);
         assert_eq!((tools, answers.len()), (14, calls.len()), "{name}");
         for ((tool, _, words), answer) in calls.iter().zip(answers) {
-            assert_eq!(answer, run_quietly(words).1, "{name}: {tool} {words:?}");
+            // A client in JavaScript makes 1 of 1.0.
+            assert_eq!(plain(answer), plain(run_quietly(words).1), "{name}: {tool} {words:?}");
         }
+    }
+}
+
+/// All numbers of one kind.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().into(),
+        Value::Array(all) => all.into_iter().map(plain).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, value)| (key, plain(value))).collect(),
+        other => other,
     }
 }
 

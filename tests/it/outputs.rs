@@ -606,6 +606,7 @@ fn help_lists_the_options_of_each_command() {
         ("collect", (form.to_vec(), vec!["--quiet"])),
         ("completions", (vec![], vec![])),
         ("man", (vec![], vec![])),
+        ("mcp", (vec!["--max-memory"], vec![])),
     ]
     .into_iter()
     .collect();

@@ -77,7 +77,7 @@ const TOOLS: [Row; 13] = [
         words: &[DUMP],
         options: "by retained",
         rows: 30,
-        about: "Objects and bytes by type, package, module, owner and more. For: what fills the heap?",
+        about: "Objects and bytes by type, package, module, owner and more: what fills the heap.",
     },
     Row {
         name: "leaks",
