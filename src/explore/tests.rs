@@ -367,7 +367,7 @@ fn rows_are_written_to_files() {
     let merged = exported("2 j p", "merged.json");
     assert!(merged.iter().any(|row| row["level"].as_u64() > Some(1)));
     let suspects = exported("1", "suspects.json");
-    assert!(suspects[0]["relation"].is_null() && suspects[0]["details"][0].as_str().unwrap().starts_with("held by "));
+    assert!(suspects[0]["relation"].is_null() && suspects[0]["details"][1].as_str().unwrap().starts_with("held by "));
     // Never over the dump, and not under a name that says nothing.
     assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter").screen().contains("ends with .csv or .json"));
     let screen = game.keys("x no/such/folder.csv Enter").screen();
