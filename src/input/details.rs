@@ -164,6 +164,9 @@ pub enum ReferenceKind {
     Shortcut,
 }
 
+/// Names of groups, and by object the number of its group.
+pub type NamedGroups = (Vec<String>, Vec<u32>);
+
 /// What objects are grouped by that says where or when they were allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllocationGroup {
@@ -315,11 +318,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The groups of a kind, and that of each object; `None` of a dump without stacks. One pass over the dump; 4 bytes for
     /// each object.
-    fn allocated_by(
-        &self,
-        _graph: &HeapGraph,
-        _by: AllocationGroup,
-    ) -> Result<Option<(Vec<String>, Vec<u32>)>, ReadError> {
+    fn allocated_by(&self, _graph: &HeapGraph, _by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
         Ok(None)
     }
 

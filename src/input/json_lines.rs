@@ -112,7 +112,7 @@ fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
     if text.starts_with(b"[")
         && let Some(end) = memchr::memchr(b']', text)
         && memchr::memchr3(b'[', b'{', b'\\', &text[1..end]).is_none()
-        && memchr::memchr_iter(b'"', &text[1..end]).count() % 2 == 0
+        && memchr::memchr_iter(b'"', &text[1..end]).count().is_multiple_of(2)
     {
         return Ok(end + 1);
     }

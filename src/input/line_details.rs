@@ -12,8 +12,8 @@ use twox_hash::XxHash3_128;
 
 use super::text::split_line;
 use super::{
-    AllocationGroup, ContentKey, Contents, FieldValue, ObjectDetails, RandomAccess, ReadError, ReferenceName, Reread,
-    ShownValue, Strings, Text, WantedContents,
+    AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
+    ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
 use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId};
@@ -428,11 +428,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
-    fn allocated_by(
-        &self,
-        graph: &HeapGraph,
-        by: AllocationGroup,
-    ) -> Result<Option<(Vec<String>, Vec<u32>)>, ReadError> {
+    fn allocated_by(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
         if !self.table()?.has_places {
             return Ok(None);
         }

@@ -52,8 +52,8 @@ mod xna_cf;
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
 pub use details::{
-    AllocationGroup, Elements, FieldValue, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName, ShownValue,
-    Text, Value,
+    AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
+    ShownValue, Text, Value,
 };
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
