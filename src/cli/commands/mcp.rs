@@ -226,18 +226,21 @@ impl Row {
         let wanted = |name: &str| self.options.split(' ').chain(EVERYWHERE.split(' ')).any(|option| option == name);
         let parameter = |arg: &clap::Arg| {
             let name = arg.get_long().filter(|name| wanted(name))?;
-            let words: Vec<String> = arg.get_possible_values().iter().map(|word| word.get_name().into()).collect();
+            let words = arg.get_possible_values();
+            let (hidden, listed): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.is_hide_set());
+            let listed: Vec<String> = listed.iter().map(|word| word.get_name().to_string()).collect();
+            let mut about = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let kind = match arg.get_action() {
                 ArgAction::SetTrue => Kind::Flag,
                 ArgAction::Append => Kind::Texts,
-                // Some take more words than they list.
-                _ if !words.is_empty() && !arg.get_possible_values().iter().any(|word| word.is_hide_set()) => {
-                    Kind::Words(words)
-                }
+                _ if !listed.is_empty() && hidden.is_empty() => Kind::Words(listed.clone()),
                 _ if arg.get_value_names().is_some_and(|names| names == ["N"]) => Kind::Number,
                 _ => Kind::Text,
             };
-            let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            // Some take words with a number besides those listed, and lists are no choice of one.
+            if matches!(kind, Kind::Text | Kind::Texts) && !listed.is_empty() {
+                about += &format!(": {}", listed.join(", "));
+            }
             Some(Parameter { name: name.replace('-', "_"), about, kind, is_required: false })
         };
         known.filter_map(parameter).collect()
