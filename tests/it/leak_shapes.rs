@@ -253,6 +253,31 @@ fn dotnet(steps: &[&str], between: &[&str], count: u64) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// The type below a variable of the program that a list hangs on.
+const SCRIPTS: [(&str, &str, &str); 9] = [
+    ("python-lru-cache", "CPython 3.13.1", "functools._lru_cache_wrapper"),
+    ("python-thread-local", "CPython 3.13.1", "_thread._localdummy"),
+    ("python-queue", "CPython 3.13.1", "queue.Queue"),
+    ("python-tasks", "CPython 3.13.1", "_asyncio.Task"),
+    ("python-traceback", "CPython 3.13.1", "traceback"),
+    ("python-log-handlers", "CPython 3.13.1", "logging.Logger"),
+    ("python-finalizers", "CPython 3.13.1", "weakref.finalize._Info"),
+    ("ruby-queue", "Ruby 3.4.1", "Thread::Queue (queue)"),
+    ("ruby-thread-local", "Ruby 3.4.1", "Thread (VM/thread)"),
+];
+
+fn script(runtime: &str, holder: &str, count: u64) -> Vec<u8> {
+    let mut text = format!("{{\"heapgraph\":1,\"runtime\":\"{runtime}\"}}\n");
+    text += "{\"root\":1,\"kind\":\"static\",\"name\":\"app\"}\n";
+    text += "{\"id\":1,\"type\":\"shop.App\",\"size\":40,\"refs\":[2],\"names\":[\"held\"]}\n";
+    text += &format!("{{\"id\":2,\"type\":\"{holder}\",\"size\":40,\"refs\":[3],\"names\":[\"items\"]}}\n");
+    let list = if runtime.starts_with("Ruby") { "Array" } else { "list" };
+    let items: Vec<String> = (0..count).map(|at| (10 + at).to_string()).collect();
+    text += &format!("{{\"id\":3,\"type\":\"{list}\",\"size\":{},\"refs\":[{}]}}\n", 8 * count, items.join(","));
+    items.iter().for_each(|id| text += &format!("{{\"id\":{id},\"type\":\"shop.Item\",\"size\":340}}\n"));
+    (text + &format!("{{\"end\":true,\"objects\":{}}}\n", count + 3)).into_bytes()
+}
+
 /// The one suspect of two dumps.
 fn suspect(folder: &Path, make: impl Fn(u64) -> Vec<u8>) -> Value {
     let files = ["old", "new"].map(|name| folder.join(name));
@@ -296,6 +321,9 @@ fn every_shape_that_has_a_name_is_met() {
         let holder = found["holder"]["text"].as_str().expect("words");
         assert!(holder.contains("static variable of Program"), "{found:#}");
         check(pattern, "Shop.Item", COUNTS, found);
+    }
+    for (pattern, runtime, holder) in SCRIPTS {
+        check(pattern, "shop.Item", COUNTS, suspect(folder.path(), |count| script(runtime, holder, count)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let shapes = std::fs::read_to_string(project("src/answers/leaks/shapes.txt")).expect("shapes");

@@ -12,6 +12,7 @@ use crate::input::Runtime;
 /// Names of one runtime by what they are for.
 #[derive(Debug, Default)]
 pub(in crate::answers::leaks) struct Structural {
+    arrays: Vec<&'static str>,
     carriers: Vec<&'static str>,
     glue: Vec<TypePattern>,
     collections: Vec<TypePattern>,
@@ -39,6 +40,7 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
             let patterns = || names.iter().filter_map(|name| TypePattern::parse(&exact(name)).ok()).collect();
             let of = all.entry(runtime).or_default();
             match kind {
+                "array" => of.arrays = names,
                 "carrier" => of.carriers = names,
                 "glue" => of.glue = patterns(),
                 "collection" => of.collections = patterns(),
@@ -77,6 +79,11 @@ fn any(patterns: &[TypePattern], name: &str) -> bool {
 }
 
 impl Structural {
+    /// Are its references elements, whatever their number?
+    pub(super) fn is_array(&self, name: &str) -> bool {
+        self.arrays.contains(&name)
+    }
+
     /// Reaches everything and explains nothing?
     pub(super) fn is_registry(&self, name: &str) -> bool {
         any(&self.registries, name)

@@ -38,7 +38,9 @@ pub(super) struct PlainWays<'h> {
 
 impl<'h> PlainWays<'h> {
     pub(super) fn new(heap: &Heap<'h>) -> Self {
-        let is_array = |name: &str| name.ends_with(']') && !name.ends_with("]]") || name.ends_with("[]");
+        let is_array = |name: &str| {
+            name.ends_with(']') && !name.ends_with("]]") || name.ends_with("[]") || heap.structural.is_array(name)
+        };
         let names = || heap.graph.types().ids().map(|type_id| heap.graph.type_name(type_id));
         let has_classes = classes_are_starts(heap);
         PlainWays {
