@@ -34,7 +34,7 @@ pub(super) struct Heapgraph;
 
 impl Reader for Heapgraph {
     fn format(&self) -> Format {
-        Format { name: "heapgraph", title: "Heap graph in JSON lines", runtime: Runtime::Unknown, is_text: true }
+        Format::text("heapgraph", "Heap graph in JSON lines", Runtime::Unknown)
     }
 
     /// The first key of the first line that has one.
