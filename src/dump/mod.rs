@@ -98,9 +98,9 @@ impl OpenDump {
         self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_string());
     }
 
-    /// The fields that were asked for and that no object has, in a sentence.
+    /// The fields that were asked for since this was called last, and that no object has, in a sentence.
     pub fn missing_fields_note(&self) -> Option<String> {
-        let missing = self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = std::mem::take(&mut *self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner));
         let names: Vec<String> = missing.iter().map(|name| format!(".{name}")).collect();
         let why = match self.info.runtime() {
             Some(Runtime::JavaScript) => {

@@ -132,9 +132,13 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, info, diagnostics, mut details } = loaded;
+        let Loaded { dump: mut content, info, mut diagnostics, mut details } = loaded;
         if self.hides_values {
             details = details.map(NamesOnly::of);
+            diagnostics.forget_texts();
+            if let Dump::Graph(graph) = &mut content {
+                graph.forget_thread_names();
+            }
         }
         let (mut held, mut also_held) = (None, None);
         match &mut content {

@@ -236,6 +236,11 @@ impl HeapGraph {
         self.frames.get(root.frame?.index())
     }
 
+    /// Takes the names of threads away.
+    pub(crate) fn forget_thread_names(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.name = None);
+    }
+
     /// Names threads that the dump names by an object (Java): `name` is asked for each thread without a name.
     pub fn name_threads(&mut self, mut name: impl FnMut(&HeapGraph, &Thread) -> Option<String>) {
         for at in 0..self.threads.len() {

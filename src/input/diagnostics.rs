@@ -94,6 +94,11 @@ pub struct Diagnostics {
 const TEXT_LIMIT: usize = 80;
 
 impl Diagnostics {
+    /// Takes the texts of the dump away that show where a problem is.
+    pub(crate) fn forget_texts(&mut self) {
+        self.problems.iter_mut().for_each(|problem| problem.first_text.clear());
+    }
+
     /// Counts `count` problems of a kind, the first of them at `at`; `text` is asked for only when it is the first so far.
     pub fn add(&mut self, code: &'static Code, count: u64, at: Position, text: impl FnOnce() -> String) {
         let Code { name, meaning, severity } = code;

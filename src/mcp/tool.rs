@@ -148,6 +148,8 @@ impl Kind {
     pub(super) fn texts(&self, value: &Value) -> Result<Vec<String>, String> {
         let text = |value: &Value| match value {
             Value::String(text) => Ok(text.clone()),
+            // 2.0 is the whole number 2.
+            Value::Number(number) if number.is_f64() => Ok(number.as_f64().unwrap_or_default().to_string()),
             Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
             _ => Err("a text is wanted".to_string()),
         };

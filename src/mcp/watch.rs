@@ -62,7 +62,10 @@ impl Watch {
 
     /// A call waits to be answered. Returns false if one of that id does already.
     pub(super) fn open(&self, id: &Value) -> bool {
-        self.calls().open.insert(id.to_string(), false).is_none()
+        let mut calls = self.calls();
+        let is_new = !calls.open.contains_key(&id.to_string());
+        calls.open.entry(id.to_string()).or_insert(false);
+        is_new
     }
 
     /// A call is answered from now on. Returns false if it was cancelled.

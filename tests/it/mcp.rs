@@ -492,6 +492,17 @@ fn without_values_no_text_of_an_object_is_told() {
         client.end();
     }
     assert!(told[0] > 10 && told[1] == 0, "{told:?}");
+    // Names of threads that the dump tells by themselves, and lines that warnings quote.
+    let [python, broken] = ["fixtures/heapgraph/known-py.jsonl.zst", "fixtures/heapgraph/broken-lines.jsonl"];
+    for has_values in [true, false] {
+        let words = [python, broken, "--no-values"];
+        let mut client = Client::of(&words[..if has_values { 2 } else { 3 }]);
+        for (dump, tool, text) in [(python, "threads", "known-worker"), (broken, "histogram", "not a record")] {
+            let line = client.call_line(tool, json!({"dump": dump}));
+            assert_eq!(line.contains(text), has_values, "{line}");
+        }
+        client.end();
+    }
 }
 
 /// A dump that takes long to read.

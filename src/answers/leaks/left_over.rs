@@ -13,6 +13,7 @@ use crate::analysis::leaks::Owner;
 use crate::analysis::retained_sets::topmost_members;
 use crate::answers::libraries::dotted;
 use crate::graph::{Loader, NodeId};
+use crate::sort;
 use crate::units::format_count;
 
 /// Loaders without a state that define one class: so many more than before, and so many in one dump, are left over.
@@ -54,7 +55,9 @@ struct LeftOver {
 }
 
 impl LeftOver {
-    fn new(program: &Program<'_>, count: usize, topmost: Vec<DomNode>) -> Self {
+    fn new(program: &Program<'_>, count: usize, mut topmost: Vec<DomNode>) -> Self {
+        // The first one stands for all.
+        sort::by_key(&mut topmost, |&number| (std::cmp::Reverse(program.retained.bytes_at(number)), number));
         let bytes = topmost.iter().map(|&number| program.retained.bytes_at(number));
         LeftOver { count, retained_bytes: bytes.fold(0, u64::saturating_add), topmost }
     }

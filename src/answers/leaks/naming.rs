@@ -287,11 +287,13 @@ impl Finder<'_, '_> {
             members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
         names.sort_unstable();
         let what = match &names[..] {
+            [] if named.element.objects == 1 => "thread".to_string(),
             [] => "threads".to_string(),
             [name] => format!("thread {name}"),
             names => format!("threads {}", common_name(names)),
         };
-        format!("{} {what} ({size}) are alive", format_count(named.element.objects))
+        let are = if named.element.objects == 1 { "is" } else { "are" };
+        format!("{} {what} ({size}) {are} alive", format_count(named.element.objects))
     }
 }
 

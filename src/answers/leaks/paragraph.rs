@@ -73,11 +73,11 @@ fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let Some(growth) = &view.growth else { return String::new() };
     let then = suspects.size(growth.retained_bytes_old);
     let change = suspects.size(growth.retained_bytes_delta.unsigned_abs());
-    let what = if view.row.objects > 1 { "They" } else { "It" };
+    // Of all that the cause keeps: the object may hold more.
     match growth.retained_bytes_delta {
-        1.. => format!(" {what} grew by {change}, from {then}."),
-        0 => format!(" {what} did not grow."),
-        _ => format!(" {what} shrank by {change}, from {then}."),
+        1.. => format!(" What is kept grew by {change}, from {then}."),
+        0 => " What is kept did not grow.".into(),
+        _ => format!(" What is kept shrank by {change}, from {then}."),
     }
 }
 
