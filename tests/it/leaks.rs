@@ -351,6 +351,22 @@ fn the_answer_of_the_library_is_the_json_of_the_command() {
     assert!(suspects > 100, "{suspects}");
 }
 
+/// The object at the end of a chain is in the row that it began with, which does not hold it.
+#[test]
+fn what_is_large_is_told_where_it_is_below_its_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("chain.txt").display().to_string();
+    let lines = [
+        "a 2 Shop\nt 1 demo.Node\nt 2 Plain\no 1000 1 116\no 1001 2 0 1004 1003\no 1002 2 192\no 1003 1 0",
+        "\no 1004 1 10b 1000 1005\no 1005 1 197 1002\nr 1004 0 0 1\nr 1001 1 0 1\nc Shop\n",
+    ];
+    std::fs::write(&file, lines.concat()).expect("written");
+    let answer = run(&["leaks", "-q", "--threshold", "1354", "-f", "json", &file]).expect_code(0).json();
+    let suspects = answer["suspects"].as_array().expect("suspects");
+    assert_eq!(suspects.len(), 1, "{answer:#}");
+    assert_eq!((&suspects[0]["id"], &suspects[0]["retained_bytes"]), (&"1004".into(), &1354.into()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 

@@ -90,8 +90,8 @@ impl Causes<'_> {
         held
     }
 
-    /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do,
-    /// where nothing else that was found is below. O(objects).
+    /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do, or
+    /// the one below that holds most, where nothing else that was found is there. O(objects).
     pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
         let held = if found.iter().all(|grown| grown.is_many) { Vec::new() } else { self.held_by_rows() };
         let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
@@ -104,6 +104,11 @@ impl Causes<'_> {
             }
             let above = std::iter::successors(Some(grown.element), |&row| Some(self.rows.row(row).parent));
             let row = above.take_while(|&row| row != 0).find(|&row| held[row as usize] >= least_bytes);
+            // Objects of a chain are in the row that it began with, which need not hold them.
+            let row = row.or_else(|| {
+                let below = self.rows.with_below(&[grown.element]).into_iter();
+                below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
+            });
             let Some(row) = row.filter(|&row| !std::mem::replace(&mut is_known[row as usize], true)) else {
                 return false;
             };
