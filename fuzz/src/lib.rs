@@ -58,8 +58,8 @@ pub fn read_values(format: &str, bytes: &[u8]) {
     let Ok(dump) = options.open(file.path()) else { return };
     let (Some(graph), Some(details)) = (dump.graph(), dump.details()) else { return };
     let nodes: Vec<_> = graph.nodes().take(MOST_ASKED).collect();
-    if let Ok(sayings) = details.sayings(graph, &nodes, 100) {
-        assert_eq!(sayings.len(), nodes.len());
+    if let Ok(values) = details.shown_values(graph, &nodes, 100) {
+        assert_eq!(values.len(), nodes.len());
     }
     for &node in &nodes {
         let _ = (details.fields(graph, node), details.text(graph, node), details.distance(graph, node));
