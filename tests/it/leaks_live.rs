@@ -256,7 +256,7 @@ const PYTHON: [Case; 8] = [
     ("lru-cache", "__main__.Item", "__main__.load", [2000, 8000]),
     ("queue", "__main__.Item", "__main__.JOBS", [2000, 8000]),
     ("listener", "__main__.Item", "Hub.listeners", [2000, 8000]),
-    ("thread-local", "__main__.Item", "items", [2000, 8000]),
+    ("thread-local", "__main__.Item", "__main__.LOCAL", [2000, 8000]),
 ];
 
 fn of_ruby(folder: &Path, way: &str) -> Option<[PathBuf; 2]> {
@@ -384,9 +384,9 @@ fn places_of_allocation_are_told_in_ruby() {
         let found = rows.as_array().expect("rows").iter().find(|row| row[key] == name);
         found.unwrap_or_else(|| panic!("no {name} in {rows}")).clone()
     };
-    let own = row(&files["files"], "file", "traced.rb");
+    let own = row(&files["groups"], "group", "traced.rb");
     assert!(own["objects"].as_u64().expect("objects") >= 802, "{own}");
-    let rows = ask(&["stats", "--by", "generation"])["generations"].as_array().expect("generations").len();
+    let rows = ask(&["stats", "--by", "generation"])["groups"].as_array().expect("generations").len();
     assert!(rows >= 3, "before, between and behind");
     let tree = ask(&["breakdown", "--by", "backtrace"]);
     assert!(tree.to_string().contains("(traced.rb:1)"), "{tree}");
