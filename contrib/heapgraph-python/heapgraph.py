@@ -85,6 +85,7 @@ class _Writer:
         self.texts = texts
         self.types = {}
         self.attributes = {}
+        self.running = {}  # By code that runs: the places on stacks, None for this module's own.
         tracemalloc = sys.modules.get("tracemalloc")
         is_tracing = tracemalloc is not None and tracemalloc.is_tracing()
         self.place_of = tracemalloc.get_object_traceback if is_tracing else None
@@ -102,10 +103,11 @@ class _Writer:
             "rules": ["roots-told"],
         }
         self.line(header)
+        # Roots come first, so that a file that is cut has them.
         self.write_threads(stacks, counts)
+        self.write_roots(objects, counts, stacks)
         for value in objects:
             self.write_object(value, counts)
-        self.write_roots(objects, counts, stacks)
         self.line({"end": True, "objects": len(objects)})
         return len(objects)
 
@@ -116,12 +118,14 @@ class _Writer:
         """Of each thread its object, and its frames, innermost first, with the variables of functions."""
         frames = sys._current_frames()
         stacks = []
-        for thread in threading.enumerate():
+        for thread_number, thread in enumerate(threading.enumerate(), 1):
             stack = []
             frame = frames.get(thread.ident)
             while frame is not None:
                 code = frame.f_code
-                if frame.f_globals is not globals():
+                is_own = frame.f_globals is globals()
+                self.running.setdefault(id(code), []).append(None if is_own else (thread_number, len(stack)))
+                if not is_own:
                     variables = []
                     # Variables of a module are in its dict, which the module holds.
                     if code.co_flags & _OPTIMIZED:
@@ -142,7 +146,7 @@ class _Writer:
         while frame is not None and frame.f_globals is globals():
             own.add(id(frame))
             frame = frame.f_back
-        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, stacks)))
+        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.running, stacks)))
         for thread, stack in stacks:
             own.update((id(stack), id(self.out)))
             for entry in stack:
@@ -150,6 +154,9 @@ class _Writer:
                 own.add(id(entry[3]))
                 own.update(map(id, entry[3]))
         own.update(id(pair) for pair in stacks)
+        for places in self.running.values():
+            own.add(id(places))
+            own.update(map(id, places))
         seen = own
         objects = []
         todo.extend(module for module in list(sys.modules.values()) if module is not None)
@@ -221,7 +228,7 @@ class _Writer:
         return number
 
     def size(self, value):
-        for kind in _mro(type(value)):
+        for kind in _mro(type(value)) or ():
             if "__sizeof__" in _dict(kind):
                 if type(_dict(kind)["__sizeof__"]) is types.FunctionType:
                     return object.__sizeof__(value)
@@ -293,7 +300,7 @@ class _Writer:
         names = self.attributes.get(kind)
         if names is None:
             slots, taken, maybe = [], set(), {}
-            for base in _mro(kind):
+            for base in _mro(kind) or ():
                 for name, value in list(_dict(base).items()):
                     if type(value) is types.MemberDescriptorType:
                         slots.append(name)
@@ -335,8 +342,6 @@ class _Writer:
                 # One reference from the frame, one from our list: the root of the variable stands for both.
                 for _, value in variables:
                     counts[id(value)] = counts.get(id(value), 0) + 2
-        for kind in list(self.types) + list(self.attributes):
-            counts[id(kind)] = counts.get(id(kind), 0) + 1
         # Functions that run hold the variables of their module, which is a root by itself.
         held = {id(module.__dict__) for module in list(sys.modules.values()) if type(module) is types.ModuleType}
         for name, module in list(sys.modules.items()):
@@ -348,14 +353,28 @@ class _Writer:
             # One reference from the list, one from the variable, one from the call.
             count = count_of(value)
             surplus = count - counts[id(value)] - 3
+            if surplus > 0 and type(value) is types.FunctionType:
+                surplus -= self.write_running(value, surplus)
             if surplus > 0 and type(value) is not types.ModuleType and id(value) not in held:
                 kind = "runtime" if count >= _IMMORTAL else "external"
                 self.out.write('{"root":%d,"kind":"%s"}\n' % (id(value), kind))
 
+    def write_running(self, function, most):
+        """Roots of a function by the stacks on which it runs, which refer to it. Returns how many do."""
+        places = self.running.get(id(function.__code__), [])
+        found = min(most, len(places))
+        for place in places[:found]:
+            if place is not None:
+                self.line({"root": id(function), "kind": "native-stack", "thread": place[0], "frame": place[1]})
+        del places[:found]
+        return found
+
 
 def _main():
     import argparse
-    import runpy
+    import io
+    import os
+    import traceback
 
     parser = argparse.ArgumentParser(prog="python -m heapgraph", description="Runs a program, then writes its heap.")
     parser.add_argument("-o", "--output", default="heap.jsonl", help="where to write [default: heap.jsonl]")
@@ -363,16 +382,22 @@ def _main():
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     sys.argv = [options.program] + options.arguments
-    main = None
+    sys.path[0] = os.path.dirname(os.path.abspath(options.program))
+    with io.open_code(options.program) as program:
+        code = compile(program.read(), options.program, "exec")
+    # What the program leaves in its variables is there at its end, however it ends.
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__file__ = options.program
+    status = 0
     try:
-        main = runpy.run_path(options.program, run_name="__main__")
-    finally:
-        # What the program left in its variables is what it would have at its end.
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        if main:
-            sys.modules["__main__"].__dict__.update(main)
-        del main
-        dump(options.output)
+        exec(code, main.__dict__)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    dump(options.output)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 //! allocation. A table of the lowest and highest id in each part of the dump, made when the first of them is asked for, tells
 //! where to look.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,10 +14,10 @@ use twox_hash::XxHash3_128;
 use super::text::split_line;
 use super::{
     AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
-    ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
+    ReferenceKind, ReferenceKinds, ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
-use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId};
+use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace};
 
 const PART_BYTES: usize = 1 << 20;
 /// Parts that are kept: what is asked for next is near, or was asked for before.
@@ -58,6 +59,26 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
     fn file(line: &Self::Line<'_>) -> Option<String>;
     /// The number of collections before it was allocated.
     fn generation(line: &Self::Line<'_>) -> Option<u64>;
+    /// The name of a function, in formats that have such.
+    fn function(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// The function whose captured variables it has.
+    fn function_of_variables(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// The place of a function, or of the constructor of an object.
+    fn source_place(_: &Self::Line<'_>) -> Option<SourcePlace> {
+        None
+    }
+    /// The file of a function, or of the constructor of an object.
+    fn script(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// Kinds and names of an object's strong references that lead somewhere; `None` in formats, and files, that have none.
+    fn kinds(_: &HeapGraph, _: &Self::Notes, _: &Self::Line<'_>) -> Option<Vec<(ReferenceKind, String)>> {
+        None
+    }
 }
 
 /// Reads lines of a dump again.
@@ -315,6 +336,58 @@ impl<L: Lines> LineDetails<L> {
     }
 }
 
+/// Kinds of all references, with the files of functions.
+struct LineKinds {
+    names: Names,
+    /// By node: where its references begin in `kinds`; one more at the end.
+    starts: Vec<usize>,
+    kinds: Vec<(ReferenceKind, NameId)>,
+    scripts: FxHashMap<NodeId, NameId>,
+}
+
+impl LineKinds {
+    /// `None` if no line has any.
+    fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Option<Self>, ReadError> {
+        let pick = |id, line: &L::Line<'_>| {
+            Some((node_of_id(graph, id)?, L::kinds(graph, &table.notes, line)?, L::script(line)))
+        };
+        let mut lines = table.scan(None, pick)?;
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        lines.sort_by_key(|&(node, ..)| node);
+        lines.dedup_by_key(|&mut (node, ..)| node);
+        let mut all = LineKinds {
+            names: Names::default(),
+            starts: Vec::with_capacity(graph.node_count() + 1),
+            kinds: Vec::new(),
+            scripts: FxHashMap::default(),
+        };
+        for (node, kinds, script) in lines {
+            all.starts.resize(node.index() + 1, all.kinds.len());
+            all.kinds.extend(kinds.into_iter().map(|(kind, name)| (kind, all.names.intern(&name))));
+            all.scripts.extend(script.map(|script| (node, all.names.intern(&script))));
+        }
+        all.starts.resize(graph.node_count() + 1, all.kinds.len());
+        Ok(Some(all))
+    }
+}
+
+impl ReferenceKinds for LineKinds {
+    fn append_kinds(&self, _: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
+        let own = self.starts[from.index()]..self.starts[from.index() + 1];
+        kinds.extend(self.kinds[own].iter().map(|&(kind, name)| (kind, name.0)));
+    }
+
+    fn name(&self, number: u32) -> Cow<'_, str> {
+        self.names.text(NameId(number)).into()
+    }
+
+    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        self.scripts.get(&node).map(|&script| self.names.text(script).into())
+    }
+}
+
 /// The start of a text.
 fn start_of(text: &str, most_units: usize) -> Text {
     let mut units = 0;
@@ -411,7 +484,32 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         most_units: usize,
     ) -> Result<Vec<Option<ShownValue>>, ReadError> {
         let say = |line: &L::Line<'_>| Some(ShownValue::Text(start_of(&L::text(line)?, most_units)));
-        self.of_nodes(graph, nodes.iter().copied(), say)
+        let mut values = self.of_nodes(graph, nodes.iter().copied(), say)?;
+        let named = graph.threads().iter().filter_map(|thread| Some((thread.node?, graph.name(thread.name?))));
+        let named: FxHashMap<NodeId, &str> = named.collect();
+        for (value, node) in values.iter_mut().zip(nodes) {
+            let name = || named.get(node).map(|name| ShownValue::Name(start_of(name, most_units)));
+            *value = value.take().or_else(name);
+        }
+        Ok(values)
+    }
+
+    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        self.of_node(graph, node, |_, line| L::source_place(line))
+    }
+
+    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, |_, line| L::function(line))
+    }
+
+    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, |_, line| L::function_of_variables(line))
+    }
+
+    /// Of dumps of JavaScript. 8 bytes for each reference.
+    fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
+        let kinds = LineKinds::new(&*self.table()?, graph)?;
+        Ok(kinds.map(|kinds| Box::new(kinds) as Box<dyn ReferenceKinds>))
     }
 
     /// One frame, where allocations were traced.
@@ -423,13 +521,15 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         if self.allocations.get().is_none() {
             let found = if self.table()?.has_places { Some(self.by_place(graph)?) } else { None };
+            // The key may stand in a text, or among names.
+            let found = found.filter(|dump| dump.heaps.iter().any(|heap| !heap.entries.is_empty()));
             _ = self.allocations.set(found);
         }
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
     fn allocated_by(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
-        if !self.table()?.has_places {
+        if by == AllocationGroup::File && !self.table()?.has_places {
             return Ok(None);
         }
         let (texts, groups) = match by {

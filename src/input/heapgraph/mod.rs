@@ -51,6 +51,8 @@ impl Reader for Heapgraph {
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        // Before references are missed that only a broken line had.
+        reading.check_strict()?;
         reading.details = reread.filter(Reread::is_there).and_then(details);
         Ok(dump)
     }
@@ -69,9 +71,10 @@ fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
 }
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
-    let threads = reading.options.threads;
+    let (threads, is_strict) = (reading.options.threads, reading.options.strict);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, Cut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
+    let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, is_strict, block);
+    parse_blocks(source, Cut::AfterLine, threads, parse, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;
