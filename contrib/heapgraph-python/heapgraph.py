@@ -86,6 +86,7 @@ class _Writer:
         self.types = {}
         self.attributes = {}
         self.running = {}  # By code that runs: the places on stacks, None for this module's own.
+        self.frames = {}  # The same by frame.
         tracemalloc = sys.modules.get("tracemalloc")
         is_tracing = tracemalloc is not None and tracemalloc.is_tracing()
         self.place_of = tracemalloc.get_object_traceback if is_tracing else None
@@ -124,7 +125,9 @@ class _Writer:
             while frame is not None:
                 code = frame.f_code
                 is_own = frame.f_globals is globals()
-                self.running.setdefault(id(code), []).append(None if is_own else (thread_number, len(stack)))
+                place = None if is_own else (thread_number, len(stack))
+                self.running.setdefault(id(code), []).append(place)
+                self.frames[id(frame)] = place
                 if not is_own:
                     variables = []
                     # Variables of a module are in its dict, which the module holds.
@@ -146,7 +149,7 @@ class _Writer:
         while frame is not None and frame.f_globals is globals():
             own.add(id(frame))
             frame = frame.f_back
-        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.running, stacks)))
+        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.running, self.frames, stacks)))
         for thread, stack in stacks:
             own.update((id(stack), id(self.out)))
             for entry in stack:
@@ -353,21 +356,26 @@ class _Writer:
             # One reference from the list, one from the variable, one from the call.
             count = count_of(value)
             surplus = count - counts[id(value)] - 3
-            if surplus > 0 and type(value) is types.FunctionType:
-                surplus -= self.write_running(value, surplus)
+            if surplus > 0 and self.is_running(value):
+                continue
             if surplus > 0 and type(value) is not types.ModuleType and id(value) not in held:
                 kind = "runtime" if count >= _IMMORTAL else "external"
                 self.out.write('{"root":%d,"kind":"%s"}\n' % (id(value), kind))
 
-    def write_running(self, function, most):
-        """Roots of a function by the stacks on which it runs, which refer to it. Returns how many do."""
-        places = self.running.get(id(function.__code__), [])
-        found = min(most, len(places))
-        for place in places[:found]:
-            if place is not None:
-                self.line({"root": id(function), "kind": "native-stack", "thread": place[0], "frame": place[1]})
-        del places[:found]
-        return found
+    def is_running(self, value):
+        """Is it a frame or a function that a stack refers to? Writes that as its root."""
+        kind = type(value)
+        if kind is types.FrameType and id(value) in self.frames:
+            place = self.frames[id(value)]
+        elif kind is types.FunctionType and value.__globals__ is globals():
+            place = None
+        elif kind is types.FunctionType and self.running.get(id(value.__code__)):
+            place = self.running[id(value.__code__)][0]
+        else:
+            return False
+        if place is not None:
+            self.line({"root": id(value), "kind": "native-stack", "thread": place[0], "frame": place[1]})
+        return True
 
 
 def _main():

@@ -188,6 +188,9 @@ const LINES: &[Checked] = &[
     (r#"{"id":5,"at":["a.py"]}"#, "malformed-key", "at"),
     (r#"{"id":5,"generation":"x"}"#, "malformed-key", "generation"),
     (r#"{"id":5,"generation":-1}"#, "malformed-key", "generation"),
+    (r#"{"id":5,"_mine":[null,{"a":1}]}"#, "", ""),
+    (r#"{"id":5,"references":[2]}"#, "unknown-key", "references"),
+    (r#"{"id":5,"kind":"static"}"#, "unknown-key", "kind"),
     (r#"{"id":5,"class_of":{}}"#, "malformed-key", "class_of"),
     (r#"{"id":5,"function":"f()","variables_of":"g()","script":"a.js","place":[1,2,3]}"#, "", ""),
     (r#"{"id":5,"function":1}"#, "malformed-key", "function"),
@@ -202,6 +205,7 @@ const LINES: &[Checked] = &[
     (r#"{"root":2,"flags":"weak"}"#, "malformed-record", "flags"),
     (r#"{"root":2,"flags":["weka"]}"#, "malformed-key", "flags"),
     (r#"{"root":2,"thread":"1"}"#, "malformed-record", "thread"),
+    (r#"{"root":2,"frame":0}"#, "malformed-key", "frame"),
     (r#"{"root":2,"in":[]}"#, "malformed-record", "in"),
     (
         r#"{"thread":4,"name":"t","object":2,"frames":[{"method":"f","class":"C","file":"a","line":3},{"method":"g","code":"native"}]}"#,
@@ -209,6 +213,7 @@ const LINES: &[Checked] = &[
         "",
     ),
     (r#"{"thread":4,"frames":[{"class":"C"}]}"#, "malformed-record", "frames"),
+    (r#"{"thread":4,"frames":[{"method":"f","code":"x"}]}"#, "malformed-key", "code"),
     (r#"{"thread":-4}"#, "malformed-record", "thread"),
     (r#"{"type":9,"name":"Nine","class":2,"super":7,"loader":2,"place":[1,2,3],"times":1.5,"apart":true}"#, "", ""),
     (r#"{"type":9,"name":5}"#, "malformed-record", "name"),
@@ -230,7 +235,8 @@ const FILES: &[Checked] = &[
     (r#"{"id":5,"refs":[9]}"#, "dangling-ref", ""),
     (r#"{"id":5,"type":8}"#, "unknown-type", ""),
     (r#"{"id":5,"size":01}"#, "malformed-line", ""),
-    (r#"{"id":5,"mine":[1,]}"#, "malformed-line", ""),
+    (r#"{"id":5,"_mine":[1,]}"#, "malformed-line", ""),
+    (r#"{"mine":{},"heapgraph":1}"#, "second-header", ""),
     (r#"{"id":2,"size":1}"#, "duplicate-object", ""),
     (r#"{"root":9}"#, "dangling-root", ""),
     (r#"{"root":2,"thread":3}"#, "unknown-thread", ""),
@@ -270,6 +276,10 @@ fn strict_names_what_is_wrong() {
             ran.stderr
         );
     }
+    // A header is one wherever its key stands, and an id that comes twice explains what the end counts.
+    let twice = b"{\"by\":\"me\",\"heapgraph\":1}\n{\"id\":1}\n{\"id\":1}\n{\"end\":true,\"objects\":1}\n";
+    let twice = run_with_input(&["info", "--strict", "-"], twice).expect_code(2);
+    assert!(twice.stderr.contains("duplicate-object") && twice.stderr.contains("line 3"), "{}", twice.stderr);
     let cut = run_with_input(&["info", "--strict", "-"], b"{\"heapgraph\":1}\n{\"id\":1}\n").expect_code(2);
     assert!(cut.stderr.contains("no-end") && cut.stderr.contains("line 2"), "{}", cut.stderr);
 }

@@ -25,6 +25,9 @@ struct NamedRange {
     line: u64,
 }
 
+/// What is said of a trailer that counts what is there.
+const AGREES: &str = "agrees with what was read";
+
 /// Rules that a header may have.
 const RULES: [&str; 8] = [
     "objects-hold-class",
@@ -233,6 +236,8 @@ impl<'r> Assembler<'r> {
         }
         if let Some(thread) = root.thread {
             self.places_of_roots.entry((thread, root.frame)).or_insert(line);
+        } else if root.frame.is_some() {
+            self.on_word(&MALFORMED_KEY, line, "frame", "without thread");
         }
         let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
         let name = root.name.as_deref().map(|name| self.builder.text(name));
@@ -303,6 +308,9 @@ impl<'r> Assembler<'r> {
         let mut frames = Vec::with_capacity(lines.len());
         for frame in lines {
             let FrameLine { method, class, signature, file, line: number, code } = frame;
+            if let Some(word) = code.as_deref().filter(|word| !["compiled", "native"].contains(word)) {
+                self.on_word(&MALFORMED_KEY, line, "code", word);
+            }
             let class = class.map(|class| self.slot(&class, line)).transpose()?;
             let mut text = |text: String| self.builder.text(&text);
             frames.push(Frame {
@@ -412,7 +420,10 @@ impl<'r> Assembler<'r> {
         let (parts, intervals) = (self.parts, self.intervals);
         let (unheld_in_tree, counts_bytes_only) = (has("unheld-in-tree"), has("counts-bytes-only"));
         let (references_missing, dependent_references) = (has("references-missing"), self.dependent_references);
+        let end = extent.end;
         let objects = Objects::new(self.builder).then(move |graph, _, reading| {
+            // Behind what explains it.
+            report_trailer(reading, end);
             graph.unheld_in_tree = unheld_in_tree;
             graph.counts_bytes_only = counts_bytes_only;
             graph.references_missing = references_missing;
@@ -430,6 +441,7 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
+        report_trailer(self.reading, extent.end);
         let (sections, names) = self.builder.into_names();
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
@@ -458,9 +470,7 @@ impl<'r> Assembler<'r> {
             Some(stated) => {
                 let agrees = stated.is_none_or(|stated| stated == self.objects);
                 let found = format!("{} of {} objects", self.objects, stated.unwrap_or(self.objects));
-                self.reading.diagnostics.add(&TRAILER_MISMATCH, u64::from(!agrees), end, || found.clone());
-                let sentence = if agrees { "agrees with what was read".into() } else { found.clone() };
-                self.reading.info.trailer = stated.map(|_| sentence);
+                self.reading.info.trailer = stated.map(|_| if agrees { AGREES.into() } else { found });
             }
             None => {
                 self.reading.diagnostics.add(&NO_END, u64::from(!self.is_cut), end, String::new);
@@ -473,6 +483,12 @@ impl<'r> Assembler<'r> {
             ("references", self.references),
         ]);
         Extent { end, objects: self.objects, lost: LOST }
+    }
+}
+
+fn report_trailer(reading: &mut Reading, end: Position) {
+    if let Some(found) = reading.info.trailer.clone().filter(|found| found != AGREES) {
+        reading.diagnostics.add(&TRAILER_MISMATCH, 1, end, || found);
     }
 }
 

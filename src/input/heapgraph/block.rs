@@ -141,7 +141,7 @@ impl<S: RecordSink> Batch for Block<S> {
 }
 
 /// Reads all lines of a block.
-/// `is_strict`: objects are JSON in every part, and have no name that is not a text.
+/// `is_strict`: objects are JSON in every part, and have no key that is not known, nor a name that is no text.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_strict: bool, block: &mut Block<S>) {
     block.clear();
     let codes = LineCodes { malformed: &MALFORMED_LINE, truncated: &TRUNCATED_LINE };
@@ -158,7 +158,8 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
     let object = ObjectLine::of_line(line)?;
     let wrong = if object.id.is_some() {
         if is_strict {
-            serde_json::from_slice::<IgnoredAny>(line).map_err(|_| Malformed)?;
+            let text = std::str::from_utf8(line).map_err(|_| Malformed)?;
+            serde_json::from_str::<IgnoredAny>(text).map_err(|_| Malformed)?;
         }
         take_object(&object, is_strict, block)
     } else {
@@ -204,8 +205,8 @@ fn take_object<'l, S: RecordSink>(
             None => on_field(block, &MALFORMED_KEY, (b"class_of", value)),
         }
     }
-    for (code, field) in [(&MALFORMED_KEY, object.wrong), (&MIXED_RECORD, object.other), (&UNKNOWN_KEY, object.unknown)]
-    {
+    let unknown = object.unknown.filter(|_| is_strict);
+    for (code, field) in [(&MALFORMED_KEY, object.wrong), (&MIXED_RECORD, object.other), (&UNKNOWN_KEY, unknown)] {
         if let Some(field) = field {
             on_field(block, code, field);
         }

@@ -19,7 +19,7 @@ codes! {
     SECOND_HEADER: warning("second-header", "headers behind the first one; passed over");
     TRAILER_MISMATCH: warning("trailer-mismatch", "the `end` record counts other objects than there are");
     TRUNCATED_LINE: warning("truncated-line", "last line that breaks off: the dump is cut; dropped");
-    UNKNOWN_KEY: note("unknown-key", "objects with a key that the form does not have; passed over");
+    UNKNOWN_KEY: warning("unknown-key", "objects with a key that the form does not have; passed over");
     UNKNOWN_RECORD: warning("unknown-record", "lines that are no record of this form; skipped");
     UNKNOWN_ROOT_KIND: note("unknown-root-kind", "roots of a kind that this program has no word for");
     UNKNOWN_THREAD: warning("unknown-thread", "roots on the stack of a thread, or in a frame of it, that no line describes");

@@ -18,6 +18,7 @@ mod details;
 mod record;
 
 use super::blocks::{Cut, parse_blocks};
+use super::json_lines::Fields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
@@ -37,11 +38,16 @@ impl Reader for Heapgraph {
         Format::text("heapgraph", "Heap graph in JSON lines", Runtime::Unknown)
     }
 
-    /// The first key of the first line that has one.
+    /// The first line that is not blank is an object with this key.
     fn detect(&self, start: &[u8]) -> Detected {
         let (line, _) = text::split_any_line(start.trim_ascii_start());
-        let key = line.strip_prefix(b"{").map(|rest| rest.trim_ascii_start());
-        if key.is_some_and(|key| key.starts_with(b"\"heapgraph\"")) { Detected::Yes } else { Detected::No }
+        let Ok(mut fields) = Fields::of_line(line) else { return Detected::No };
+        while let Ok(Some((key, _))) = fields.next_field() {
+            if key == b"heapgraph" {
+                return Detected::Yes;
+            }
+        }
+        Detected::No
     }
 
     fn has_values(&self) -> bool {

@@ -67,6 +67,8 @@ impl<'a> ObjectLine<'a> {
                     object.other.get_or_insert(field);
                     true
                 }
+                // Those that begin so are the writer's own.
+                [b'_', ..] => true,
                 _ => {
                     object.unknown.get_or_insert(field);
                     true
