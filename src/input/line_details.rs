@@ -17,8 +17,10 @@ use super::{
     ReferenceKind, ReferenceKinds, ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
-use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace};
+use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace, TypeId};
 
+/// In the place of a place.
+const NOT_TRACED: &str = "(not traced)";
 const PART_BYTES: usize = 1 << 20;
 /// Parts that are kept: what is asked for next is near, or was asked for before.
 const PARTS_KEPT: usize = 8;
@@ -311,13 +313,28 @@ impl<L: Lines> LineDetails<L> {
         Ok((texts.into_inner().unwrap_or_else(PoisonError::into_inner), found))
     }
 
-    fn by_place(&self, graph: &HeapGraph) -> Result<AllocationDump, ReadError> {
+    /// `None` if no line says where its object was allocated: the key may stand in a text, or among names.
+    fn by_place(&self, graph: &HeapGraph) -> Result<Option<AllocationDump>, ReadError> {
         let (mut names, places) = self.texts_of(graph, L::place)?;
+        if places.is_empty() {
+            return Ok(None);
+        }
         let mut builder = HeapBuilder::new(names.intern(""));
-        for (node, place) in places {
-            let class = names.intern(graph.type_name(graph.type_of(node)));
+        let untraced = names.intern(NOT_TRACED);
+        let mut places = places.into_iter().peekable();
+        let mut totals: FxHashMap<(NameId, TypeId), (u64, u64)> = FxHashMap::default();
+        for node in graph.nodes() {
+            let place = places.next_if(|&(placed, _)| placed == node).map_or(untraced, |(_, place)| place);
+            let (bytes, objects) = totals.entry((place, graph.type_of(node))).or_default();
+            *bytes = bytes.saturating_add(graph.shallow_bytes(node));
+            *objects += 1;
+        }
+        let mut totals: Vec<_> = totals.into_iter().collect();
+        totals.sort_unstable_by_key(|&((place, type_id), _)| (place.0, type_id));
+        for ((place, type_id), (bytes, objects)) in totals {
+            let class = names.intern(graph.type_name(type_id));
             let frame = builder.frame(0, place);
-            builder.add(Entry::new(frame, Some(class), graph.shallow_bytes(node), Some(1)));
+            builder.add(Entry::new(frame, Some(class), bytes, Some(objects)));
         }
         let (frames, entries) = builder.finish(None);
         let heap = AllocationHeap {
@@ -332,7 +349,7 @@ impl<L: Lines> LineDetails<L> {
             entries,
         };
         let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        Ok(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] })
+        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] }))
     }
 }
 
@@ -520,9 +537,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     /// One heap of what is in the dump, each stack a frame.
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         if self.allocations.get().is_none() {
-            let found = if self.table()?.has_places { Some(self.by_place(graph)?) } else { None };
-            // The key may stand in a text, or among names.
-            let found = found.filter(|dump| dump.heaps.iter().any(|heap| !heap.entries.is_empty()));
+            let found = if self.table()?.has_places { self.by_place(graph)? } else { None };
             _ = self.allocations.set(found);
         }
         Ok(self.allocations.get().and_then(Option::as_ref))
@@ -536,7 +551,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
             AllocationGroup::File => self.texts_of(graph, L::file)?,
             AllocationGroup::Generation => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
         };
-        let mut names = vec!["(not traced)".to_string()];
+        let mut names = vec![NOT_TRACED.to_string()];
         let mut of_node = vec![0; graph.node_count()];
         let mut numbers: FxHashMap<NameId, u32> = FxHashMap::default();
         for (node, text) in groups {
