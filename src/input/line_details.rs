@@ -52,7 +52,7 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
         line: &Self::Line<'_>,
     ) -> Option<ReferenceName>;
     /// What stands in lines that name references, where only some files have such.
-    const NAMES_KEY: Option<&'static [u8]>;
+    const NAMES_KEYS: Option<&'static [&'static [u8]]>;
     /// What stands in lines that say where the object was allocated, and nowhere else.
     const PLACE_KEY: &'static [u8];
     /// Where it was allocated, as one frame.
@@ -122,7 +122,7 @@ impl<L: Lines> Table<L> {
             parts: Vec::new(),
             notes: L::Notes::default(),
             has_places: false,
-            has_names: L::NAMES_KEY.is_none(),
+            has_names: L::NAMES_KEYS.is_none(),
         };
         let (mut at, mut buffer, mut is_open) = (0, Vec::new(), false);
         while at < table.dump.len() {
@@ -131,8 +131,8 @@ impl<L: Lines> Table<L> {
             table.dump.read_at(at, &mut buffer)?;
             let end = memchr::memrchr(b'\n', &buffer);
             let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
-            table.has_names =
-                table.has_names || L::NAMES_KEY.is_some_and(|key| memchr::memmem::find(rest, key).is_some());
+            let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
+            table.has_names |= !table.has_names && L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
             table.has_places |= memchr::memmem::find(rest, L::PLACE_KEY).is_some();
             let mut part = Part { offset: at, bytes: rest.len() as u64, lowest: u64::MAX, highest: 0 };
             at += part.bytes;

@@ -322,6 +322,8 @@ fn a_local_is_held_by_its_thread_or_by_itself() {
             let words: Vec<&str> = words.iter().copied().chain(["-q", "-f", "json", "--strict", "-"]).collect();
             run_with_input(&words, lines.as_bytes()).expect_code(0).json()
         };
+        let path = run_with_input(&["roots", "0x2", "-q", "-"], lines.as_bytes()).expect_code(0).stdout;
+        assert!(path.contains("local v of run"), "{path}");
         let stats = ask(&["stats"]);
         assert_eq!(stats["totals"]["reachable_bytes"], if thread.is_empty() { 16 } else { 24 }, "{thread}");
         assert_eq!(

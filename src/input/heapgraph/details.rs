@@ -76,7 +76,7 @@ impl Lines for HeapgraphLines {
         Some(name_of_word(&unescaped(name), graph.type_of(from)))
     }
 
-    const NAMES_KEY: Option<&'static [u8]> = Some(b"\"names\"");
+    const NAMES_KEYS: Option<&'static [&'static [u8]]> = Some(&[b"\"names\"", b"\"frames\""]);
     const PLACE_KEY: &'static [u8] = b"\"at\"";
 
     /// `orders.py` of `orders.py:12`, and of `f (orders.py:12)`.
