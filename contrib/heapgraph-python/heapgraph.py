@@ -7,7 +7,7 @@ or, for a program that runs, ``heapgraph.on_signal("app.jsonl")`` and then ``kil
 ``python -m heapgraph -o app.jsonl program.py ARGUMENTS``, which writes when the program ends.
 
 CPython 3.9 to 3.13. No code of the program is run. All texts of the heap are in the file, cut at 100 characters,
-passwords and keys among them; ``texts=0`` leaves them out.
+passwords and keys among them; ``texts=0`` leaves them out, and keys of dicts, but for the variables of modules.
 """
 
 import gc
@@ -69,11 +69,20 @@ def _is_hidden(value):
     return kind is bool or value is None or value is Ellipsis or value is NotImplemented
 
 
+_MARKED = (".", "[", "{", "<", "@", " ", "'", "static ", "context variable ", "context slot ")
+
+
 def _name_of_key(key):
+    """A key as a name: one that looks like what the form has a mark for has a mark itself."""
     kind = type(key)
     if kind is str:
-        return key[:_MOST_NAME]
+        return ("'" + key if key.startswith(_MARKED) else key)[:_MOST_NAME]
     return "[%d]" % key if kind is int else None
+
+
+def _is_descriptor(value):
+    """Would it be asked for what an object has under its name?"""
+    return any("__get__" in _dict(kind) for kind in _mro(type(value)) or ())
 
 
 _OF_FUNCTIONS = ("__code__", "__globals__", "__module__", "__defaults__", "__kwdefaults__", "__closure__", "__func__", "__self__")
@@ -83,8 +92,10 @@ class _Writer:
     def __init__(self, out, texts):
         self.out = out
         self.texts = texts
+        # By id of a class, whose own code a dict of classes would run.
         self.types = {}
         self.attributes = {}
+        self.modules = set()  # Ids of the dicts of modules.
         self.running = {}  # By code that runs: the places on stacks, None for this module's own.
         self.frames = {}  # The same by frame.
         tracemalloc = sys.modules.get("tracemalloc")
@@ -149,7 +160,8 @@ class _Writer:
         while frame is not None and frame.f_globals is globals():
             own.add(id(frame))
             frame = frame.f_back
-        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.running, self.frames, stacks)))
+        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.modules, self.running, self.frames, stacks)))
+        self.modules.update(id(module.__dict__) for module in list(sys.modules.values()) if type(module) is types.ModuleType)
         for thread, stack in stacks:
             own.update((id(stack), id(self.out)))
             for entry in stack:
@@ -206,9 +218,10 @@ class _Writer:
         pairs = list(dict.items(value))
         targets = []
         names = []
+        has_names = self.texts or id(value) in self.modules
         for key, item in pairs:
             targets.append(item)
-            names.append(_name_of_key(key))
+            names.append(_name_of_key(key) if has_names else None)
         targets.extend(key for key, _ in pairs)
         if type(value) is not dict:
             listed = set(map(id, targets))
@@ -216,14 +229,14 @@ class _Writer:
         return targets, names, 0
 
     def type_number(self, kind):
-        number = self.types.get(kind)
+        number = self.types.get(id(kind))
         if number is None:
-            number = self.types[kind] = len(self.types)
+            number = self.types[id(kind)] = len(self.types)
             name = _name(kind)
             if _flags(kind) & _HEAP_TYPE:
                 module = _module(kind)
                 name = _qualname(kind)
-                if isinstance(module, str) and module != "builtins":
+                if type(module) is str and module != "builtins":
                     name = "%s.%s" % (module, name)
             elif "." not in name and type(_module(kind)) is str and _module(kind) != "builtins":
                 name = "%s.%s" % (_module(kind), name)
@@ -286,7 +299,7 @@ class _Writer:
             return ["__dict__" if target is variables[0] else None for target in targets] if variables else None
         wanted = set(map(id, targets))
         names = {id(kind): "<class>"}
-        for name in _OF_FUNCTIONS if kind in (types.FunctionType, types.MethodType) else self.attributes_of(kind):
+        for name in _OF_FUNCTIONS if kind is types.FunctionType or kind is types.MethodType else self.attributes_of(kind):
             if len(names) > len(wanted):
                 break
             try:
@@ -299,20 +312,23 @@ class _Writer:
 
     def attributes_of(self, kind):
         """Names that objects of a class may have: its slots, and what its functions name. None that a class itself has
-        something under, but slots: no code of the program is run."""
-        names = self.attributes.get(kind)
+        a descriptor under, but slots: no code of the program is run."""
+        names = self.attributes.get(id(kind))
         if names is None:
             slots, taken, maybe = [], set(), {}
             for base in _mro(kind) or ():
                 for name, value in list(_dict(base).items()):
+                    if type(name) is not str:
+                        continue
                     if type(value) is types.MemberDescriptorType:
                         slots.append(name)
                         continue
-                    taken.add(name)
+                    if _is_descriptor(value):
+                        taken.add(name)
                     if type(value) is types.FunctionType:
                         maybe.update(dict.fromkeys(value.__code__.co_names))
                     elif name == "__annotations__" and type(value) is dict:
-                        maybe.update(dict.fromkeys(value))
+                        maybe.update((name, None) for name in list(value) if type(name) is str)
                     elif name == "__static_attributes__" and type(value) is tuple:
                         maybe.update(dict.fromkeys(value))
             names = list(dict.fromkeys(slots))
@@ -320,7 +336,7 @@ class _Writer:
                 # Before 3.11 variables are in a dict, from then on in the object.
                 is_inline = sys.version_info >= (3, 11)
                 names += [name for name in maybe if type(name) is str and name not in taken] if is_inline else ["__dict__"]
-            self.attributes[kind] = names
+            self.attributes[id(kind)] = names
         return names
 
     def write_threads(self, stacks, counts):
@@ -346,7 +362,7 @@ class _Writer:
                 for _, value in variables:
                     counts[id(value)] = counts.get(id(value), 0) + 2
         # Functions that run hold the variables of their module, which is a root by itself.
-        held = {id(module.__dict__) for module in list(sys.modules.values()) if type(module) is types.ModuleType}
+        held = self.modules
         for name, module in list(sys.modules.items()):
             if id(module) in counts:
                 self.line({"root": id(module), "kind": "module", "name": str(name)})
