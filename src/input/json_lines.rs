@@ -136,6 +136,9 @@ fn quoted(text: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let [b'"', text @ ..] = text else { return Err(Malformed) };
     // A key of some letters takes less time letter by letter.
     let short = text.iter().take(8).position(|byte| matches!(byte, b'"' | b'\\'));
+    if let Some(end) = short.filter(|&end| text[end] == b'"') {
+        return Ok((&text[..end], &text[end + 1..]));
+    }
     let mut from = short.unwrap_or(text.len().min(8));
     while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(from..).unwrap_or_default()) {
         let at = from + found;
