@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 use super::fence::Fence;
 
 /// A tool: a question that can be asked of a dump.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
+    /// The command that answers it first.
+    pub command: &'static str,
     /// What it answers, and when to use it.
     pub about: &'static str,
     /// What it takes, besides what all take that give rows.
@@ -114,7 +116,8 @@ impl Tool {
     pub(super) fn question(&self, arguments: &Map<String, Value>, fence: &Fence) -> Result<Question<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
-            let names: Vec<&str> = self.parameters.iter().map(|one| one.name.as_str()).collect();
+            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
+            let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
             return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
         }
         let mut values = Vec::new();

@@ -1,51 +1,42 @@
-//! The call that is answered: its progress, whether it shall stop, and what was said beside its answer.
+//! The calls of a server: which wait, which is answered, which were cancelled; and the messages it writes.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::ChildStdin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::input::{Observer, Phase};
-
-/// Between two messages of progress.
-const BETWEEN: Duration = Duration::from_millis(200);
-
-/// What unwinds a call that was cancelled.
-pub(super) struct Cancelled;
+use super::worker::{Order, write_line};
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
 pub struct Watch {
     out: Mutex<Box<dyn Write + Send>>,
     calls: Mutex<Calls>,
-    is_cancelled: AtomicBool,
 }
 
 #[derive(Default)]
 struct Calls {
     /// Ids of calls that wait or are answered, and whether they were cancelled.
     open: HashMap<String, bool>,
-    running: Option<Running>,
-    said: Vec<String>,
+    running: Option<(String, Option<Value>)>,
+    /// Where orders to the worker go, while there is one, and the number of the last one.
+    orders: Option<ChildStdin>,
+    number: u64,
 }
 
-struct Running {
-    id: String,
-    token: Option<Value>,
-    phase: Phase,
-    /// Phases that are over, and the part of this one that is.
-    done: f64,
-    told: Instant,
+impl Calls {
+    fn is_cancelled(&self) -> bool {
+        self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
+    }
 }
 
 impl Watch {
     /// Writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Watch { out: Mutex::new(Box::new(out)), calls: Mutex::default(), is_cancelled: AtomicBool::new(false) }
+        Watch { out: Mutex::new(Box::new(out)), calls: Mutex::default() }
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -54,10 +45,7 @@ impl Watch {
 
     /// Writes a message, whole.
     pub(super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
-        let line = serde_json::to_string(message)?;
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(out, "{line}")?;
-        out.flush()
+        write_line(&self.out, message)
     }
 
     /// A call waits to be answered. Returns false if one of that id does already.
@@ -76,90 +64,57 @@ impl Watch {
             calls.open.remove(&id);
             return false;
         }
-        self.is_cancelled.store(false, Ordering::Relaxed);
-        calls.said.clear();
-        calls.running = Some(Running { id, token, phase: Phase::Reading, done: 0.0, told: Instant::now() });
+        calls.running = Some((id, token));
         true
     }
 
     /// The call has its answer. Returns false if it was cancelled, so that nobody waits for it.
     pub(super) fn end(&self) -> bool {
         let mut calls = self.calls();
-        calls.running.take().and_then(|running| calls.open.remove(&running.id)) == Some(false)
+        calls.running.take().and_then(|(id, _)| calls.open.remove(&id)) == Some(false)
     }
 
     /// Cancels a call that waits or is answered; of others nothing is known.
     pub(super) fn cancel(&self, id: &Value) {
         let mut calls = self.calls();
         let id = id.to_string();
-        if let Some(is_cancelled) = calls.open.get_mut(&id) {
-            *is_cancelled = true;
-            let is_running = calls.running.as_ref().is_some_and(|running| running.id == id);
-            self.is_cancelled.fetch_or(is_running, Ordering::Relaxed);
+        let Some(is_cancelled) = calls.open.get_mut(&id) else { return };
+        *is_cancelled = true;
+        let Calls { running, orders, number, .. } = &mut *calls;
+        if let (true, Some(orders)) = (running.as_ref().is_some_and(|(running, _)| *running == id), orders) {
+            // A worker that is gone needs none.
+            _ = Order::Cancel { number: *number }.write(orders);
         }
     }
 
-    /// What was said since this was asked last.
-    pub fn take_said(&self) -> Vec<String> {
-        std::mem::take(&mut self.calls().said)
+    /// The call that is answered was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.calls().is_cancelled()
     }
 
-    /// The part of a phase that is done, 0 to 1. It is told from time to time, to who asked for it.
-    fn progress(&self, phase: Option<Phase>, part: f64) {
+    /// Takes the place where a worker reads its orders, or none.
+    pub(super) fn set_worker(&self, orders: Option<ChildStdin>) {
+        self.calls().orders = orders;
+    }
+
+    /// Orders the worker to answer, unless the call was cancelled. Returns whether it did; error: there is no worker.
+    pub(super) fn order(&self, line: &[OsString]) -> io::Result<bool> {
         let mut calls = self.calls();
-        let Some(running) = &mut calls.running else { return };
-        let before = running.done;
-        if let Some(phase) = phase.filter(|phase| *phase != running.phase) {
-            running.phase = phase;
-            running.done = running.done.floor() + 1.0;
+        if calls.is_cancelled() {
+            return Ok(false);
         }
-        // A phase that begins again, of the next of several dumps, is another one.
-        let is_again = running.done.floor() + part < running.done;
-        running.done = running.done.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
-        let Some(token) = running.token.clone().filter(|_| running.done > before && running.told.elapsed() >= BETWEEN)
-        else {
-            return;
-        };
-        running.told = Instant::now();
-        let params = json!({"progressToken": token, "progress": running.done, "message": running.phase.name()});
-        drop(calls);
+        calls.number += 1;
+        let number = calls.number;
+        let orders = calls.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        Order::Answer { number, line: line.to_vec() }.write(orders)?;
+        Ok(true)
+    }
+
+    /// Tells how far the call is, to who asked for it.
+    pub(super) fn progress(&self, progress: f64, message: &str) {
+        let Some((_, Some(token))) = self.calls().running.clone() else { return };
+        let params = json!({"progressToken": token, "progress": progress, "message": message});
         // Who does not read this does not read the answer either, which is where it shows.
         _ = self.send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
-    }
-
-    /// Leaves the call from within, where nothing half done is left: analyses keep what is finished alone.
-    fn leave_if_cancelled(&self) {
-        if self.is_cancelled() {
-            resume_unwind(Box::new(Cancelled));
-        }
-    }
-}
-
-impl Observer for Watch {
-    fn phase(&self, phase: Phase) {
-        self.progress(Some(phase), 0.0);
-        // Reading asks itself.
-        if phase != Phase::Reading {
-            self.leave_if_cancelled();
-        }
-    }
-
-    fn bytes_read(&self, done: u64, total: Option<u64>) {
-        if let Some(total) = total.filter(|total| *total > 0) {
-            self.progress(None, done as f64 / total as f64);
-        }
-    }
-
-    fn steps(&self, done: u64, total: u64) {
-        self.progress(None, done as f64 / total.max(1) as f64);
-        self.leave_if_cancelled();
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    fn note(&self, sentence: &str) {
-        self.calls().said.push(sentence.to_string());
     }
 }

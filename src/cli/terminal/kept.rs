@@ -17,6 +17,8 @@ pub(crate) struct KeptDumps {
     dumps: Mutex<Vec<Kept>>,
     /// What objects hold besides references is not told.
     pub(crate) hides_values: bool,
+    /// A dump that is read and has no index gets one.
+    pub(crate) writes_indexes: bool,
 }
 
 struct Kept {
@@ -29,8 +31,8 @@ struct Kept {
 
 impl KeptDumps {
     /// None so far.
-    pub(crate) fn new(hides_values: bool) -> Self {
-        KeptDumps { dumps: Mutex::default(), hides_values }
+    pub(crate) fn new(hides_values: bool, writes_indexes: bool) -> Self {
+        KeptDumps { dumps: Mutex::default(), hides_values, writes_indexes }
     }
 
     /// The dump of an earlier call, if the file is as it was and read the same way; else opens it. When that fails and
