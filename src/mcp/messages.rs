@@ -20,6 +20,8 @@ const REVISIONS_WITH_SESSION: [&str; 2] = ["2025-11-25", "2025-06-18"];
 const MAX_LINE: u64 = 1 << 20;
 /// Bytes of ids and tokens, and of what is repeated of a wrong message.
 const MOST_REPEATED: usize = 300;
+/// Between two looks for a client that is gone.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Of one answer.
 const MAX_ROWS: usize = 1000;
 const LIST_DUMPS: &str = "list_dumps";
@@ -90,6 +92,14 @@ pub fn serve(
     let (queue, calls) = channel();
     let reader = Reader { server: Arc::clone(&server), watch: Arc::clone(watch), queue, has_session: false };
     std::thread::Builder::new().name("messages".into()).spawn(move || reader.read(input))?;
+    let (own, is_gone) = (Arc::clone(watch), server.is_gone);
+    std::thread::Builder::new().name("client".into()).spawn(move || {
+        while !is_gone() {
+            own.look_after_worker();
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        end_program(|| {}, 0)
+    })?;
     for Call { id, name, arguments, token } in calls {
         if !watch.begin(&id, token) {
             continue;
@@ -209,13 +219,6 @@ impl Reader {
                 break;
             }
         }
-        // Who closed this end may wait for answers; who is gone does not.
-        let Reader { server, queue, .. } = self;
-        drop(queue);
-        while !(server.is_gone)() {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        end_program(|| {}, 0)
     }
 
     /// The answer to a message, if it gets one now.

@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ChildStdin;
+use std::process::{Child, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::worker::{Order, write_line};
+
+/// A worker that goes on so long after its order was cancelled is ended.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
 pub struct Watch {
@@ -22,14 +26,21 @@ struct Calls {
     /// Ids of calls that wait or are answered, and whether they were cancelled.
     open: HashMap<String, bool>,
     running: Option<(String, Option<Value>)>,
-    /// Where orders to the worker go, while there is one, and the number of the last one.
-    orders: Option<ChildStdin>,
+    /// Since when the one that is answered is cancelled.
+    cancelled: Option<Instant>,
+    worker: Option<Child>,
+    /// Of the last order.
     number: u64,
 }
 
 impl Calls {
     fn is_cancelled(&self) -> bool {
         self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
+    }
+
+    fn give(&mut self, order: &Order) -> io::Result<()> {
+        let orders = self.worker.as_mut().and_then(|worker| worker.stdin.as_mut());
+        order.write(orders.ok_or(io::ErrorKind::BrokenPipe)?)
     }
 }
 
@@ -65,6 +76,7 @@ impl Watch {
             return false;
         }
         calls.running = Some((id, token));
+        calls.cancelled = None;
         true
     }
 
@@ -80,10 +92,21 @@ impl Watch {
         let id = id.to_string();
         let Some(is_cancelled) = calls.open.get_mut(&id) else { return };
         *is_cancelled = true;
-        let Calls { running, orders, number, .. } = &mut *calls;
-        if let (true, Some(orders)) = (running.as_ref().is_some_and(|(running, _)| *running == id), orders) {
+        if calls.running.as_ref().is_some_and(|(running, _)| *running == id) {
+            calls.cancelled = Some(Instant::now());
+            let order = Order::Cancel { number: calls.number };
             // A worker that is gone needs none.
-            _ = Order::Cancel { number: *number }.write(orders);
+            _ = calls.give(&order);
+        }
+    }
+
+    /// Ends a worker that does not answer to being cancelled. To be called from time to time.
+    pub(super) fn look_after_worker(&self) {
+        let mut calls = self.calls();
+        let is_late = calls.cancelled.is_some_and(|since| since.elapsed() > PATIENCE) && calls.running.is_some();
+        if let Some(worker) = &mut calls.worker {
+            // One that has ended is known to the system until it is asked about.
+            _ = if is_late { worker.kill() } else { worker.try_wait().map(drop) };
         }
     }
 
@@ -92,9 +115,17 @@ impl Watch {
         self.calls().is_cancelled()
     }
 
-    /// Takes the place where a worker reads its orders, or none.
-    pub(super) fn set_worker(&self, orders: Option<ChildStdin>) {
-        self.calls().orders = orders;
+    /// Has a worker, which reads its orders from its standard input.
+    pub(super) fn set_worker(&self, worker: Child) {
+        self.calls().worker = Some(worker);
+    }
+
+    /// Ends the worker. Returns how it ended.
+    pub(super) fn end_worker(&self) -> Option<ExitStatus> {
+        let mut worker = self.calls().worker.take()?;
+        // It has ended already, unless what it wrote was no report.
+        _ = worker.kill();
+        worker.wait().ok()
     }
 
     /// Orders the worker to answer, unless the call was cancelled. Returns whether it did; error: there is no worker.
@@ -104,9 +135,8 @@ impl Watch {
             return Ok(false);
         }
         calls.number += 1;
-        let number = calls.number;
-        let orders = calls.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        Order::Answer { number, line: line.to_vec() }.write(orders)?;
+        let order = Order::Answer { number: calls.number, line: line.to_vec() };
+        calls.give(&order)?;
         Ok(true)
     }
 

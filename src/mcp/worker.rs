@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,8 @@ impl Order {
 pub struct Workers {
     watch: Arc<Watch>,
     command: Box<dyn Fn() -> io::Result<Command>>,
-    running: Option<(Child, BufReader<ChildStdout>)>,
+    /// The reports of the one that runs.
+    reports: Option<BufReader<ChildStdout>>,
     /// It has answered before, so that it may hold dumps of earlier calls.
     is_used: bool,
 }
@@ -68,7 +69,7 @@ pub struct Workers {
 impl Workers {
     /// Workers that a command starts, each with the orders as its standard input.
     pub fn new(watch: Arc<Watch>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
-        Workers { watch, command: Box::new(command), running: None, is_used: false }
+        Workers { watch, command: Box::new(command), reports: None, is_used: false }
     }
 
     /// The answer to a line of the program. A worker that ends and had answered before is replaced, and asked once more.
@@ -91,10 +92,10 @@ impl Workers {
 
     /// Error: why the worker ended.
     fn ask_once(&mut self, line: &[OsString]) -> Result<Result<Told, String>, String> {
-        let cannot = |why: io::Error| format!("no process can be started to read dumps: {why}");
+        let cannot = |why: io::Error| format!("no process can be started to read dumps: {why}; start the server again");
         let mut sentences = Vec::new();
-        let (_, output) = match &mut self.running {
-            Some(running) => running,
+        let reports = match &mut self.reports {
+            Some(reports) => reports,
             none => none.insert(start(&self.watch, (self.command)().map_err(cannot)?).map_err(cannot)?),
         };
         let is_ordered = self.watch.order(line);
@@ -102,7 +103,7 @@ impl Workers {
             return Ok(Err("cancelled".into()));
         }
         if is_ordered.is_ok() {
-            for text in output.lines().map_while(Result::ok) {
+            for text in reports.lines().map_while(Result::ok) {
                 match serde_json::from_str(&text) {
                     Ok(Report::Progress { progress, message }) => self.watch.progress(progress, &message),
                     Ok(Report::Sentence(sentence)) => sentences.push(sentence),
@@ -113,28 +114,26 @@ impl Workers {
                 }
             }
         }
-        self.watch.set_worker(None);
-        let status = self.running.take().and_then(|(mut child, _)| {
-            // It has ended already, unless what it wrote was no report.
-            _ = child.kill();
-            child.wait().ok()
-        });
-        Err(match sentences.pop() {
-            Some(last) => last,
-            None => format!(
-                "the process that read the dump was ended ({}); perhaps the system is short of memory",
-                status.map_or("why is not known".into(), |status| status.to_string())
-            ),
-        })
+        self.reports = None;
+        let status = self.watch.end_worker();
+        Err(sentences.pop().unwrap_or_else(|| ended(status)))
     }
 }
 
-/// Starts a worker, and tells the watch where it reads its orders.
-fn start(watch: &Watch, mut command: Command) -> io::Result<(Child, BufReader<ChildStdout>)> {
+/// Why there is no answer of a worker that said nothing.
+fn ended(status: Option<ExitStatus>) -> String {
+    let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+    // SIGKILL, which nobody else sends.
+    let hint = if status.contains("signal: 9") { "; a system that is short of memory does so" } else { "" };
+    format!("the process that read the dump was ended{status}{hint}")
+}
+
+/// Starts a worker, and gives it to the watch.
+fn start(watch: &Watch, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    watch.set_worker(child.stdin.take());
-    let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    Ok((child, BufReader::new(output)))
+    let reports = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    watch.set_worker(child);
+    Ok(BufReader::new(reports))
 }
 
 /// What unwinds an order that was cancelled.

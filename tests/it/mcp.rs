@@ -608,7 +608,11 @@ fn what_cannot_be_served_is_said_at_the_start() {
     let empty = folder.path().to_str().expect("text");
     for (words, why) in [
         (vec!["fixtures"], "fixtures: is a folder; --allow fixtures"),
-        (vec!["--allow", SHOP], "that is a file; name it without --allow"),
+        (vec!["--allow", SHOP], "is no folder; a dump is named without --allow"),
+        #[cfg(unix)]
+        (vec!["/dev/null"], "/dev/null: is no file that can be read again"),
+        #[cfg(unix)]
+        (vec!["--allow", "/dev/null"], "--allow /dev/null: is no folder"),
         (vec!["Cargo.toml"], "Cargo.toml: unknown format"),
         (vec![SHOP, "README.md"], "README.md: unknown format"),
         (vec!["not-there"], "not-there: "),
@@ -837,11 +841,69 @@ fn a_client_that_dies_ends_the_server() {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+    // Who closes the output alone is gone too, in the middle of a call as well.
+    for is_asked in [false, true] {
+        let mut client = Client::of(&[&large]);
+        client.call("histogram", json!({"limit": 1}));
+        if is_asked {
+            client.begin("tools/call", json!({"name": "leaks", "arguments": {}}));
+        }
+        let Client { mut server, input, output, .. } = client;
+        drop(output);
+        let begun = Instant::now();
+        while server.try_wait().expect("a state").is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(input);
+    }
     // Who only closes the input gets the answers.
     let mut client = Client::of(&[SHOP]);
     client.begin("tools/call", json!({"name": "leaks", "arguments": {}}));
     drop(client.input.take());
     assert_eq!(client.message()["result"]["isError"], false);
+    client.end();
+}
+
+/// An upgrade of the program, a worker that does not move, and one that ends while nobody asks.
+#[cfg(target_os = "linux")]
+#[test]
+fn whatever_becomes_of_the_worker_calls_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, new) = (folder.path().join("heapdump"), folder.path().join("new"));
+    std::fs::copy(env!("CARGO_BIN_EXE_heapdump"), &program).expect("copied");
+    std::fs::write(&new, "another version").expect("written");
+    let mut command = Command::new(&program);
+    command
+        .args(["mcp", SHOP])
+        .current_dir(project(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut server = command.spawn().expect("the binary starts");
+    let (input, output) = (server.stdin.take(), BufReader::new(server.stdout.take().expect("piped")));
+    let mut client = Client { server, input, output, id: 0 };
+    client.ask("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    std::fs::rename(&new, &program).expect("renamed");
+    let signal = |client: &Client, signal: &str| {
+        let worker = worker_of(client).expect("one that answers").to_string();
+        assert!(Command::new("kill").args([signal, &worker]).status().is_ok_and(|status| status.success()));
+        worker
+    };
+    assert_eq!(client.call("leaks", json!({}))["isError"], false);
+    // It stands still, and is ended some seconds after the call is cancelled.
+    signal(&client, "-STOP");
+    let id = client.begin("tools/call", json!({"name": "leaks", "arguments": {}}));
+    client
+        .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}).to_string());
+    assert_eq!(client.call("leaks", json!({}))["isError"], false);
+    let ended = signal(&client, "-TERM");
+    let begun = Instant::now();
+    while Path::new(&format!("/proc/{ended}")).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nobody asks how it ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(client.call("leaks", json!({}))["isError"], false);
     client.end();
 }
 

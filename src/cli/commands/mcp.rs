@@ -190,8 +190,8 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
     }
     args.max_memory.as_deref().map(parse_size).transpose().map_err(|error| anyhow!("--max-memory: {error}"))?;
     args.files.iter().try_for_each(|file| check_dump(file).with_context(|| file.display().to_string()))?;
-    if let Some(file) = args.allow.iter().find(|folder| folder.is_file()) {
-        bail!("--allow {}: that is a file; name it without --allow", file.display());
+    if let Some(file) = args.allow.iter().find(|folder| folder.exists() && !folder.is_dir()) {
+        bail!("--allow {}: is no folder; a dump is named without --allow", file.display());
     }
     let fence = Fence::new(&args.files, &args.allow)?;
     let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
@@ -227,8 +227,10 @@ fn check_dump(file: &Path) -> Result<()> {
     if file.is_dir() {
         bail!("is a folder; --allow {} lets all dumps in it and below it be asked", file.display());
     }
-    // A pipe has no start to look at.
-    if file.is_file() && !is_index(file) {
+    if file.exists() && !file.is_file() {
+        bail!("is no file that can be read again");
+    }
+    if !is_index(file) {
         detect(&Source::open(file)?, &ReadOptions::default())?;
     }
     Ok(())
@@ -266,7 +268,7 @@ impl Args {
         words.extend(switches.into_iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch.into()));
         words.extend(self.max_memory.iter().map(|size| format!("--max-memory={size}")));
         move || {
-            let mut command = std::process::Command::new(std::env::current_exe()?);
+            let mut command = own_program()?;
             if std::env::var_os(ARENAS).is_none() {
                 command.env(ARENAS, "1");
             }
@@ -274,6 +276,18 @@ impl Args {
             Ok(command)
         }
     }
+}
+
+/// This program, as it was when it was started: its file may have been replaced by another version since.
+fn own_program() -> std::io::Result<std::process::Command> {
+    #[cfg(target_os = "linux")]
+    if let Ok(own) = std::env::current_exe() {
+        use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new("/proc/self/exe");
+        command.arg0(own);
+        return Ok(command);
+    }
+    Ok(std::process::Command::new(std::env::current_exe()?))
 }
 
 /// Arenas of glibc's allocator. What threads leave in several of them is not given back, and grows from call to call: by 3 to
