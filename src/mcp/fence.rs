@@ -29,9 +29,12 @@ const REFUSED: &str = "is no dump that this server may read; list_dumps names th
 pub struct Fence {
     files: Vec<(PathBuf, PathBuf)>,
     folders: Vec<(PathBuf, PathBuf)>,
-    /// Formats that were recognised, by file with its bytes and time; of others none.
-    formats: Mutex<HashMap<(PathBuf, u64, Option<SystemTime>), Option<&'static str>>>,
+    /// Formats that were recognised; of other files none.
+    formats: Mutex<HashMap<FileKey, Option<&'static str>>>,
 }
+
+/// A file, with its bytes and time.
+type FileKey = (PathBuf, u64, Option<SystemTime>);
 
 /// A dump that may be read.
 #[derive(Debug, Serialize)]
