@@ -195,9 +195,13 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
     }
     let fence = Fence::new(&args.files, &args.allow)?;
     let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
-    let tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
+    let mut tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
     let commands = program.get_subcommands().map(|command| command.get_name().to_string()).collect();
     let wording = Wording::new(&tools, commands);
+    for tool in &mut tools {
+        let own = tool.clone();
+        tool.parameters.iter_mut().for_each(|one| one.about = wording.of_sentence(&own, &one.about));
+    }
     let watch = Arc::new(Watch::new(stdout()));
     let mut workers = Workers::new(Arc::clone(&watch), args.worker_words());
     let mut ask = |question: &Question<'_>| {
