@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::worker::{Order, write_line};
+use super::orders::{Order, write_line};
 
 /// A worker that goes on so long after its order was cancelled is ended.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -969,6 +969,8 @@ fn mutated_messages_are_answered() {
             }
         }
         line.retain(|byte| *byte != b'\n');
+        // The order is to be on its way: one that waits is cancelled without it.
+        std::thread::sleep(Duration::from_secs(1));
         client.send(&line);
         // What is not answered by itself ends here.
         let id = format!("end {number}");
