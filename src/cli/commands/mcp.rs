@@ -11,11 +11,12 @@ use clap::{ArgAction, Command};
 
 use crate::answers::ObjectId;
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::kept::KeptDumps;
-use crate::cli::terminal::load::Memory;
+use crate::cli::terminal::kept::{IndexWriter, KeptDumps};
+use crate::cli::terminal::load::{DumpInput, Memory};
 use crate::cli::terminal::output::is_output_closed;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::index_writer;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
 use crate::mcp::{
@@ -244,7 +245,8 @@ fn check_dump(file: &Path) -> Result<()> {
 fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
     let reporter = Arc::new(Reporter::new(stdout()));
     let progress = ProgressDisplay::told_to(reporter.clone());
-    let kept = Arc::new(KeptDumps::new(args.no_values, args.index));
+    let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
+    let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
     // Said to the call that passes it.
     Memory::find(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
     let answer = |line| {
