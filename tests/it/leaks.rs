@@ -193,6 +193,16 @@ fn the_cause_of_what_grew_is_one_sentence() {
         assert!(sentence.contains(holder) && sentence.contains(&counts[1].to_string()), "{sentence}");
         let text = suspect["text"].as_str().expect("a text");
         assert!(text.starts_with(sentence) && text.contains(suspect["advice"].as_str().expect("advice")), "{text}");
+        // The path goes through what the sentence names, and the command asks of the same roots.
+        let fields = suspect["holder"]["fields"].as_array().expect("fields");
+        let evidence = text.split(" The memory piles up").next().expect("a text");
+        assert!(fields.iter().all(|field| evidence.contains(field.as_str().expect("a name"))), "{text}");
+        let words = ["leaks", old, new, "-q", "--exclude-roots", "jni-global", "-p"];
+        let text = run(&words).expect_code(0).stdout;
+        let command = text.lines().find(|line| line.contains("Look further with: ")).expect("a command");
+        assert!(command.contains("--exclude-roots jni-global") && command.ends_with(new), "{text}");
+        let rows = run(&["leaks", old, new, "-q", "-f", "csv"]).expect_code(0).stdout;
+        assert!(rows.contains(&format!("\"{}\"", sentence.replace('"', "\"\""))), "{rows}");
         let growth = suspect["growth"]["retained_bytes_delta"].as_u64().expect("a number");
         assert!(growth <= suspect["retained_bytes"].as_u64().expect("a number"), "{sentence}");
     }
@@ -241,6 +251,9 @@ fn what_grows_over_many_dumps_is_explained_too() {
         let text = run(&["trend", "--causes", old, new, "-q", "-n", "1", "-p"]).expect_code(0).stdout;
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words(&text).ends_with(&words(trend["causes"][0].as_str().expect("a sentence"))), "{text}");
+        // In a pipe there is a table alone, and the causes beside it.
+        let piped = run(&["trend", "--causes", old, new, "-q"]).expect_code(0);
+        assert!(piped.stderr.contains(trend["causes"][0].as_str().expect("a sentence")), "{}", piped.stderr);
         assert!(run(&["trend", old, new, "-q", "-f", "json"]).expect_code(0).json()["causes"].is_null());
     }
 }
@@ -383,8 +396,12 @@ proptest! {
             if let Some(id) = &suspect.row.id {
                 let object = number(id).unwrap();
                 prop_assert_eq!(Some(suspect.row.retained_bytes), heap.retained_bytes(object));
-                let distance = heap.distances(&heap.strong_starts())[object];
-                prop_assert_eq!(suspect.path.row().map(|path| path.length()), distance);
+                // From a root, over references, to the object.
+                let path = suspect.path.row().expect("a path");
+                let nodes: Vec<usize> = path.nodes().map(|node| number(&node.id).unwrap()).collect();
+                prop_assert_eq!(nodes.last(), Some(&object));
+                prop_assert!(heap.strong_starts().contains(&nodes[0]));
+                prop_assert!(nodes.windows(2).all(|pair| heap.targets(pair[0]).any(|to| to == pair[1])));
             }
             let inside: u64 = suspect.holds.iter().map(|held| held.shallow_bytes).sum();
             prop_assert_eq!(inside, suspect.row.retained_bytes);

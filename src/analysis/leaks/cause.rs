@@ -54,6 +54,21 @@ impl Causes<'_> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
             Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
+        if sets <= u32::BITS as usize {
+            // By number: the sets that it or what dominates it is in.
+            let mut above = vec![0u32; self.dominators.reached_count() + 1];
+            self.dominators.each(|number, dominator| {
+                let mut within = above[dominator.index()];
+                if let Some(set) = set_of(number) {
+                    if within & 1 << set == 0 {
+                        take(set, number);
+                    }
+                    within |= 1 << set;
+                }
+                above[number.index()] = within;
+            });
+            return;
+        }
         let mut open = vec![0u32; sets];
         self.children.walk(DomNode::ROOT, |step| match step {
             Step::Enter(number) => {
@@ -82,18 +97,27 @@ impl Causes<'_> {
         topmost
     }
 
-    /// By row: bytes that would be freed with its objects. O(objects).
-    fn held_by_rows(&self) -> Vec<u64> {
+    /// By row: bytes that would be freed with its objects, of these rows and those around them. O(objects).
+    fn held_by_rows(&self, rows: &[u32]) -> Vec<u64> {
+        let (mut set_of, mut sets) = (vec![NO_SET; self.rows.rows().len()], Vec::new());
+        for (row, _) in self.rows.around(rows).iter().enumerate().skip(1).filter(|(_, is_around)| **is_around) {
+            set_of[row] = sets.len() as u32;
+            sets.push(row);
+        }
         let mut held = vec![0u64; self.rows.rows().len()];
-        let add = |row: usize, number| held[row] = held[row].saturating_add(self.retained.bytes_at(number));
-        self.each_topmost(self.rows.rows().len(), |row| row, add);
+        let add = |set: usize, number| {
+            let held = &mut held[sets[set]];
+            *held = held.saturating_add(self.retained.bytes_at(number));
+        };
+        self.each_topmost(sets.len(), |row| set_of[row as usize], add);
         held
     }
 
     /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do, or
     /// the one below that holds most, where nothing else that was found is there. O(objects).
     pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
-        let held = if found.iter().all(|grown| grown.is_many) { Vec::new() } else { self.held_by_rows() };
+        let large: Vec<u32> = found.iter().filter(|grown| !grown.is_many).map(|grown| grown.element).collect();
+        let held = if large.is_empty() { Vec::new() } else { self.held_by_rows(&large) };
         let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
         let settled: Vec<u32> =
             found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
@@ -186,13 +210,9 @@ impl Causes<'_> {
     /// program's own stays, else the larger. O(objects) for each, and the references of what they keep.
     pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
         let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
-        let symbol = |cause: &Cause| self.rows.row(cause.grown.element).symbol;
         let mut is_gone = vec![false; causes.len()];
-        for at in 0..causes.len() {
-            is_gone[at] = (0..at).any(|earlier| !is_gone[earlier] && symbol(&causes[earlier]) == symbol(&causes[at]));
-        }
         let mut cause_of_element = vec![NO_SET; self.rows.rows().len()];
-        for (at, cause) in causes.iter().enumerate().filter(|&(at, _)| !is_gone[at]) {
+        for (at, cause) in causes.iter().enumerate() {
             cause_of_element[cause.grown.element as usize] = at as u32;
         }
         for at in 0..causes.len() {
@@ -228,14 +248,19 @@ impl Causes<'_> {
         causes.retain(|_| !gone.next().unwrap_or(false));
     }
 
-    /// The object nearest to some that dominates all that are of the first one's type; `None` where only the roots do, or it
-    /// takes too many steps.
+    /// The object nearest to some that dominates them all, else all that are of the first one's type; `None` where only the
+    /// roots do, or it takes too many steps.
     pub fn common_dominator(&self, members: &[DomNode]) -> Option<DomNode> {
-        const STEPS_FOR_EACH: usize = 64;
-        let mut left = members.len().saturating_mul(STEPS_FOR_EACH) + 1024;
         let type_of = |number: DomNode| self.graph.type_of(self.dominators.node_at(number));
         let first = type_of(*members.first()?);
-        let mut members = members.iter().copied().filter(|&member| type_of(member) == first);
+        let of_first = || members.iter().copied().filter(|&member| type_of(member) == first);
+        self.nearest_dominator(members.iter().copied(), members.len())
+            .or_else(|| self.nearest_dominator(of_first(), members.len()))
+    }
+
+    fn nearest_dominator(&self, mut members: impl Iterator<Item = DomNode>, count: usize) -> Option<DomNode> {
+        const STEPS_FOR_EACH: usize = 64;
+        let mut left = count.saturating_mul(STEPS_FOR_EACH) + 1024;
         let mut common = self.dominators.immediate_of(members.next()?);
         for member in members {
             let mut at = self.dominators.immediate_of(member);

@@ -335,7 +335,7 @@ impl Evidence<'_> {
         if self.graph.shallow_bytes(self.node(number)) as f64 >= MAIN_SHARE * self.bytes(number) as f64 {
             return Shape::Single;
         }
-        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         for child in below {
             let group = by_type.entry(self.type_of(child)).or_default();
             group.0 = group.0.saturating_add(self.bytes(child));

@@ -108,7 +108,7 @@ impl<'s> Search<'s> {
         u64::try_from(self.growth(row)).is_ok_and(|growth| growth >= least)
     }
 
-    /// Do more objects explain the growth?
+    /// True where more objects explain the growth.
     fn is_explained_by_count(&self, row: u32) -> bool {
         let objects = u64::from(self.row(row).objects);
         if self.old.is_none() {

@@ -57,7 +57,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whose a module is, by its file (JavaScript) or its name.
+    /// The owner of a module, by its file (JavaScript) or its name.
     pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> Owner {
         if self.kinds.is_some() { owner_of_script(module) } else { self.libraries.owner_of(module) }
     }

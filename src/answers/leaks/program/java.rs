@@ -35,6 +35,8 @@ pub(super) struct JavaWays<'h> {
     /// By type: what every reference to its objects costs besides.
     into: Vec<u8>,
     is_array: Vec<bool>,
+    /// By type: some of its objects are classes or threads.
+    has_named: Vec<bool>,
     /// By type: some of its objects hold softly.
     is_soft: Vec<bool>,
     soft: &'h [SoftReference],
@@ -67,6 +69,7 @@ impl<'h> JavaWays<'h> {
             graph,
             into,
             is_array: types.ids().map(|type_id| types.name(type_id).ends_with(']')).collect(),
+            has_named: heap.natures.iter().map(|nature| nature.has_named_objects).collect(),
             is_soft,
             soft,
             of_classes: types
@@ -89,7 +92,9 @@ impl<'h> JavaWays<'h> {
 impl Ways for JavaWays<'_> {
     fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
         let type_id = self.graph.type_of(from);
-        if let Some(known) = self.of_classes.get(&from).filter(|known| known.len() == to.len()) {
+        let has_named = self.has_named[type_id.index()];
+        let of_class = if has_named { self.of_classes.get(&from) } else { None };
+        if let Some(known) = of_class.filter(|known| known.len() == to.len()) {
             steps.extend(to.iter().zip(known).map(|(&to, step)| {
                 let into = if step.cost < CUT { self.into[self.graph.type_of(to).index()] } else { 0 };
                 Step { cost: step.cost + into, ..*step }
@@ -98,7 +103,8 @@ impl Ways for JavaWays<'_> {
         }
         let has_class = self.graph.types().class_is_stored(type_id) && !to.is_empty();
         let own = &to[..to.len() - usize::from(has_class)];
-        let on_stack = self.of_stacks.get(&from).map_or(&[][..], Vec::as_slice);
+        let of_stack = if has_named { self.of_stacks.get(&from) } else { None };
+        let on_stack = of_stack.map_or(&[][..], Vec::as_slice);
         let fields = own.len().saturating_sub(on_stack.len());
         let is_array = self.is_array[type_id.index()];
         if is_array {
@@ -236,7 +242,7 @@ impl DeadLoaders {
     }
 }
 
-/// Does the field `state` of a loader say that it was stopped?
+/// True where the field `state` of a loader says that it was stopped.
 fn is_stopped(heap: &Heap<'_>, values: ValueReader<'_>, loader: NodeId) -> bool {
     let fields = values.raw_fields(loader);
     let state = fields.iter().find_map(|field| match (&field.name, &field.value) {

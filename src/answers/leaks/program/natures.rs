@@ -79,12 +79,12 @@ fn any(patterns: &[TypePattern], name: &str) -> bool {
 }
 
 impl Structural {
-    /// Are its references elements, whatever their number?
+    /// True for a type whose references are elements, whatever their number.
     pub(super) fn is_array(&self, name: &str) -> bool {
         self.arrays.contains(&name)
     }
 
-    /// Reaches everything and explains nothing?
+    /// True for what reaches everything and explains nothing.
     pub(super) fn is_registry(&self, name: &str) -> bool {
         any(&self.registries, name)
     }
@@ -97,7 +97,7 @@ impl Structural {
         any(&self.live_loaders, name)
     }
 
-    /// Is it a collection without a word of its own?
+    /// True for a collection without a word of its own.
     pub(in crate::answers::leaks) fn is_collection(&self, name: &str) -> bool {
         any(&self.collections, name) && !any(&self.named, name)
     }
@@ -142,7 +142,7 @@ impl Structural {
         }
     }
 
-    /// Does the simple name of a type of a library say that it carries others?
+    /// True where the simple name of a type of a library says that it carries others.
     fn carries(&self, simple: &str) -> bool {
         let name = without_end(simple);
         let last =

@@ -130,7 +130,7 @@ pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols
     starts
 }
 
-/// Does a program find what it keeps by its classes, which the dump has roots of only at the top (Ruby, Python)?
+/// True for programs that find what they keep by their classes, of which the dump has roots at the top alone (Ruby, Python).
 fn classes_are_starts(heap: &Heap<'_>) -> bool {
     matches!(heap.runtime, Some(Runtime::Python | Runtime::Ruby))
 }
