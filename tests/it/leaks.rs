@@ -430,7 +430,7 @@ fn paragraphs_say_what_values_tell() {
         |start: &str| all.iter().find(|text| text.contains(start)).unwrap_or_else(|| panic!("{start}: {all:#?}"));
     let bus = find("One zoo.Zoo$Bus ");
     for words in [
-        "class zoo.Zoo (static Zoo.bus).",
+        "class zoo.Zoo (static Zoo.bus) -> zoo.Zoo$Bus (.listeners).",
         ", its .listeners.elementData, an array of 300 zoo.Zoo$View (java.util.ArrayList.size is 300)",
     ] {
         assert!(bus.contains(words), "{words}: {bus}");

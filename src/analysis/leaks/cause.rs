@@ -97,10 +97,10 @@ impl Causes<'_> {
         topmost
     }
 
-    /// By row: bytes that would be freed with its objects, of these rows and those around them. O(objects).
-    fn held_by_rows(&self, rows: &[u32]) -> Vec<u64> {
+    /// By row: bytes that would be freed with its objects, of some rows; 0 of others. O(objects).
+    fn held_by_rows(&self, is_asked: &[bool]) -> Vec<u64> {
         let (mut set_of, mut sets) = (vec![NO_SET; self.rows.rows().len()], Vec::new());
-        for (row, _) in self.rows.around(rows).iter().enumerate().skip(1).filter(|(_, is_around)| **is_around) {
+        for (row, _) in is_asked.iter().enumerate().skip(1).filter(|(_, is_asked)| **is_asked) {
             set_of[row] = sets.len() as u32;
             sets.push(row);
         }
@@ -117,7 +117,11 @@ impl Causes<'_> {
     /// the one below that holds most, where nothing else that was found is there. O(objects).
     pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
         let large: Vec<u32> = found.iter().filter(|grown| !grown.is_many).map(|grown| grown.element).collect();
-        let held = if large.is_empty() { Vec::new() } else { self.held_by_rows(&large) };
+        let above = |row: u32| {
+            std::iter::successors(Some(row), |&row| Some(self.rows.row(row).parent)).take_while(|&row| row != 0)
+        };
+        let held = if large.is_empty() { Vec::new() } else { self.held_by_rows(&self.rows.with_above(&large)) };
+        let mut held_below = None;
         let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
         let settled: Vec<u32> =
             found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
@@ -126,10 +130,10 @@ impl Causes<'_> {
             if is_settled(grown) {
                 return true;
             }
-            let above = std::iter::successors(Some(grown.element), |&row| Some(self.rows.row(row).parent));
-            let row = above.take_while(|&row| row != 0).find(|&row| held[row as usize] >= least_bytes);
+            let row = above(grown.element).find(|&row| held[row as usize] >= least_bytes);
             // Objects of a chain are in the row that it began with, which need not hold them.
             let row = row.or_else(|| {
+                let held = held_below.get_or_insert_with(|| self.held_by_rows(&self.rows.around(&large)));
                 let below = self.rows.with_below(&[grown.element]).into_iter();
                 below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
             });

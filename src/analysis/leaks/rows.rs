@@ -152,19 +152,27 @@ impl RowTree {
         self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
     }
 
-    /// By row: is it one of these, below one, or above? O(rows in the answer).
-    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
-        let mut is_around = vec![false; self.rows.len()];
-        let mut open = rows.to_vec();
-        while let Some(row) = open.pop() {
-            if !std::mem::replace(&mut is_around[row as usize], true) {
-                open.extend_from_slice(self.below(row));
+    /// By row: true for these and those above them. O(rows).
+    pub fn with_above(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_above = vec![false; self.rows.len()];
+        for &row in rows {
+            let mut at = row;
+            while !std::mem::replace(&mut is_above[at as usize], true) {
+                at = self.row(at).parent;
             }
         }
-        for &row in rows {
-            let mut at = self.row(row).parent;
-            while !std::mem::replace(&mut is_around[at as usize], true) {
-                at = self.row(at).parent;
+        is_above
+    }
+
+    /// By row: true for these, those below and those above them. O(rows).
+    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_around = self.with_above(rows);
+        let mut is_below = vec![false; self.rows.len()];
+        let mut open = rows.to_vec();
+        while let Some(row) = open.pop() {
+            if !std::mem::replace(&mut is_below[row as usize], true) {
+                is_around[row as usize] = true;
+                open.extend_from_slice(self.below(row));
             }
         }
         is_around

@@ -212,7 +212,7 @@ impl<'s> SuspectView<'s> {
             path: suspects.path(at),
             holds: held_types(graph, suspect),
             inside: paragraph::inside(suspects, suspect, suspects.told[at].element_type),
-            off_heap_bytes: Some(suspects.told[at].off_heap_bytes()).filter(|bytes| *bytes > 0),
+            off_heap_bytes: suspects.told[at].off_heap_bytes(),
             growth: *growth,
             sentence: named.as_ref().map(|named| named.sentence.clone()),
             element: named.as_ref().map(|named| named.element.clone()),

@@ -1,5 +1,7 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
@@ -12,15 +14,14 @@ use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::leaks::{Cause, Grown, Owner, Search};
 use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
-use crate::names::shorten_middle;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 pub(super) const LEAST_BYTES: u64 = 64 << 10;
-/// Columns of one name in a sentence.
-const MOST_COLUMNS: usize = 120;
+/// Letters of one name in a sentence.
+const MOST_LETTERS: usize = 120;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -246,14 +247,14 @@ impl Finder<'_, '_> {
                 let mut text = format!(
                     "{} {} ({size}) {are} {large}kept {by} {}",
                     format_count(*objects),
-                    shorten_middle(&noun(type_name, *objects), MOST_COLUMNS),
-                    shorten_middle(&named.holder.text, MOST_COLUMNS)
+                    brief(&noun(type_name, *objects)),
+                    brief(&named.holder.text)
                 );
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
                 if !named.keeper.is_empty() {
-                    text += &format!(", kept by {}", shorten_middle(&named.keeper, MOST_COLUMNS));
+                    text += &format!(", kept by {}", brief(&named.keeper));
                 }
                 text
             }
@@ -282,7 +283,7 @@ impl Finder<'_, '_> {
         let has_word = simple_name(&name).contains(|letter: char| letter.is_ascii_lowercase()) && !name.ends_with(']');
         let is_named = !nature.is_glue && !nature.is_inner && !nature.is_class && !heap.structural.is_collection(&name);
         let field = step.field()?;
-        let text = || format!("{} ({field})", shorten_middle(simple_name(&name), MOST_COLUMNS));
+        let text = || format!("{} ({field})", brief(simple_name(&name)));
         (!is_same && is_named && has_word && way.above > 0).then(text)
     }
 
@@ -300,6 +301,17 @@ impl Finder<'_, '_> {
         };
         let are = if named.element.objects == 1 { "is" } else { "are" };
         format!("{} {what} ({size}) {are} alive", format_count(named.element.objects))
+    }
+}
+
+/// A name without its middle where it is too long for a sentence.
+fn brief(name: &str) -> Cow<'_, str> {
+    let letters: Vec<char> = name.chars().collect();
+    let (start, end) =
+        (&letters[..letters.len().min(MOST_LETTERS / 2)], &letters[letters.len().saturating_sub(MOST_LETTERS / 2)..]);
+    match letters.len() > MOST_LETTERS {
+        true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
+        false => name.into(),
     }
 }
 

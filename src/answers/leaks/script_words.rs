@@ -62,6 +62,7 @@ impl Words {
             (false, place) if place.is_empty() => via,
             (false, place) => format!("{via} of {place}"),
         };
+        let keeper = if keeper == holder.text { String::new() } else { keeper };
         Words { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
     }
 }

@@ -94,9 +94,8 @@ pub struct SuspectView<'s> {
     /// The types inside that the paragraph names, in words.
     #[serde(skip)]
     pub inside: String,
-    /// Bytes outside the heap that go with it, where it has any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub off_heap_bytes: Option<u64>,
+    /// Bytes outside the heap that go with it.
+    pub off_heap_bytes: u64,
     /// By how much it grew, where an older dump was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth: Option<SuspectGrowth>,

@@ -36,7 +36,7 @@ impl Present for Leaks<'_> {
             for (at, line) in lines.iter().enumerate() {
                 let line = format!("{}{}", if at == 0 { "" } else { "  " }, escape_controls(line));
                 // The command at the end is copied.
-                if at + 1 == lines.len() { page.line(line) } else { page.paragraph(line) }
+                if at + 1 == lines.len() { page.command(line) } else { page.paragraph(line) }
             }
             page.line("");
         }
