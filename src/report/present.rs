@@ -98,7 +98,7 @@ impl<'w> TextPage<'w> {
     /// A command behind some words: each of its lines but the last ends with the sign by which a shell goes on.
     pub fn command(&mut self, text: impl AsRef<str>) {
         let (text, width) = (text.as_ref(), self.style.width);
-        if !self.style.terminal {
+        if !self.style.terminal || columns_of(text) <= width {
             return self.line(text);
         }
         let indent = &text[..text.len() - text.trim_start().len()];

@@ -12,6 +12,8 @@ use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// One cause's objects refer to so many of another's elements: an index beside a list.
 const SHARED: f64 = 0.5;
+/// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
+const MOST_SETS_IN_PASSES: usize = 24;
 /// Stands for rows of no set.
 const NO_SET: u32 = u32::MAX;
 
@@ -54,19 +56,21 @@ impl Causes<'_> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
             Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
-        if sets <= u32::BITS as usize {
-            // By number: the sets that it or what dominates it is in.
-            let mut above = vec![0u32; self.dominators.reached_count() + 1];
-            self.dominators.each(|number, dominator| {
-                let mut within = above[dominator.index()];
-                if let Some(set) = set_of(number) {
-                    if within & 1 << set == 0 {
-                        take(set, number);
+        if sets <= MOST_SETS_IN_PASSES {
+            // By number: which of eight sets it or what dominates it is in.
+            let mut above = vec![0u8; self.dominators.reached_count() + 1];
+            for first in (0..sets).step_by(8) {
+                self.dominators.each(|number, dominator| {
+                    let mut within = above[dominator.index()];
+                    if let Some(set) = set_of(number).filter(|set| (first..first + 8).contains(set)) {
+                        if within & 1 << (set - first) == 0 {
+                            take(set, number);
+                        }
+                        within |= 1 << (set - first);
                     }
-                    within |= 1 << set;
-                }
-                above[number.index()] = within;
-            });
+                    above[number.index()] = within;
+                });
+            }
             return;
         }
         let mut open = vec![0u32; sets];
@@ -211,37 +215,38 @@ impl Causes<'_> {
     }
 
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
-    /// program's own stays, else the larger. O(objects) for each, and the references of what they keep.
+    /// program's own stays, else the larger. O(objects), and the references of what they keep.
     pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
         let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
-        let mut is_gone = vec![false; causes.len()];
-        let mut cause_of_element = vec![NO_SET; self.rows.rows().len()];
-        for (at, cause) in causes.iter().enumerate() {
+        // By row: the causes that it is in, of as many as there are bits; by cause: how many of the others' elements it refers to.
+        let (mut causes_of, mut cause_of_element) =
+            (vec![0u64; self.rows.rows().len()], vec![NO_SET; self.rows.rows().len()]);
+        for (at, cause) in causes.iter().enumerate().take(u64::BITS as usize) {
             cause_of_element[cause.grown.element as usize] = at as u32;
+            self.rows.with_below(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
         }
+        let mut met = vec![vec![0u64; causes.len()]; causes.len()];
+        let mut is_met = vec![NodeSet::new(self.graph.node_count()); causes.len()];
+        let nodes = if causes.len() < 2 { 0 } else { self.graph.node_count() };
+        for node in (0..nodes).map(NodeId::new) {
+            let causes = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
+            let targets = if causes == 0 { &[] } else { self.graph.strong_references(node) };
+            for &to in targets {
+                let Some(row) = self.rows.row_of(to) else { continue };
+                let other = cause_of_element[row as usize];
+                let mut left = if other == NO_SET { 0 } else { causes & !(1 << other) };
+                while left != 0 {
+                    let at = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    met[at][other as usize] += u64::from(is_met[at].insert(to));
+                }
+            }
+        }
+        let mut is_gone = vec![false; causes.len()];
         for at in 0..causes.len() {
-            if is_gone[at] || causes.len() < 2 {
-                continue;
-            }
-            let mut is_inside = vec![false; self.rows.rows().len()];
-            self.rows.with_below(&causes[at].grown.rows).iter().for_each(|&row| is_inside[row as usize] = true);
-            let mut met = vec![0u64; causes.len()];
-            let mut is_met = NodeSet::new(self.graph.node_count());
-            for node in self.graph.nodes() {
-                if !self.rows.row_of(node).is_some_and(|row| is_inside[row as usize]) {
-                    continue;
-                }
-                for &to in self.graph.strong_references(node) {
-                    let Some(row) = self.rows.row_of(to) else { continue };
-                    let other = cause_of_element[row as usize];
-                    if other != NO_SET && other != at as u32 && is_met.insert(to) {
-                        met[other as usize] += 1;
-                    }
-                }
-            }
             for other in 0..causes.len() {
                 let elements = f64::from(self.rows.row(causes[other].grown.element).objects);
-                if is_gone[other] || other == at || is_gone[at] || (met[other] as f64) < SHARED * elements {
+                if is_gone[other] || other == at || is_gone[at] || (met[at][other] as f64) < SHARED * elements {
                     continue;
                 }
                 let (larger, smaller) = (at.min(other), at.max(other));
