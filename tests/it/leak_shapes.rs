@@ -69,7 +69,7 @@ const JAVA: [JavaCase; 25] = [
     ("open-results", APP, &[LIST], "org.h2.jdbc.JdbcResultSet"),
     ("wheel-timer", APP, &[("io.netty.util.HashedWheelTimer", "wheel")], ITEM),
     (
-        "cancelled-tasks",
+        "scheduled-tasks",
         APP,
         &[
             ("java.util.concurrent.ScheduledThreadPoolExecutor", "workQueue"),
@@ -155,6 +155,75 @@ fn loaders(count: u64) -> Vec<u8> {
     }
     dump.references(0x8000, array, &loaders.iter().map(|id| id + 0x40).collect::<Vec<_>>());
     dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// Futures in a list, all of them cancelled.
+fn cancelled(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let future = dump.class("java.util.concurrent.FutureTask", object, &[("state", Held::Int(0))], &[]);
+    let class = dump.class("shop.Task", future, &[("data", Held::Reference(0))], &[]);
+    let tasks: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for &id in &tasks {
+        dump.instance(id, class, &[Held::Reference(id + 0x80), Held::Int(4)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(0x8000, array, &tasks);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// A queue with its first node and its last, of lambdas of a class of the name QueueLambda that each keep an order.
+fn queue(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let ends = ["head", "last"].map(|name| (name, Held::Reference(0)));
+    let queue = dump.class("java.util.concurrent.LinkedBlockingQueue", object, &ends, &[]);
+    let fields = ["next", "item"].map(|name| (name, Held::Reference(0)));
+    let link = dump.class("java.util.concurrent.LinkedBlockingQueue$Node", object, &fields, &[]);
+    let lambda = dump.class("shop.QueueLambda$$Lambda+0x1c08", object, &[("arg$1", Held::Reference(0))], &[]);
+    let order = dump.class("shop.QueueLambda$Order", object, &[("data", Held::Reference(0))], &[]);
+    let links: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for (at, &id) in links.iter().enumerate() {
+        let next = links.get(at + 1).copied().unwrap_or(0);
+        dump.instance(id, link, &[Held::Reference(next), Held::Reference(id + 0x20)]);
+        dump.instance(id + 0x20, lambda, &[Held::Reference(id + 0x40)]);
+        dump.instance(id + 0x40, order, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    let last = links.last().copied().unwrap_or(0);
+    dump.instance(0x7000, queue, &[Held::Reference(links[0]), Held::Reference(last)]);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
+    dump.finish()
+}
+
+/// A table whose bins are trees before, and lists after; each value is a listener without a name of a document.
+fn table(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.util.HashMap$Node;", object, &[], &[]);
+    let fields = ["next", "value"].map(|name| (name, Held::Reference(0)));
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let tree = dump.class("java.util.HashMap$TreeNode", node, &[], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("table", Held::Reference(0))], &[]);
+    let listener = dump.class("shop.Document$1", object, &[("this$0", Held::Reference(0))], &[]);
+    let document = dump.class("shop.Document", object, &[("data", Held::Reference(0))], &[]);
+    let entries: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for (at, &id) in entries.iter().enumerate() {
+        // Two in a bin.
+        let next = if at % 2 == 0 { entries.get(at + 1).copied().unwrap_or(0) } else { 0 };
+        let class = if count == COUNTS[0] { tree } else { node };
+        dump.instance(id, class, &[Held::Reference(next), Held::Reference(id + 0x40)]);
+        dump.instance(id + 0x40, listener, &[Held::Reference(id + 0x60)]);
+        dump.instance(id + 0x60, document, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    let bins: Vec<u64> = entries.iter().copied().step_by(2).collect();
+    dump.references(0x8000, array, &bins);
+    dump.instance(0x7000, map, &[Held::Reference(0x8000)]);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
     dump.finish()
 }
 
@@ -360,6 +429,9 @@ fn every_shape_that_has_a_name_is_met() {
         check(case.0, case.3, COUNTS, suspect(folder.path(), |count| java(case, count)));
     }
     check("class-loaders", "shop.PluginLoader", [5, 35], suspect(folder.path(), loaders));
+    check("cancelled-tasks", "shop.Task", COUNTS, suspect(folder.path(), cancelled));
+    check("", "shop.QueueLambda$Order", COUNTS, suspect(folder.path(), queue));
+    check("", "shop.Document", COUNTS, suspect(folder.path(), table));
     let buffers = suspect(folder.path(), direct_buffers);
     assert_eq!(buffers["off_heap_bytes"], COUNTS[1] << 20);
     check("direct-buffers", "java.nio.DirectByteBuffer", COUNTS, buffers);

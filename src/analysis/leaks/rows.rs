@@ -193,7 +193,8 @@ impl RowTree {
 /// The row above that an object belongs to: lists, trees and graphs of one type are one row.
 fn fold(rows: &[Row], natures: &[TypeNature], parent: u32, type_id: TypeId, label: u32) -> Option<u32> {
     let nature = &natures[type_id.index()];
-    if nature.folds && label != ELEMENT && rows[parent as usize].type_id == type_id {
+    let above = &natures[rows[parent as usize].type_id.index()];
+    if nature.folds && label != ELEMENT && above.symbol == nature.symbol {
         return Some(parent);
     }
     let is_own = nature.owner == Owner::Own && !nature.is_glue && !nature.is_class;

@@ -248,9 +248,10 @@ impl<'s> Search<'s> {
         self.carried(element).unwrap_or(element)
     }
 
-    /// The row that the nodes of a list of the program's own carry.
+    /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
     fn carried(&self, element: u32) -> Option<u32> {
-        if !self.nature(element).is_list_node || !self.row(element).is_folded {
+        let nature = self.nature(element);
+        if !nature.is_anonymous && !(nature.is_list_node && self.row(element).is_folded) {
             return None;
         }
         let nodes = f64::from(self.row(element).objects);

@@ -54,6 +54,7 @@ fn nature(symbol: u32, owner: Owner) -> TypeNature {
         folds: true,
         is_notable: false,
         is_list_node: false,
+        is_anonymous: false,
         has_named_objects: false,
         is_class: false,
     }

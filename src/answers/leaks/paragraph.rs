@@ -88,8 +88,8 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_
     };
     let (length, from) = (path.length(), way.explained_from());
     let steps_from = |from: usize| steps(length - from, |places| path.steps(places.start + from..places.end + from));
-    if (1..length).contains(&from) {
-        let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
+    let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
+    if (1..length).contains(&from) || length > 0 && module.is_some() {
         let module = module.map_or(String::new(), |module| format!("module {module}, through "));
         return format!("{whose} {module}{}.", steps_from(from));
     }

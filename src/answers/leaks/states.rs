@@ -33,7 +33,7 @@ static OVER: [Over; 6] = [
         field: "state",
         is_over: |value| matches!(value, Value::Integer(4..=6)),
         says: "are cancelled",
-        shape: None,
+        shape: Some("cancelled-tasks"),
     },
     Over {
         class: "android.app.Activity",

@@ -90,8 +90,13 @@ impl Way {
             let (name, nature) = (program.heap.type_name(node), program.heap.nature(node));
             name.ends_with("[]") || name.starts_with('(') || nature.is_glue && nature.folds
         };
-        let above = self.steps[..self.above].iter().rev().map(|step| step.from);
-        above.into_iter().find(|&node| !is_part(node)).unwrap_or(self.start)
+        match self.steps[..self.above].iter().rev().find(|step| !is_part(step.from)) {
+            // A class or a module has it in a variable.
+            Some(step) if program.heap.graph.types().of_class_object(step.from).is_some() => step.to,
+            Some(step) if program.heap.modules.contains_key(&step.from) => step.to,
+            Some(step) => step.from,
+            None => self.start,
+        }
     }
 
     /// The entry of a thread's own values on the way.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::heap::{Heap, label_by_place};
+use super::heap::{Heap, label_by_place, list_nodes};
 use super::symbols::Symbols;
 use crate::analysis::leaks::{CUT, ELEMENT, Owner, Start, Step, Ways};
 use crate::answers::libraries::dotted;
@@ -37,6 +37,7 @@ pub(super) struct JavaWays<'h> {
     is_array: Vec<bool>,
     /// By type: some of its objects are classes or threads.
     has_named: Vec<bool>,
+    is_node: Vec<bool>,
     /// By type: some of its objects hold softly.
     is_soft: Vec<bool>,
     soft: &'h [SoftReference],
@@ -70,6 +71,7 @@ impl<'h> JavaWays<'h> {
             into,
             is_array: types.ids().map(|type_id| types.name(type_id).ends_with(']')).collect(),
             has_named: heap.natures.iter().map(|nature| nature.has_named_objects).collect(),
+            is_node: list_nodes(&heap.natures),
             is_soft,
             soft,
             of_classes: types
@@ -111,7 +113,7 @@ impl Ways for JavaWays<'_> {
             let step = |&to: &NodeId| Step { cost: FIELD + self.into[self.graph.type_of(to).index()], label: ELEMENT };
             steps.extend(own.iter().map(step));
         } else {
-            label_by_place(self.graph, &own[..fields], steps);
+            label_by_place(self.graph, &self.is_node, &own[..fields], steps);
             let is_soft = self.is_soft[type_id.index()];
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
