@@ -181,8 +181,8 @@ pub struct SuspectPath<'s> {
 impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
-        let path = self.paths.as_ref()?.0.get(0)?;
-        Some(PathRow::new(self.graph, self.roots, path, self.names))
+        let (paths, start) = self.paths.as_ref()?;
+        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).told_from(*start))
     }
 
     /// The place of the class or module that explains it.
