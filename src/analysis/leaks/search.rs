@@ -251,7 +251,7 @@ impl<'s> Search<'s> {
     /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
     fn carried(&self, element: u32) -> Option<u32> {
         let nature = self.nature(element);
-        if !nature.is_anonymous && !(nature.is_list_node && self.row(element).is_folded) {
+        if !(nature.is_anonymous || nature.is_list_node && self.row(element).is_folded) {
             return None;
         }
         let nodes = f64::from(self.row(element).objects);
