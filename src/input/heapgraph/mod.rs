@@ -54,6 +54,10 @@ impl Reader for Heapgraph {
         true
     }
 
+    fn sees_more_under_strict(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
