@@ -16,8 +16,8 @@ use crate::escape::escape_controls;
 use crate::input::{Detected, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
-const MOST_LEVELS: usize = 8;
-const MOST_FILES: usize = 2000;
+const MAX_LEVELS: usize = 8;
+const MAX_FILES: usize = 2000;
 /// Bytes of a file that are read to list it: more than a packed block takes.
 const START_BYTES: u64 = 144 << 10;
 
@@ -96,9 +96,9 @@ impl Fence {
 
     /// The dumps by name, those below folders recognised by their content, until `is_cancelled`.
     pub(super) fn dumps(&self, is_cancelled: &dyn Fn() -> bool) -> Dumps {
-        let mut left = MOST_FILES;
+        let mut left = MAX_FILES;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
-        self.folders.iter().for_each(|(folder, _)| add_files(folder, MOST_LEVELS, &mut left, &mut files));
+        self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_LEVELS, &mut left, &mut files));
         let mut nameless = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
         let dumps = files.iter().take_while(|_| !is_cancelled()).filter_map(|file| {

@@ -19,7 +19,7 @@ const REVISIONS_WITH_SESSION: [&str; 2] = ["2025-11-25", "2025-06-18"];
 /// Longer messages are refused.
 const MAX_LINE: u64 = 1 << 20;
 /// Bytes of ids and tokens, and of what is repeated of a wrong message.
-const MOST_REPEATED: usize = 300;
+const MAX_REPEATED: usize = 300;
 /// Between two looks for a client that is gone.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Of one answer.
@@ -51,7 +51,7 @@ impl Refusal {
     }
 
     fn message(self, id: Option<&Value>) -> Value {
-        let text: String = self.message.chars().take(MOST_REPEATED).collect();
+        let text: String = self.message.chars().take(MAX_REPEATED).collect();
         let mut message = json!({"jsonrpc": "2.0", "error": {"code": self.code, "message": text}});
         if let Some(data) = self.data {
             message["error"]["data"] = data;
@@ -184,7 +184,7 @@ fn list_dumps() -> Tool {
 
 /// What may be an id or a token: a text or a whole number.
 fn is_id(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() < MOST_REPEATED) || value.is_i64() || value.is_u64()
+    value.as_str().is_some_and(|text| text.len() < MAX_REPEATED) || value.is_i64() || value.is_u64()
 }
 
 /// Reads messages, and answers all that need no dump.
@@ -269,7 +269,7 @@ impl Reader {
         let is_spoken = revision.and_then(Value::as_str).is_some_and(|asked| REVISIONS.contains(&asked));
         if let Some(asked) = revision.filter(|_| !is_spoken) {
             let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
-            let requested = asked.as_str().filter(|asked| asked.len() < MOST_REPEATED);
+            let requested = asked.as_str().filter(|asked| asked.len() < MAX_REPEATED);
             let data = Some(json!({"supported": supported, "requested": requested}));
             return Err(Refusal { code: WRONG_REVISION, message: "Unsupported protocol version".into(), data });
         }

@@ -3,7 +3,7 @@
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// The cost of a way ends here: what is further away is as far.
-const MOST: u8 = 200;
+const MAX: u8 = 200;
 /// The distance of what no way leads to.
 const UNREACHED: u8 = u8::MAX;
 const NO_PARENT: u32 = u32::MAX;
@@ -11,7 +11,7 @@ const NO_PARENT: u32 = u32::MAX;
 pub(super) const NO_PLACE: u32 = u32::MAX;
 /// Objects ahead in a queue whose references are asked for, and of each so many.
 const AHEAD: usize = 4;
-const MOST_AHEAD: usize = 8;
+const MAX_AHEAD: usize = 8;
 /// A reference of this cost or more explains nothing: what is reached over it stands by itself.
 pub const CUT: u8 = 12;
 /// In a label: the reference explains nothing.
@@ -82,9 +82,9 @@ impl BestPaths {
             let (label, is_cut) = (label & !IS_CUT, label & IS_CUT != 0);
             places[node.index()] = take(Reached { node, parent, label, is_cut });
         };
-        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MOST) + 1];
+        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX) + 1];
         for start in starts {
-            let cost = start.cost.min(MOST);
+            let cost = start.cost.min(MAX);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
                 places[start.node.index()] = start.label | IS_CUT;
@@ -93,7 +93,7 @@ impl BestPaths {
         }
         let mut is_done = NodeSet::new(count);
         let mut steps = Vec::new();
-        for cost in 0..=MOST {
+        for cost in 0..=MAX {
             let mut at = 0;
             // References that cost nothing make the queue longer while it is worked on.
             while let Some(&from) = queues[usize::from(cost)].get(at) {
@@ -101,7 +101,7 @@ impl BestPaths {
                 let ahead = |by: usize| queues[usize::from(cost)].get(at + by).copied();
                 ahead(4 * AHEAD).into_iter().for_each(|node| graph.prefetch_place(node));
                 ahead(2 * AHEAD).into_iter().for_each(|node| graph.prefetch_references(node));
-                for &to in ahead(AHEAD).map_or(&[][..], |node| graph.strong_references(node)).iter().take(MOST_AHEAD) {
+                for &to in ahead(AHEAD).map_or(&[][..], |node| graph.strong_references(node)).iter().take(MAX_AHEAD) {
                     prefetch(&distances, to.index());
                     graph.prefetch_place(to);
                 }
@@ -113,7 +113,7 @@ impl BestPaths {
                 steps.clear();
                 ways.steps(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
-                    let further = cost.saturating_add(step.cost).min(MOST);
+                    let further = cost.saturating_add(step.cost).min(MAX);
                     let distance = &mut distances[to.index()];
                     if further >= *distance {
                         continue;

@@ -13,7 +13,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet};
 /// One cause's objects refer to so many of another's elements: an index beside a list.
 const SHARED: f64 = 0.5;
 /// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
-const MOST_SETS_IN_PASSES: usize = 24;
+const MAX_SETS_IN_PASSES: usize = 24;
 /// Stands for rows of no set.
 const NO_SET: u32 = u32::MAX;
 
@@ -56,7 +56,7 @@ impl Causes<'_> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
             Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
-        if sets <= MOST_SETS_IN_PASSES {
+        if sets <= MAX_SETS_IN_PASSES {
             // By number: which of eight sets it or what dominates it is in.
             let mut above = vec![0u8; self.dominators.reached_count() + 1];
             for first in (0..sets).step_by(8) {

@@ -19,9 +19,9 @@ use crate::units::{count_of, format_bytes, format_count};
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
-pub(super) const LEAST_BYTES: u64 = 64 << 10;
+pub(super) const MIN_BYTES: u64 = 64 << 10;
 /// Letters of one name in a sentence.
-const MOST_LETTERS: usize = 120;
+const MAX_LETTERS: usize = 120;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -227,7 +227,7 @@ impl Finder<'_, '_> {
 
     pub(super) fn size(&self, bytes: u64, off_heap: u64) -> String {
         let share = 100.0 * bytes as f64 / self.reachable_bytes() as f64;
-        let outside = match off_heap >= LEAST_BYTES {
+        let outside = match off_heap >= MIN_BYTES {
             true => format!(" and {} outside the heap", self.amount(off_heap)),
             false => String::new(),
         };
@@ -308,8 +308,8 @@ impl Finder<'_, '_> {
 fn brief(name: &str) -> Cow<'_, str> {
     let letters: Vec<char> = name.chars().collect();
     let (start, end) =
-        (&letters[..letters.len().min(MOST_LETTERS / 2)], &letters[letters.len().saturating_sub(MOST_LETTERS / 2)..]);
-    match letters.len() > MOST_LETTERS {
+        (&letters[..letters.len().min(MAX_LETTERS / 2)], &letters[letters.len().saturating_sub(MAX_LETTERS / 2)..]);
+    match letters.len() > MAX_LETTERS {
         true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
         false => name.into(),
     }

@@ -1,6 +1,6 @@
 //! A suspect in a paragraph that can be pasted into a ticket.
 
-use super::causes::MOST_EXPLAINED;
+use super::causes::MAX_EXPLAINED;
 use super::knowledge;
 use super::suspects::Suspects;
 use super::view::{SubjectKind, SuspectPath, SuspectView};
@@ -17,7 +17,7 @@ const STEPS_NAMED: usize = 6;
 /// The evidence in sentences, a line for each question: subject, sizes and growth; what keeps it alive; where memory piles
 /// up. Names are as in the dump.
 pub(super) fn evidence(suspects: &Suspects<'_>, at: usize, view: &SuspectView<'_>, largest: &ObjectRow) -> Vec<String> {
-    let (suspect, is_explained) = (&suspects.suspects[at], at < MOST_EXPLAINED);
+    let (suspect, is_explained) = (&suspects.suspects[at], at < MAX_EXPLAINED);
     let mut lines = vec![subject(suspects, view, largest) + &growth(suspects, view)];
     lines.push(holders(suspects, view, &suspects.path_of_cause(at)));
     lines.push(accumulation(suspects, suspect, view, is_explained));

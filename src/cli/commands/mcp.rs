@@ -217,9 +217,9 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         }
         if row.commands.len() > 1 {
             told.json = format!("{{{}}}", told.json);
-            told.text = first_lines(&told.text, MOST_LINES);
+            told.text = first_lines(&told.text, MAX_LINES);
             told.sentences =
-                told.sentences.iter().map(|sentence| first_lines(sentence, 1)).take(MOST_SENTENCES).collect();
+                told.sentences.iter().map(|sentence| first_lines(sentence, 1)).take(MAX_SENTENCES).collect();
         }
         Ok(told)
     };
@@ -301,9 +301,9 @@ fn own_program() -> std::io::Result<std::process::Command> {
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
 /// Of a summary: lines of each command, lines in all, and sentences, so that marks and advice fit into 60.
-const MOST_OF_EACH: usize = 24;
-const MOST_LINES: usize = 50;
-const MOST_SENTENCES: usize = 4;
+const MAX_OF_EACH: usize = 24;
+const MAX_LINES: usize = 50;
+const MAX_SENTENCES: usize = 4;
 
 fn first_lines(text: &str, most: usize) -> String {
     text.lines().take(most).collect::<Vec<_>>().join("\n")
@@ -396,8 +396,8 @@ impl Row {
         }
         let comma = if told.json.is_empty() { "" } else { "," };
         told.json += &format!("{comma}\"{command}\":{}", answer.json.trim());
-        told.text += &(first_lines(&answer.text, MOST_OF_EACH) + "\n");
-        let more = answer.text.lines().count().saturating_sub(MOST_OF_EACH);
+        told.text += &(first_lines(&answer.text, MAX_OF_EACH) + "\n");
+        let more = answer.text.lines().count().saturating_sub(MAX_OF_EACH);
         if more > 0 {
             told.text += &format!("({more} lines more of {command} are in the JSON)\n");
         }
