@@ -54,7 +54,7 @@ pub struct ObjectFacts {
 }
 
 impl RowTree {
-    /// Finds the tree of best ways and merges it. As [`BestPaths::find`], and a look-up for each object, for some those of the
+    /// Finds the tree of best ways and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
     /// rows above.
     pub fn find(
         graph: &HeapGraph,
