@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::ExportError;
@@ -14,7 +14,7 @@ use crate::graph::{
     Frame, HeapGraph, Holding, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
     Thread, TypeId,
 };
-use crate::input::{AllocationGroup, ObjectDetails, ReferenceName, ShownValue};
+use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
 
 /// Options of the lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -220,6 +220,9 @@ impl Lines<'_> {
         graph.types().ids().for_each(|type_id| *names.entry(graph.type_name(type_id)).or_default() += 1);
         let stacks = self.references_of_threads();
         let name_of = self.names_of_threads();
+        let collections =
+            self.details.and_then(|details| details.allocated_by(graph, AllocationGroup::Generation).ok().flatten());
+        let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         for (number, section) in graph.sections().iter().enumerate() {
             let id = SectionId::new(number);
             let line = SectionLine::new(section);
@@ -240,7 +243,7 @@ impl Lines<'_> {
             for root in graph.roots().iter().filter(is_written) {
                 write_line(out, &self.root_line(root))?;
             }
-            self.write_objects(id, &stacks, out)?;
+            self.write_objects(id, &stacks, collections.as_ref(), kinds.as_deref(), out)?;
         }
         write_line(out, &End { end: true, objects: graph.node_count() })
     }
@@ -271,8 +274,9 @@ impl Lines<'_> {
 
     /// A thread's object is no root by itself, as readers take it to be.
     fn has_unheld_thread(&self) -> bool {
-        let is_held = |node| self.graph.roots().iter().any(|root| root.node == node && !root.is_weak());
-        self.graph.threads().iter().filter_map(|thread| thread.node).any(|node| !is_held(node))
+        let held: FxHashSet<NodeId> =
+            self.graph.roots().iter().filter(|root| !root.is_weak()).map(|root| root.node).collect();
+        self.graph.threads().iter().filter_map(|thread| thread.node).any(|node| !held.contains(&node))
     }
 
     /// Types by the section in which their classes are, the first for all others.
@@ -414,13 +418,15 @@ impl Lines<'_> {
         }
     }
 
-    fn write_objects(&self, section: SectionId, stacks: &Stacks, out: &mut dyn Write) -> io::Result<()> {
+    fn write_objects(
+        &self,
+        section: SectionId,
+        stacks: &Stacks,
+        collections: Option<&NamedGroups>,
+        kinds: Option<&dyn ReferenceKinds>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let graph = self.graph;
-        let collections = match self.details {
-            Some(details) => details.allocated_by(graph, AllocationGroup::Generation).ok().flatten(),
-            None => None,
-        };
-        let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         let nodes: Vec<NodeId> = graph.section_nodes(section).map(NodeId::new).collect();
         let (mut line, mut targets) = (Vec::new(), Vec::new());
         for nodes in nodes.chunks(TEXTS_AT_ONCE) {

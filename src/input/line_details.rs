@@ -77,9 +77,13 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
     fn script(_: &Self::Line<'_>) -> Option<String> {
         None
     }
-    /// Kinds and names of an object's strong references that lead somewhere; `None` in formats, and files, that have none.
-    fn kinds(_: &HeapGraph, _: &Self::Notes, _: &Self::Line<'_>) -> Option<Vec<(ReferenceKind, String)>> {
-        None
+    /// Lines tell kinds of references.
+    fn has_kinds(_: &Self::Notes) -> bool {
+        false
+    }
+    /// Kinds and names of an object's strong references that lead somewhere.
+    fn kinds(_: &HeapGraph, _: &Self::Line<'_>) -> Vec<(ReferenceKind, String)> {
+        Vec::new()
     }
 }
 
@@ -363,15 +367,9 @@ struct LineKinds {
 }
 
 impl LineKinds {
-    /// `None` if no line has any.
-    fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Option<Self>, ReadError> {
-        let pick = |id, line: &L::Line<'_>| {
-            Some((node_of_id(graph, id)?, L::kinds(graph, &table.notes, line)?, L::script(line)))
-        };
+    fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
+        let pick = |id, line: &L::Line<'_>| Some((node_of_id(graph, id)?, L::kinds(graph, line), L::script(line)));
         let mut lines = table.scan(None, pick)?;
-        if lines.is_empty() {
-            return Ok(None);
-        }
         lines.sort_by_key(|&(node, ..)| node);
         lines.dedup_by_key(|&mut (node, ..)| node);
         let mut all = LineKinds {
@@ -386,7 +384,7 @@ impl LineKinds {
             all.scripts.extend(script.map(|script| (node, all.names.intern(&script))));
         }
         all.starts.resize(graph.node_count() + 1, all.kinds.len());
-        Ok(Some(all))
+        Ok(all)
     }
 }
 
@@ -525,8 +523,8 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
 
     /// Of dumps of JavaScript. 8 bytes for each reference.
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
-        let kinds = LineKinds::new(&*self.table()?, graph)?;
-        Ok(kinds.map(|kinds| Box::new(kinds) as Box<dyn ReferenceKinds>))
+        let table = self.table()?;
+        Ok(if L::has_kinds(&table.notes) { Some(Box::new(LineKinds::new(&*table, graph)?)) } else { None })
     }
 
     /// One frame, where allocations were traced.

@@ -26,7 +26,7 @@ pub(super) enum Report {
     },
     Sentence(String),
     Answer(Told),
-    /// Why there is none, in a sentence; nothing of an order that was cancelled.
+    /// Why there is none, in a sentence; empty where the sentences before say it.
     Failed(String),
 }
 

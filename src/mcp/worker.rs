@@ -79,7 +79,9 @@ impl Workers {
         }
         self.reports = None;
         let status = self.watch.end_worker();
-        Err(sentences.pop().unwrap_or_else(|| ended(status)))
+        // One that ends itself says why at last; of any other the last sentence is about its dump.
+        let why = sentences.pop().filter(|_| status.is_some_and(|status| status.code() == Some(2)));
+        Err(why.unwrap_or_else(|| ended(status)))
     }
 }
 
@@ -233,4 +235,26 @@ pub fn work(
         reporter.send(&report)?;
     }
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sentence_is_the_reason_of_a_worker_that_ended_itself_alone() {
+        for (end, expected) in
+            [("exit 2", "sizes look decimal"), ("kill -9 $$", "the process that read the dump was ended")]
+        {
+            let script = format!("read order; echo '{{\"Sentence\":\"sizes look decimal\"}}'; {end}");
+            let shell = move || {
+                let mut command = Command::new("sh");
+                command.args(["-c", &script]);
+                Ok(command)
+            };
+            let mut workers = Workers::new(Arc::new(Watch::new(io::sink())), shell);
+            let why = workers.ask(&[]).unwrap_err();
+            assert!(why.starts_with(expected), "{end}: {why}");
+        }
+    }
 }

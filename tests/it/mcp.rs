@@ -770,7 +770,10 @@ fn a_call_that_takes_too_much_memory_fails_alone() {
         let result = client.message()["result"].clone();
         let text = result["content"][0]["text"].as_str().expect("a text");
         // One that had answered before is replaced, and asked again.
-        assert!(number > 0 || text.contains("was ended (signal: 9"), "{text}");
+        match number {
+            0 => assert!(text.contains("was ended (signal: 9"), "{text}"),
+            _ => assert_eq!(result["isError"], false, "{text}"),
+        }
         assert_eq!(client.call("leaks", json!({"dump": SHOP}))["isError"], false);
     }
     client.end();
@@ -1051,7 +1054,15 @@ fn memory_does_not_grow_with_calls() {
         (10 * pairs.len()..1000).for_each(|number| round(&mut client, number));
         let last = resident(&client);
         println!("{first} KiB after the first calls, {last} KiB after 1,000 in {:?}", begun.elapsed());
-        assert!(last <= first + first / 20, "{first} KiB after the first calls, {last} KiB after 1,000");
+        // What an allocator happens to keep differs by some hundredths; what grows with calls grows as much again.
+        if last > first + first / 20 {
+            (0..1000).for_each(|number| round(&mut client, number));
+            let later = resident(&client);
+            assert!(
+                later <= last + last / 40,
+                "{first} KiB after the first calls, {last} after 1,000, {later} after 2,000"
+            );
+        }
         assert_eq!(worker, worker_of(&client), "one process answers all");
         client.end();
     }

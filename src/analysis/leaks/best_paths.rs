@@ -3,7 +3,7 @@
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// The cost of a way ends here: what is further away is as far.
-const MAX: u8 = 200;
+const MAX_COST: u8 = 200;
 /// The distance of what no way leads to.
 const UNREACHED: u8 = u8::MAX;
 const NO_PARENT: u32 = u32::MAX;
@@ -82,9 +82,9 @@ impl BestPaths {
             let (label, is_cut) = (label & !IS_CUT, label & IS_CUT != 0);
             places[node.index()] = take(Reached { node, parent, label, is_cut });
         };
-        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX) + 1];
+        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
-            let cost = start.cost.min(MAX);
+            let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
                 places[start.node.index()] = start.label | IS_CUT;
@@ -93,7 +93,7 @@ impl BestPaths {
         }
         let mut is_done = NodeSet::new(count);
         let mut steps = Vec::new();
-        for cost in 0..=MAX {
+        for cost in 0..=MAX_COST {
             let mut at = 0;
             // References that cost nothing make the queue longer while it is worked on.
             while let Some(&from) = queues[usize::from(cost)].get(at) {
@@ -113,7 +113,7 @@ impl BestPaths {
                 steps.clear();
                 ways.steps(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
-                    let further = cost.saturating_add(step.cost).min(MAX);
+                    let further = cost.saturating_add(step.cost).min(MAX_COST);
                     let distance = &mut distances[to.index()];
                     if further >= *distance {
                         continue;

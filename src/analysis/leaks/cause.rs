@@ -217,24 +217,27 @@ impl Causes<'_> {
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
     /// program's own stays, else the larger. O(objects), and the references of what they keep.
     pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
+        if causes.len() < 2 {
+            return;
+        }
         let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
-        // By row: the causes that it is in, of as many as there are bits; by cause: how many of the others' elements it refers to.
+        // By row: the causes that it is in, of as many as there are bits, and the one whose element it is.
         let (mut causes_of, mut cause_of_element) =
             (vec![0u64; self.rows.rows().len()], vec![NO_SET; self.rows.rows().len()]);
         for (at, cause) in causes.iter().enumerate().take(u64::BITS as usize) {
             cause_of_element[cause.grown.element as usize] = at as u32;
             self.rows.with_below(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
         }
+        // By cause: how many of the others' elements it refers to.
         let mut met = vec![vec![0u64; causes.len()]; causes.len()];
         let mut is_met = vec![NodeSet::new(self.graph.node_count()); causes.len()];
-        let nodes = if causes.len() < 2 { 0 } else { self.graph.node_count() };
-        for node in (0..nodes).map(NodeId::new) {
-            let causes = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
-            let targets = if causes == 0 { &[] } else { self.graph.strong_references(node) };
+        for node in self.graph.nodes() {
+            let within = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
+            let targets = if within == 0 { &[] } else { self.graph.strong_references(node) };
             for &to in targets {
                 let Some(row) = self.rows.row_of(to) else { continue };
                 let other = cause_of_element[row as usize];
-                let mut left = if other == NO_SET { 0 } else { causes & !(1 << other) };
+                let mut left = if other == NO_SET { 0 } else { within & !(1 << other) };
                 while left != 0 {
                     let at = left.trailing_zeros() as usize;
                     left &= left - 1;

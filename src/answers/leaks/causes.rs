@@ -33,9 +33,10 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Bytes outside the heap that go with it, of the first that are shown.
+    /// Bytes outside the heap that go with it.
     pub(super) fn off_heap_bytes(&self) -> u64 {
-        self.named.as_ref().map_or(0, |named| named.off_heap_bytes)
+        let of_cause = self.cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
+        self.named.as_ref().map_or(of_cause, |named| named.off_heap_bytes)
     }
 }
 

@@ -183,7 +183,7 @@ impl Suspects<'_> {
 
     /// The sentences of those that have one.
     pub fn sentences(&self) -> Vec<String> {
-        self.iter().filter_map(|suspect| suspect.sentence).collect()
+        (0..self.len()).filter_map(|at| self.sentence(at)).map(str::to_string).collect()
     }
 
     /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.

@@ -173,8 +173,8 @@ fn list_of(numbers: &[usize]) -> String {
 }
 
 /// The way to get generations into a trace.
-const GENERATIONS_HINT: &str = "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001; a dump of \
-     Ruby when ObjectSpace.trace_object_allocations_start was called before";
+const GENERATIONS_HINT: &str = "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as \
+    well: 0x1D80001; a dump of Ruby when ObjectSpace.trace_object_allocations_start was called before";
 
 /// The way to get places of allocation.
 const FILES_HINT: &str = "; one of Ruby does when ObjectSpace.trace_object_allocations_start was called before, one of Python \

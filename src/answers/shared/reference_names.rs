@@ -126,10 +126,10 @@ impl<'d> ReferenceNames<'d> {
     /// The name of an object's reference, counted in [`HeapGraph::references`].
     pub(in crate::answers) fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
         let name = self.find_nth(from, nth)?;
-        Some(match self.graph.references(from).nth(nth) {
-            Some(reference) => self.text_to(from, reference.node, &name),
-            None => self.text(from, &name),
-        })
+        // Of others the name says all, and to find the reference takes as many steps as there are before it.
+        let is_local = matches!(name, ReferenceName::Local(Some(_)));
+        let to = if is_local { self.graph.references(from).nth(nth) } else { None };
+        Some(to.map_or_else(|| self.text(from, &name), |to| self.text_to(from, to.node, &name)))
     }
 
     fn find_nth(&self, from: NodeId, nth: usize) -> Option<ReferenceName> {

@@ -134,11 +134,12 @@ impl RootRow {
             name: graph.root_name(root).map(str::to_string),
             meaning: root.kind.meaning(),
             value_type: Some(graph.type_name(graph.type_of(root.node)).to_string()),
-            method: root.frame.filter(|_| root.kind == RootKind::Local && root.container.is_none()).map(|frame| {
-                let frame = &graph.frames()[frame.index()];
-                let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
-                format!("{class}{}", graph.name(frame.method))
-            }),
+            method: graph.frame_of(root).filter(|_| root.kind == RootKind::Local && root.container.is_none()).map(
+                |frame| {
+                    let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
+                    format!("{class}{}", graph.name(frame.method))
+                },
+            ),
         }
     }
 

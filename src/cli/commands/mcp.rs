@@ -217,7 +217,6 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         }
         if row.commands.len() > 1 {
             told.json = format!("{{{}}}", told.json);
-            told.text = first_lines(&told.text, MAX_LINES);
             told.sentences =
                 told.sentences.iter().map(|sentence| first_lines(sentence, 1)).take(MAX_SENTENCES).collect();
         }
@@ -300,9 +299,8 @@ fn own_program() -> std::io::Result<std::process::Command> {
 /// 13 % in 1,000 calls that read three formats in turn, beside 0.7 % with one; the time of a call is the same.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Of a summary: lines of each command, lines in all, and sentences, so that marks and advice fit into 60.
+/// Of a summary: lines of each command, and sentences, so that marks and advice fit into 60.
 const MAX_OF_EACH: usize = 24;
-const MAX_LINES: usize = 50;
 const MAX_SENTENCES: usize = 4;
 
 fn first_lines(text: &str, most: usize) -> String {

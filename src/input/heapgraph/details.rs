@@ -29,12 +29,14 @@ impl Lines for HeapgraphLines {
     }
 
     fn note(line: &[u8], is_script: &mut bool) -> bool {
-        if !line.starts_with(b"{\"heapgraph\"") {
+        // Any key may come first; the lines of most objects need no second look.
+        if line.starts_with(b"{\"id\":") || memchr::memmem::find(line, b"\"heapgraph\"").is_none() {
             return false;
         }
-        let header = OtherLine::of_line(line).ok();
-        let runtime = header.and_then(|header| Runtime::from_words(&header.runtime?));
-        *is_script |= runtime == Some(Runtime::JavaScript);
+        let Some(header) = OtherLine::of_line(line).ok().filter(|header| header.heapgraph.is_some()) else {
+            return false;
+        };
+        *is_script |= header.runtime.and_then(|runtime| Runtime::from_words(&runtime)) == Some(Runtime::JavaScript);
         true
     }
 
@@ -111,10 +113,11 @@ impl Lines for HeapgraphLines {
         line.script.map(|script| unescaped(script).into_owned())
     }
 
-    fn kinds(graph: &HeapGraph, is_script: &bool, line: &ObjectLine<'_>) -> Option<Vec<(ReferenceKind, String)>> {
-        if !is_script {
-            return None;
-        }
+    fn has_kinds(is_script: &bool) -> bool {
+        *is_script
+    }
+
+    fn kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
         let weak = places(line.weak);
         let mut names = elements(line.names);
         let mut kinds = Vec::new();
@@ -126,7 +129,7 @@ impl Lines for HeapgraphLines {
                 kinds.push(name.map_or((ReferenceKind::Hidden, String::new()), kind_of_name));
             }
         }
-        Some(kinds)
+        kinds
     }
 }
 

@@ -75,7 +75,7 @@ pub fn run_with_input(args: &[&str], input: &[u8]) -> Ran {
     }
 }
 
-/// Fails where the work for a text of half a million parts is not linear: quadratic work takes the processor minutes,
+/// Fails where the work for a text of half a million parts and more is not linear: quadratic work takes the processor minutes,
 /// linear work a second or two; 20 seconds are allowed.
 pub fn assert_linear(label: &str, args: &[&str], text: &[u8]) {
     let mut command = Command::new("sh");

@@ -129,8 +129,9 @@ pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId],
     }
     let mut places: FxHashMap<TypeId, usize> = FxHashMap::default();
     for &to in to {
-        let place = places.entry(graph.type_of(to)).or_default();
+        let type_id = graph.type_of(to);
+        let place = places.entry(type_id).or_default();
         steps.push(Step { cost: 1, label: Symbols::place(*place) });
-        *place += 1;
+        *place += usize::from(!is_node[type_id.index()]);
     }
 }
