@@ -1,5 +1,7 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
@@ -12,7 +14,6 @@ use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::leaks::{Cause, Grown, Owner, Search};
 use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
-use crate::names::shorten_middle;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
@@ -304,8 +305,14 @@ impl Finder<'_, '_> {
 }
 
 /// A name without its middle where it is too long for a sentence.
-fn brief(name: &str) -> String {
-    shorten_middle(name, MAX_LETTERS + 1)
+fn brief(name: &str) -> Cow<'_, str> {
+    let letters: Vec<char> = name.chars().collect();
+    let (start, end) =
+        (&letters[..letters.len().min(MAX_LETTERS / 2)], &letters[letters.len().saturating_sub(MAX_LETTERS / 2)..]);
+    match letters.len() > MAX_LETTERS {
+        true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
+        false => name.into(),
+    }
 }
 
 /// The word for so many objects of a type.
