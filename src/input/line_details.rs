@@ -1,10 +1,8 @@
 //! Details of objects that each stand on a line of their own, which is read again: texts, names of references and places of
-//! allocation. A table of the lowest and highest id in each part of the dump, made when the first of them is asked for, tells
-//! where to look.
+//! allocation. A table, made when the first of them is asked for, tells where each object's line begins.
 
 use std::borrow::Cow;
 use std::io;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
@@ -22,10 +20,13 @@ use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace, TypeId};
 /// In the place of a place.
 const NOT_TRACED: &str = "(not traced)";
 const PART_BYTES: usize = 1 << 20;
-/// Parts that are kept: what is asked for next is near, or was asked for before.
-const PARTS_KEPT: usize = 8;
-/// Of a part that one long line makes larger so much is read; a longer line says nothing of its object.
-const MAX_PART_BYTES: u64 = 64 << 20;
+/// A longer line says nothing of its object; nor does a part that one makes longer.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+/// Read for one line: of lines that follow each other, and of one alone.
+const NEAR_BYTES: u64 = 64 << 10;
+const LONE_BYTES: u64 = 1 << 10;
+/// Lines that one thread reads one behind the other.
+const LINES_AT_ONCE: usize = 512;
 
 /// A format's lines.
 pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
@@ -43,14 +44,14 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
     fn text(line: &Self::Line<'_>) -> Option<String>;
     /// `None` for what is no string; of a string its text, as far as the dump has it.
     fn string(line: &Self::Line<'_>) -> Option<Option<String>>;
-    /// The name of a reference, as far as the line tells: of the k-th of those that lead somewhere.
-    fn reference_name(
+    /// The names of an object's references, as far as the line tells, in the order of `HeapGraph::references`; those behind
+    /// the last have none. O(references).
+    fn reference_names(
         graph: &HeapGraph,
         from: NodeId,
-        nth: usize,
         notes: &Self::Notes,
         line: &Self::Line<'_>,
-    ) -> Option<ReferenceName>;
+    ) -> Vec<Option<ReferenceName>>;
     /// What stands in lines that name references, where only some files have such.
     const NAMES_KEYS: Option<&'static [&'static [u8]]>;
     /// What stands in lines that say where the object was allocated, and nowhere else.
@@ -92,8 +93,10 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
 pub(super) struct LineDetails<L: Lines> {
     input: Reread,
     table: Mutex<Option<Arc<Table<L>>>>,
-    /// Numbers and contents of the parts that were read last, the last one first.
-    last_parts: Mutex<Vec<(usize, Arc<ReadPart>)>>,
+    /// Around the line that was read last: what is asked for next is near, or is another thing of the same object.
+    window: Mutex<Window>,
+    /// The names of the object whose reference was asked for last.
+    last_names: Mutex<Option<(NodeId, Vec<Option<ReferenceName>>)>>,
     allocations: OnceLock<Option<AllocationDump>>,
 }
 
@@ -102,15 +105,14 @@ pub(super) struct LineDetails<L: Lines> {
 struct Part {
     offset: u64,
     bytes: u64,
-    /// Of its objects.
-    lowest: u64,
-    highest: u64,
 }
 
 #[derive(Debug)]
 struct Table<L: Lines> {
     dump: RandomAccess,
     parts: Vec<Part>,
+    /// (id, where its line begins), ascending. An id that comes again has several.
+    lines: Vec<(u64, u64)>,
     notes: L::Notes,
     /// Lines say where objects were allocated.
     has_places: bool,
@@ -119,11 +121,12 @@ struct Table<L: Lines> {
 }
 
 impl<L: Lines> Table<L> {
-    /// One pass over the dump. 32 bytes for each MiB of it, and its notes.
+    /// One pass over the dump. 16 bytes for each object, and its notes.
     fn new(dump: RandomAccess) -> Result<Self, ReadError> {
         let mut table = Table {
             dump,
             parts: Vec::new(),
+            lines: Vec::new(),
             notes: L::Notes::default(),
             has_places: false,
             has_names: L::NAMES_KEYS.is_none(),
@@ -133,55 +136,48 @@ impl<L: Lines> Table<L> {
             let bytes = (table.dump.len() - at).min(PART_BYTES as u64);
             buffer.resize(bytes as usize, 0);
             table.dump.read_at(at, &mut buffer)?;
+            let was_open = is_open;
             let end = memchr::memrchr(b'\n', &buffer);
             let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
             let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
             table.has_names |= !table.has_names && L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
             table.has_places |= memchr::memmem::find(rest, L::PLACE_KEY).is_some();
-            let mut part = Part { offset: at, bytes: rest.len() as u64, lowest: u64::MAX, highest: 0 };
-            at += part.bytes;
+            let part = Part { offset: at, bytes: rest.len() as u64 };
             while !rest.is_empty() {
                 let (line, behind) = split_line(rest);
-                rest = behind;
-                table.note_line(line, &mut part);
-            }
-            // What follows the start of a long line belongs to the part in which it begins.
-            match table.parts.last_mut().filter(|_| is_open) {
-                Some(last) => {
-                    last.bytes += part.bytes;
-                    last.lowest = last.lowest.min(part.lowest);
-                    last.highest = last.highest.max(part.highest);
+                // What follows the start of a long line is none.
+                if !std::mem::take(&mut is_open)
+                    && !L::note(line, &mut table.notes)
+                    && let Some(id) = L::id_of(line)
+                {
+                    table.lines.push((id, at));
                 }
+                at += (rest.len() - behind.len()) as u64;
+                rest = behind;
+            }
+            match table.parts.last_mut().filter(|_| was_open) {
+                Some(last) => last.bytes += part.bytes,
                 None => table.parts.push(part),
             }
             is_open = end.is_none();
         }
+        table.lines.par_sort_unstable();
         Ok(table)
     }
 
-    fn note_line(&mut self, line: &[u8], part: &mut Part) {
-        if !L::note(line, &mut self.notes)
-            && let Some(id) = L::id_of(line)
-        {
-            part.lowest = part.lowest.min(id);
-            part.highest = part.highest.max(id);
-        }
+    /// Where an object's line begins. Of one that is listed again the first line counts, whatever it says; of objects in
+    /// several sections one id may stand for several, and for none.
+    fn line_of(&self, graph: &HeapGraph, node: NodeId) -> Option<u64> {
+        let id = graph.original_id(node);
+        let &(found, offset) = self.lines.get(self.lines.partition_point(|&(other, _)| other < id))?;
+        (found == id && node_of_id(graph, id) == Some(node)).then_some(offset)
     }
 
-    /// What `pick` makes of the lines of objects, in the order of the dump. Parts in which no wanted address can be (they
-    /// ascend) are not read; without a list all are.
-    fn scan<T: Send>(
-        &self,
-        wanted: Option<&[u64]>,
-        pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync,
-    ) -> Result<Vec<T>, ReadError> {
+    /// What `pick` makes of the lines of all objects, in the order of the dump.
+    fn scan<T: Send>(&self, pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync) -> Result<Vec<T>, ReadError> {
         let of_part = |part: &Part| {
             let mut found = Vec::new();
-            let may_be = |wanted: &[u64]| {
-                let next = wanted.partition_point(|&id| id < part.lowest);
-                wanted.get(next).is_some_and(|&id| id <= part.highest)
-            };
-            if part.bytes > MAX_PART_BYTES || !wanted.is_none_or(may_be) {
+            if part.bytes > MAX_LINE_BYTES {
                 return Ok(found);
             }
             let mut text = vec![0; part.bytes as usize];
@@ -190,8 +186,7 @@ impl<L: Lines> Table<L> {
             while !rest.is_empty() {
                 let (line, behind) = split_line(rest);
                 rest = behind;
-                let Some(id) = L::id_of(line) else { continue };
-                if wanted.is_none_or(|wanted| wanted.binary_search(&id).is_ok())
+                if let Some(id) = L::id_of(line)
                     && let Some(line) = L::parse(line)
                 {
                     found.extend(pick(id, &line));
@@ -204,46 +199,46 @@ impl<L: Lines> Table<L> {
     }
 }
 
-impl Part {
-    fn may_have(&self, id: u64) -> bool {
-        (self.lowest..=self.highest).contains(&id) && self.bytes <= MAX_PART_BYTES
-    }
+/// Bytes of the dump.
+#[derive(Debug, Default)]
+struct Window {
+    offset: u64,
+    bytes: Vec<u8>,
 }
 
-/// A part that was read, with the places of its objects' lines.
-#[derive(Debug)]
-struct ReadPart {
-    text: Vec<u8>,
-    lines: FxHashMap<u64, Range<usize>>,
+impl Window {
+    /// The line that begins at a place. `None` for one that is too long.
+    fn line(&mut self, dump: &RandomAccess, offset: u64) -> Result<Option<&[u8]>, ReadError> {
+        let end = self.offset + self.bytes.len() as u64;
+        let is_near = (self.offset..=end + NEAR_BYTES).contains(&offset);
+        let mut wanted = if is_near { NEAR_BYTES } else { LONE_BYTES };
+        loop {
+            let end = self.offset + self.bytes.len() as u64;
+            let start = offset.saturating_sub(self.offset) as usize;
+            let is_whole = |text: &[u8]| end == dump.len() || memchr::memchr(b'\n', text).is_some();
+            if (self.offset..end).contains(&offset) && is_whole(&self.bytes[start..]) {
+                return Ok(Some(split_line(&self.bytes[start..]).0));
+            }
+            if wanted > MAX_LINE_BYTES {
+                return Ok(None);
+            }
+            self.bytes = vec![0; wanted.min(dump.len() - offset) as usize];
+            self.offset = offset;
+            dump.read_at(offset, &mut self.bytes)?;
+            wanted *= 4;
+        }
+    }
 }
 
 impl<L: Lines> LineDetails<L> {
-    /// A part, of the last ones that were asked for.
-    fn read_part(&self, table: &Table<L>, number: usize, part: &Part) -> Result<Arc<ReadPart>, ReadError> {
-        let mut last = self.last_parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = last.iter().position(|(known, _)| *known == number) {
-            last[..=at].rotate_right(1);
-            return Ok(Arc::clone(&last[0].1));
-        }
-        let mut text = vec![0; part.bytes as usize];
-        table.dump.read_at(part.offset, &mut text)?;
-        let (mut lines, mut start) = (FxHashMap::default(), 0);
-        while start < text.len() {
-            let (line, behind) = split_line(&text[start..]);
-            if let Some(id) = L::id_of(line) {
-                lines.entry(id).or_insert(start..start + line.len());
-            }
-            start = text.len() - behind.len();
-        }
-        let read = Arc::new(ReadPart { text, lines });
-        // A part that one line makes large is not kept beside others.
-        last.truncate(if part.bytes > 2 * PART_BYTES as u64 { 0 } else { PARTS_KEPT - 1 });
-        last.insert(0, (number, Arc::clone(&read)));
-        Ok(read)
-    }
-
     pub(super) fn new(input: Reread) -> Self {
-        LineDetails { input, table: Mutex::new(None), last_parts: Mutex::default(), allocations: OnceLock::new() }
+        LineDetails {
+            input,
+            table: Mutex::default(),
+            window: Mutex::default(),
+            last_names: Mutex::default(),
+            allocations: OnceLock::new(),
+        }
     }
 
     fn table(&self) -> Result<Arc<Table<L>>, ReadError> {
@@ -261,19 +256,11 @@ impl<L: Lines> LineDetails<L> {
         node: NodeId,
         pick: impl Fn(&Table<L>, &L::Line<'_>) -> Option<T> + Sync,
     ) -> Result<Option<T>, ReadError> {
-        let (table, id) = (self.table()?, graph.original_id(node));
-        // Of objects in several sections one id may stand for several.
-        if node_of_id(graph, id) != Some(node) {
-            return Ok(None);
-        }
-        for (number, part) in table.parts.iter().enumerate().filter(|(_, part)| part.may_have(id)) {
-            let read = self.read_part(&table, number, part)?;
-            // Of an object that is listed again the first line counts, whatever it says.
-            if let Some(line) = read.lines.get(&id) {
-                return Ok(L::parse(&read.text[line.clone()]).and_then(|line| pick(&table, &line)));
-            }
-        }
-        Ok(None)
+        let table = self.table()?;
+        let Some(offset) = table.line_of(graph, node) else { return Ok(None) };
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = window.line(&table.dump, offset)?.and_then(L::parse);
+        Ok(line.and_then(|line| pick(&table, &line)))
     }
 
     /// What `pick` makes of the lines of some objects, by their places in the list.
@@ -283,16 +270,26 @@ impl<L: Lines> LineDetails<L> {
         nodes: impl Iterator<Item = NodeId>,
         pick: impl Fn(&L::Line<'_>) -> Option<T> + Sync,
     ) -> Result<Vec<Option<T>>, ReadError> {
-        let mut places: Vec<(u64, usize)> = nodes.enumerate().map(|(at, node)| (graph.original_id(node), at)).collect();
-        places.sort_unstable();
-        let wanted: Vec<u64> = places.iter().map(|&(id, _)| id).collect();
-        let mut answers: FxHashMap<u64, Option<T>> = FxHashMap::default();
-        for (id, answer) in self.table()?.scan(Some(&wanted), |id, line| Some((id, pick(line))))? {
-            answers.entry(id).or_insert(answer);
+        let table = self.table()?;
+        let mut all = Vec::new();
+        let mut lines = Vec::new();
+        for node in nodes {
+            lines.extend(table.line_of(graph, node).map(|offset| (offset, all.len())));
+            all.push(None);
         }
-        let mut all: Vec<Option<T>> = places.iter().map(|_| None).collect();
-        for (id, at) in places.into_iter().filter(|&(id, _)| node_of_id(graph, id).is_some()) {
-            all[at] = answers.get_mut(&id).and_then(Option::take);
+        lines.sort_unstable();
+        let of_some = |lines: &[(u64, usize)]| {
+            let (mut window, mut found) = (Window::default(), Vec::new());
+            for &(offset, at) in lines {
+                let line = window.line(&table.dump, offset)?.and_then(L::parse);
+                found.extend(line.and_then(|line| Some((at, pick(&line)?))));
+            }
+            Ok(found)
+        };
+        let found: Vec<Vec<(usize, T)>> =
+            lines.par_chunks(LINES_AT_ONCE).map(of_some).collect::<Result<_, ReadError>>()?;
+        for (at, answer) in found.into_iter().flatten() {
+            all[at] = Some(answer);
         }
         Ok(all)
     }
@@ -307,7 +304,7 @@ impl<L: Lines> LineDetails<L> {
         pick: impl Fn(&L::Line<'_>) -> Option<String> + Sync,
     ) -> Result<(Names, Vec<(NodeId, NameId)>), ReadError> {
         let texts = Mutex::new(Names::default());
-        let mut found = self.table()?.scan(None, |id, line| {
+        let mut found = self.table()?.scan(|id, line| {
             let (node, text) = (node_of_id(graph, id)?, pick(line));
             Some((node, text.map(|text| texts.lock().unwrap_or_else(PoisonError::into_inner).intern(&text))))
         })?;
@@ -368,20 +365,25 @@ struct LineKinds {
 
 impl LineKinds {
     fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
-        let pick = |id, line: &L::Line<'_>| Some((node_of_id(graph, id)?, L::kinds(graph, line), L::script(line)));
-        let mut lines = table.scan(None, pick)?;
+        let names = Mutex::new(Names::default());
+        let mut lines = table.scan(|id, line| {
+            let node = node_of_id(graph, id)?;
+            let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+            let kinds = L::kinds(graph, line).into_iter().map(|(kind, name)| (kind, names.intern(&name)));
+            Some((node, kinds.collect::<Vec<_>>(), L::script(line).map(|script| names.intern(&script))))
+        })?;
         lines.sort_by_key(|&(node, ..)| node);
         lines.dedup_by_key(|&mut (node, ..)| node);
         let mut all = LineKinds {
-            names: Names::default(),
+            names: names.into_inner().unwrap_or_else(PoisonError::into_inner),
             starts: Vec::with_capacity(graph.node_count() + 1),
             kinds: Vec::new(),
             scripts: FxHashMap::default(),
         };
         for (node, kinds, script) in lines {
             all.starts.resize(node.index() + 1, all.kinds.len());
-            all.kinds.extend(kinds.into_iter().map(|(kind, name)| (kind, all.names.intern(&name))));
-            all.scripts.extend(script.map(|script| (node, all.names.intern(&script))));
+            all.kinds.extend(kinds);
+            all.scripts.extend(script.map(|script| (node, script)));
         }
         all.starts.resize(graph.node_count() + 1, all.kinds.len());
         Ok(all)
@@ -429,7 +431,17 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        self.of_node(graph, from, |table, line| L::reference_name(graph, from, nth, &table.notes, line))
+        let mut last = self.last_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = match &*last {
+            Some((node, names)) if *node == from => names,
+            _ => {
+                let names =
+                    |table: &Table<L>, line: &L::Line<'_>| Some(L::reference_names(graph, from, &table.notes, line));
+                let names = self.of_node(graph, from, names)?.unwrap_or_default();
+                &last.insert((from, names)).1
+            }
+        };
+        Ok(names.get(nth).cloned().flatten())
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -458,7 +470,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        let mut strings = self.table()?.scan(None, |id, line| {
+        let mut strings = self.table()?.scan(|id, line| {
             let node = node_of_id(graph, id)?;
             let Some(text) = L::string(line) else { return Some((node, None)) };
             let hash = |text: &str| ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false);

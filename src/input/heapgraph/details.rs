@@ -1,8 +1,10 @@
 //! What lines say of objects besides the graph: texts, names of references, places of allocation.
 
+use rustc_hash::FxHashMap;
+
 use super::block::places;
 use super::record::{ObjectLine, OtherLine, place};
-use crate::graph::{HeapGraph, NodeId, Root, SourcePlace, TypeId};
+use crate::graph::{HeapGraph, NodeId, Reference, Root, SourcePlace, TypeId};
 use crate::input::json_lines::{RawValue, elements, ids, unescaped};
 use crate::input::line_details::{Lines, node_of_id};
 use crate::input::text::decimal_field;
@@ -52,30 +54,32 @@ impl Lines for HeapgraphLines {
         line.text.map(|_| Self::text(line))
     }
 
-    fn reference_name(
-        graph: &HeapGraph,
-        from: NodeId,
-        nth: usize,
-        _: &bool,
-        line: &ObjectLine<'_>,
-    ) -> Option<ReferenceName> {
-        let listed = ids(line.refs).enumerate();
-        let mut in_dump = listed.filter(|(_, id)| id.is_some_and(|id| node_of_id(graph, id).is_some()));
-        let Some((place, _)) = in_dump.nth(nth) else {
-            let target = graph.references(from).nth(nth)?.node;
-            let is_it = |root: &&Root| {
-                let thread = root.thread.and_then(|thread| graph.threads()[thread.index()].node);
-                root.is_through_thread && root.node == target && thread == Some(from)
-            };
-            if let Some(root) = graph.roots().iter().find(is_it) {
-                return Some(ReferenceName::Local(root.frame));
+    fn reference_names(graph: &HeapGraph, from: NodeId, _: &bool, line: &ObjectLine<'_>) -> Vec<Option<ReferenceName>> {
+        let (mut names, targets) = (elements(line.names), Vec::from_iter(graph.references(from)));
+        let mut found: Vec<Option<ReferenceName>> = Vec::with_capacity(targets.len());
+        for id in ids(line.refs) {
+            let name = names.next().and_then(RawValue::text);
+            if targets.get(found.len()).is_some_and(|target| id == Some(graph.original_id(target.node))) {
+                found.push(name.map(|name| name_of_word(&unescaped(name), graph.type_of(from))));
             }
-            let is_class =
-                graph.types().objects_hold_class() && graph.types().class_object(graph.type_of(from)).is_some();
-            return is_class.then_some(ReferenceName::Class);
-        };
-        let name = elements(line.names).nth(place)?.text()?;
-        Some(name_of_word(&unescaped(name), graph.type_of(from)))
+        }
+        // Behind those of the line: what lies on a thread's stack, and the class.
+        let is_class = graph.types().objects_hold_class() && graph.types().class_object(graph.type_of(from)).is_some();
+        let own = found.len()..targets.len() - usize::from(is_class && found.len() < targets.len());
+        if !own.is_empty() {
+            let is_own = |root: &&Root| {
+                let thread = root.thread.and_then(|thread| graph.threads()[thread.index()].node);
+                root.is_through_thread && thread == Some(from)
+            };
+            let mut frames = FxHashMap::default();
+            for root in graph.roots().iter().filter(is_own) {
+                frames.entry(root.node).or_insert(root.frame);
+            }
+            let frame = |target: &Reference| frames.get(&target.node).copied().map(ReferenceName::Local);
+            found.extend(targets[own].iter().map(frame));
+        }
+        found.extend((is_class && found.len() < targets.len()).then_some(Some(ReferenceName::Class)));
+        found
     }
 
     const NAMES_KEYS: Option<&'static [&'static [u8]]> = Some(&[b"\"names\"", b"\"frames\""]);

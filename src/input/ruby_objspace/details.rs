@@ -6,7 +6,7 @@ use super::block::Record;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::ReferenceName;
 use crate::input::json_lines::{ids, unescaped};
-use crate::input::line_details::{Lines, node_of_id};
+use crate::input::line_details::Lines;
 use crate::input::text::hex_field;
 
 /// Shapes above one are followed so far; an object has at most some hundred variables.
@@ -76,30 +76,34 @@ impl Lines for RubyLines {
         (record.kind == b"STRING").then(|| Self::text(record))
     }
 
-    fn reference_name(
+    fn reference_names(
         graph: &HeapGraph,
         from: NodeId,
-        nth: usize,
         shapes: &Shapes,
         record: &Record<'_>,
-    ) -> Option<ReferenceName> {
-        let listed: Vec<Option<u64>> = ids(record.references).collect();
-        let mut in_dump =
-            listed.iter().enumerate().filter(|(_, id)| id.is_some_and(|id| node_of_id(graph, id).is_some()));
-        let Some((place, &target)) = in_dump.nth(nth) else {
-            return (record.kind != b"IMEMO").then_some(ReferenceName::Class);
-        };
-        match record.kind {
-            // Numbers, nil and true have no references: a place is certain only where each element has one.
-            b"ARRAY" => (record.length? == listed.len() as u64).then_some(ReferenceName::Element(place as u64)),
-            b"OBJECT" => {
-                let variables = shapes.variables(record.shape?)?;
-                let name = variables.get(place).filter(|_| variables.len() == listed.len())?;
-                Some(ReferenceName::Field(graph.type_of(from), (*name).to_string()))
+    ) -> Vec<Option<ReferenceName>> {
+        let (listed, targets) = (Vec::from_iter(ids(record.references)), Vec::from_iter(graph.references(from)));
+        let has_all = record.length == Some(listed.len() as u64);
+        let variables = record.shape.filter(|_| record.kind == b"OBJECT").and_then(|shape| shapes.variables(shape));
+        let variables = variables.filter(|variables| variables.len() == listed.len());
+        let mut found: Vec<Option<ReferenceName>> = Vec::with_capacity(targets.len());
+        for (place, &id) in listed.iter().enumerate() {
+            if targets.get(found.len()).is_none_or(|target| id != Some(graph.original_id(target.node))) {
+                continue;
             }
-            b"CLASS" | b"ICLASS" if target == record.superclass => Some(ReferenceName::Superclass),
-            _ => None,
+            found.push(match record.kind {
+                // Numbers, nil and true have no references: a place is certain only where each element has one.
+                b"ARRAY" => has_all.then_some(ReferenceName::Element(place as u64)),
+                b"OBJECT" => variables
+                    .as_ref()
+                    .map(|variables| ReferenceName::Field(graph.type_of(from), variables[place].to_string())),
+                b"CLASS" | b"ICLASS" if id == record.superclass => Some(ReferenceName::Superclass),
+                _ => None,
+            });
         }
+        let class = (record.kind != b"IMEMO").then_some(ReferenceName::Class);
+        found.resize(targets.len(), class);
+        found
     }
 
     const NAMES_KEYS: Option<&'static [&'static [u8]]> = None;
