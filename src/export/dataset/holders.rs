@@ -17,8 +17,12 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
         ParquetColumn::constant("dump", &heap.id),
         ParquetColumn::new("object", |row| signed(roots[row].node.index())).by_differences(),
         ParquetColumn::new("kind", |row| text_of(&roots[row].kind.name())),
-        // What a thread holds for its stack is held by that record.
         ParquetColumn::new("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
+        // What holds the object in the place of the record.
+        ParquetColumn::new("thread", |row| {
+            let thread = roots[row].thread.filter(|_| roots[row].is_through_thread)?;
+            graph.threads()[thread.index()].node.map(|node| signed(node.index()))
+        }),
         ParquetColumn::new("flags", |row| {
             let flags = roots[row].flags.names().join(",");
             (!flags.is_empty()).then(|| text_of(&flags))

@@ -12,7 +12,7 @@ use super::table::{GROUP_ROWS, ParquetColumn, ParquetTable, signed, small, text_
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
-use crate::graph::{Generation, NodeId, NodeSet};
+use crate::graph::{Generation, NodeId, NodeSet, Reference};
 
 /// Bytes that a row group of all columns takes beside the graph at most, packed and on its way to be.
 const GROUP_BYTES: u64 = 64 << 20;
@@ -81,10 +81,10 @@ pub(super) fn write_references<W: Write + Send>(
     out: W,
 ) -> Result<W, TableError> {
     let mut table = ParquetTable::begin(out, TableName::ObjectReferences.name(), &columns_of_references(&[]), &[])?;
-    let mut rows: Vec<(NodeId, NodeId)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
+    let mut rows: Vec<(NodeId, Reference)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
     for source in heap.graph.nodes().filter(|&source| chosen.is_none_or(|chosen| chosen.contains(source))) {
         for reference in heap.graph.references(source) {
-            rows.push((source, reference.node));
+            rows.push((source, reference));
             if rows.len() == GROUP_ROWS {
                 table.write_rows(rows.len(), &columns_of_references(&rows))?;
                 rows.clear();
@@ -95,9 +95,10 @@ pub(super) fn write_references<W: Write + Send>(
     Ok(table.finish()?)
 }
 
-fn columns_of_references(rows: &[(NodeId, NodeId)]) -> [ParquetColumn<'_>; 2] {
+fn columns_of_references(rows: &[(NodeId, Reference)]) -> [ParquetColumn<'_>; 3] {
     [
         ParquetColumn::new("source", |row| rows[row].0.index() as i64).by_differences(),
-        ParquetColumn::new("target", |row| rows[row].1.index() as i64).by_differences(),
+        ParquetColumn::new("target", |row| rows[row].1.node.index() as i64).by_differences(),
+        ParquetColumn::new("strong", |row| !rows[row].1.is_weak),
     ]
 }

@@ -187,11 +187,13 @@ fn take_object<'l, S: RecordSink>(
     is_strict: bool,
     block: &mut Block<S>,
 ) -> Result<(), Option<Field<'l>>> {
-    let needed = |key: &'static [u8], value: RawValue<'l>, number: Option<u64>| number.ok_or(Some((key, value)));
-    let id_value = object.id.ok_or(None)?;
-    let id = needed(b"id", id_value, id_value.id().filter(|&id| id > 0))?;
+    let value = object.id.ok_or(None)?;
+    let id = value.id().filter(|&id| id > 0).ok_or(Some((&b"id"[..], value)))?;
     let bytes = match object.size {
-        Some(size) => needed(b"size", size, size.number())?,
+        Some(size) => size.number().unwrap_or_else(|| {
+            on_field(block, &MALFORMED_KEY, (b"size", size));
+            0
+        }),
         None => {
             block.diagnostics.on_line(&MISSING_SIZE, block.lines, b"");
             0
