@@ -166,7 +166,9 @@ impl BreakdownTree<'_> {
             Axes::Both => true,
             Axes::Backtrace => callees.is_empty() && self.types_below,
         };
-        let types = if types { self.types(frame, exclusive) } else { Vec::new() };
+        let mut types = if types { self.types(frame, exclusive) } else { Vec::new() };
+        // In profiles that know no types the function stands for one.
+        types.retain(|of| exclusive || of.row.name != Some(self.heap.frames[frame as usize].name));
         vec![(callees, Axis::Backtrace), (types, Axis::Type)]
     }
 

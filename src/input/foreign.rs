@@ -103,15 +103,11 @@ fn is_class_file(start: &[u8]) -> bool {
     matches!(start, [0xCA, 0xFE, 0xBA, 0xBE, _, _, 0, 45..=255, ..])
 }
 
-/// Protocol buffers: those of pprof begin with the kinds of its values, those of Perfetto are packets and nothing else.
+/// Protocol buffers: those of Perfetto are packets and nothing else.
 fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
     const FIELD: u8 = 0x0A;
-    const PERIOD_TYPE: u8 = 0x5A;
     /// Packets that are no accident.
     const PACKETS: usize = 4;
-    if let [FIELD | PERIOD_TYPE, 4..=255, 0x08, 0..=0x7F, 0x10, 0..=0x7F, ..] = start {
-        return Some(("a pprof profile", PPROF));
-    }
     // Lines of a text begin with the same byte where they are empty.
     if start.iter().take(64).all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
         return None;
@@ -154,8 +150,6 @@ mod tests {
         named(&[&[b'x'; 257][..], b"ustar\x0000"].concat(), "a tar archive");
         named(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x10", "a Java class file");
         named(b"NULL  ---\n0SECTION       TITLE subcomponent dump routine\n", "a Java core");
-        named(b"\x5a\x04\x08\x01\x10\x02\x60\x01", "a pprof profile");
-        named(b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08", "a pprof profile");
         named(&b"\x0a\x03\x52\x01\x00".repeat(4), "a Perfetto trace");
         for nobodys in [&b"a 2 x\n"[..], b"", &[b'\n'; 100], b"\xca\xfe\xba\xbe\0\0\0\x02"] {
             assert_eq!(name(nobodys), None);

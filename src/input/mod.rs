@@ -34,6 +34,7 @@ mod nettrace;
 mod observer;
 mod options;
 mod phd;
+mod pprof;
 mod read;
 mod reader;
 mod repeats;
@@ -83,6 +84,7 @@ pub static READERS: &[&dyn Reader] = &[
     &heapgraph::Heapgraph,
     &ruby_objspace::RubyObjspace,
     &memory_infra::MemoryInfra,
+    &pprof::Pprof,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,
 ];

@@ -25,6 +25,9 @@ pub struct ReadOptions {
     /// What tells of single objects will be asked for: a format that would read all again for that keeps it (V8's, where there
     /// is the memory). Default: false.
     pub keeps_details: bool,
+    /// The kind of values to read, of profiles that have several: `inuse`, `alloc`. Default: what the profile says, else what
+    /// is in use.
+    pub measure: Option<String>,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: XnaCfOptions,
 }
@@ -66,6 +69,7 @@ impl Default for ReadOptions {
             snapshot: SnapshotChoice::default(),
             rules: Rules::default(),
             keeps_details: false,
+            measure: None,
             xna_cf: XnaCfOptions::default(),
         }
     }

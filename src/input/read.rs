@@ -96,6 +96,9 @@ pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted,
 /// The reader of a source, when it can read by the rules that are asked for.
 fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     let reader = detect(source, options)?;
+    if options.measure.is_some() && !reader.has_measures() {
+        return Err(ReadError::new(ReadErrorKind::NotSupported(format!("{} has one measure alone", reader.name()))));
+    }
     if reader.rules().contains(&options.rules) {
         Ok(reader)
     } else {

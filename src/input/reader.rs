@@ -106,6 +106,11 @@ pub trait Reader: Sync {
         false
     }
 
+    /// Returns true for a format whose files may have several measures ([`ReadOptions::measure`]).
+    fn has_measures(&self) -> bool {
+        false
+    }
+
     /// Bytes of an array without an element, by the width of addresses, narrow ones first: no object is smaller, and no
     /// other array as small. Nothing where that is not so.
     fn empty_array_bytes(&self) -> &'static [u64] {

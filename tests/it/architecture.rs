@@ -26,6 +26,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
             "memchr",
             "nom",
             "rayon",
+            "regex_lite",
             "rustc_hash",
             "ruzstd",
             "serde",

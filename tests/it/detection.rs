@@ -76,7 +76,6 @@ fn files_that_are_no_dumps_are_called_by_their_names() {
         (packed(&tar), "a tar archive", "unpack it and name the dump in it"),
         (tar, "a tar archive", "unpack it and name the dump in it"),
         (b"PK\x03\x04\x14\0\0\0".to_vec(), "a zip archive", "unpack it and name the dump in it"),
-        (packed(b"\x5a\x04\x08\x01\x10\x02\x60\x01\x0a\x04\x08\x03\x10\x04"), "a pprof profile", "go tool pprof"),
         (b"heap profile: 1: 2 [1: 2] @ heapprofile\n".to_vec(), "gperftools", "pprof"),
         (core, "an ELF core dump", "jhsdb jmap"),
         (

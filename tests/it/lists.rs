@@ -14,13 +14,14 @@ use heapdump::input::READERS;
 use serde_json::Value;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
-const NOT_WRITTEN: [(&str, &str); 3] = [
+const NOT_WRITTEN: [(&str, &str); 4] = [
     ("gcdump", "a .gcdump and a .nettrace of the same process are compared in dotnet.rs"),
     (
         "ruby-objspace",
         "every object holds its class, which the heaps of the others have not; compared with known figures in ruby.rs",
     ),
     ("memory-infra", "allocation totals, no objects; written and read back in breakdown.rs"),
+    ("pprof", "allocation totals, no objects"),
 ];
 
 /// The places that know every format, and which of them a new one has forgotten.

@@ -206,11 +206,12 @@ impl InputArgs {
 
     /// The options that change what an answer says, for commands that ask the same.
     pub(crate) fn words(&self) -> Vec<String> {
-        let ReadArgs { snapshot, input_format, size_radix, raw_types, rules, .. } = &self.read;
+        let ReadArgs { snapshot, measure, input_format, size_radix, raw_types, rules, .. } = &self.read;
         let kinds = self.exclude_roots.join(",");
         let mut line = CommandLine::of_options();
         line.option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
             .option("--snapshot", snapshot.as_deref())
+            .option("--measure", measure.as_deref())
             .option("--input-format", input_format.as_deref())
             .option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
             .option("--rules", (*rules != Rules::Heapdump).then(|| rules.name()))
@@ -230,6 +231,9 @@ pub(crate) struct ReadArgs {
     /// Which of several snapshots in the file: a number from 1, or last
     #[arg(long, value_name = "N|last", hide_short_help = true)]
     pub(crate) snapshot: Option<String>,
+    /// Which values of a profile: inuse, alloc [default: what it says itself, else what is in use]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) measure: Option<String>,
     /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) input_format: Option<String>,
@@ -261,6 +265,7 @@ impl ReadArgs {
         let snapshot = self.snapshot.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--snapshot: {why}")));
         let mut options = ReadOptions {
             snapshot: snapshot.transpose()?.unwrap_or_default(),
+            measure: self.measure.clone(),
             input_format: self.input_format.clone(),
             raw_types: self.raw_types,
             strict: self.strict,

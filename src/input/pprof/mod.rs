@@ -1,0 +1,268 @@
+//! `pprof`: heap profiles of Go, and of many tools for Rust, C++, Node.js and others: how much was allocated, by stack. No
+//! objects.
+//!
+//! A protocol buffer, packed by gzip or not: kinds of values, samples (a stack of locations, innermost first, and a value of
+//! each kind), locations with their functions, and at the end the texts that all of them name by number.
+//! docs/formats/pprof.md has the fields, the codes, and where each rule comes from.
+
+mod codes;
+mod profile;
+mod wire;
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    Detected, Diagnostics, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    Reader, Reading, Runtime, Source,
+};
+use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
+use crate::graph::{MemoryShare, make_room};
+use codes::*;
+use profile::{Locations, Profile, note, sample};
+use wire::{Fields, Malformed, Value};
+
+pub(super) struct Pprof;
+
+const STEP_BYTES: usize = 1 << 20;
+/// What a node, its entry and its places in tables take, about.
+const NODE_BYTES: u64 = 160;
+/// Samples between two looks at the memory they take.
+const SAMPLES_AT_ONCE: u64 = 1 << 16;
+
+impl Reader for Pprof {
+    fn format(&self) -> Format {
+        Format::binary("pprof", "pprof heap profile", Runtime::Native)
+    }
+
+    /// Fields of a profile one behind the other, a kind of values among them.
+    fn detect(&self, start: &[u8]) -> Detected {
+        let mut has_sample_type = false;
+        for field in Fields::new(start) {
+            match field {
+                Ok((1, Value::Bytes(kind))) => {
+                    has_sample_type = true;
+                    let is_pair = |field| matches!(field, Ok((1 | 2, Value::Number(_))));
+                    if !Fields::new(kind).all(is_pair) {
+                        return Detected::No;
+                    }
+                }
+                Ok((2..=6 | 11 | 15, Value::Bytes(_)) | (7..=10 | 12 | 14 | 16, Value::Number(_))) => {}
+                Ok((13, _)) => {}
+                // The start breaks off within a field.
+                Err(Malformed::Cut) => break,
+                _ => return Detected::No,
+            }
+        }
+        if has_sample_type { Detected::Yes } else { Detected::No }
+    }
+
+    fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let mut share = reading.budget.for_content();
+        let message = read_message(&mut source, &mut share)?;
+        let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, lost: &[] };
+        let Some(profile) = Profile::of_message(&message, reading).ok().filter(Profile::has_texts) else {
+            // What was met before says nothing.
+            reading.diagnostics = Diagnostics::default();
+            let text = "a pprof profile that breaks off or is damaged: names stand at its end, and without them it says \
+                        nothing";
+            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(text.into()) });
+        };
+        let measure = Measure::of_profile(&profile, reading)?;
+        let mut names = Names::default();
+        let locations = profile.locations(&mut names, reading);
+        let mut maker = HeapMaker::new(&mut names, &locations);
+        let mut fields = Fields::new(&message);
+        for fields_before in 0u64.. {
+            let Some(field) = fields.next() else { break };
+            if let Ok((2, Value::Bytes(sample))) = field {
+                let offset = message.len() - fields.bytes_left() - sample.len();
+                maker.take_sample(sample, offset, &measure, reading)?;
+            }
+            if fields_before.is_multiple_of(SAMPLES_AT_ONCE) {
+                share.hold(message.len() as u64 + maker.memory_bytes())?;
+            }
+        }
+        let (frames, entries) = maker.builder.finish(None);
+        reading.info.set_records([
+            ("samples", profile.samples),
+            ("locations", locations.count() as u64),
+            ("entries", entries.len() as u64),
+        ]);
+        reading.info.version = Some(measure.description);
+        let heap = AllocationHeap {
+            dump: 1,
+            pid: 0,
+            part: 1,
+            process: profile.program(reading),
+            labels: String::new(),
+            allocator: measure.name,
+            counting: Counting::Exclusive,
+            frames,
+            entries,
+        };
+        let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
+        let moment = MemoryDump { id: String::new(), started_us, detail: String::new() };
+        let dump = AllocationDump { names, dumps: vec![moment], heaps: vec![heap] };
+        Ok(ParsedDump { extent, content: ParsedContent::Allocations(dump) })
+    }
+
+    fn has_measures(&self) -> bool {
+        true
+    }
+
+    /// The file has no objects to be counted.
+    fn count_types(&self, _: Source, _: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        Err(ReadError::new(ReadErrorKind::NoObjects("a pprof profile holds allocation totals")))
+    }
+}
+
+/// All of the input: texts stand at its end.
+fn read_message(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>, ReadError> {
+    let mut message = Vec::new();
+    loop {
+        let start = message.len();
+        make_room(&mut message, STEP_BYTES);
+        message.resize(start + STEP_BYTES, 0);
+        let got = source.fill(&mut message[start..])?;
+        message.truncate(start + got);
+        share.hold(message.len() as u64)?;
+        if got < STEP_BYTES {
+            return Ok(message);
+        }
+    }
+}
+
+/// The values that are read, of those that samples have.
+#[derive(Debug)]
+struct Measure {
+    /// `inuse`, `alloc`, or what stands for both in other profiles.
+    name: String,
+    /// Places of bytes and of objects among a sample's values.
+    bytes: usize,
+    objects: Option<usize>,
+    /// Which of the profile's kinds it is, and how samples were taken.
+    description: String,
+    /// Values of each sample.
+    kinds: usize,
+}
+
+impl Measure {
+    /// That in bytes which is asked for; else the profile's default, what is in use, or the last one. Error: if none fits.
+    fn of_profile(profile: &Profile<'_>, reading: &mut Reading) -> Result<Self, ReadError> {
+        let mut text = |number| String::from_utf8_lossy(profile.text(number, reading)).into_owned();
+        let kinds: Vec<(String, String)> =
+            profile.sample_types.iter().map(|&(name, unit)| (text(name), text(unit))).collect();
+        let default = text(profile.default_sample_type).replace("objects", "space");
+        let all = kinds.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        let in_bytes: Vec<usize> = (0..kinds.len()).filter(|&at| kinds[at].1 == "bytes").collect();
+        let short = |at: usize| kinds[at].0.strip_suffix("_space").unwrap_or(&kinds[at].0);
+        let find = |wanted: &str| in_bytes.iter().copied().find(|&at| kinds[at].0 == wanted || short(at) == wanted);
+        let no_heap = |text| ReadError::new(ReadErrorKind::NoHeap(text));
+        let Some(&last) = in_bytes.last() else {
+            return Err(no_heap(format!(
+                "a pprof profile of {all}: none of these is in bytes, so it is no heap profile"
+            )));
+        };
+        let bytes = match &reading.options.measure {
+            Some(wanted) => find(wanted).ok_or_else(|| {
+                let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
+                no_heap(format!("the profile has no measure \"{wanted}\"; there are: {known}"))
+            })?,
+            None => find(&default).or_else(|| find("inuse")).unwrap_or(last),
+        };
+        let objects = kinds[bytes].0.replace("space", "objects");
+        let objects = kinds.iter().position(|(name, _)| *name == objects).filter(|&at| at != bytes);
+        let mut description = format!("{} of {all}", kinds[bytes].0);
+        if profile.period > 1 {
+            description += &format!("; estimated, one of {} bytes was sampled", profile.period);
+        }
+        Ok(Measure { name: short(bytes).to_string(), bytes, objects, description, kinds: kinds.len() })
+    }
+}
+
+/// Puts samples together to a heap.
+struct HeapMaker<'a> {
+    builder: HeapBuilder,
+    locations: &'a Locations,
+    names: &'a mut Names,
+    /// The node of a location below a node.
+    nodes: FxHashMap<(u32, u32), u32>,
+    stack: Vec<u64>,
+    values: Vec<u64>,
+    no_frame: NameId,
+}
+
+impl<'a> HeapMaker<'a> {
+    fn new(names: &'a mut Names, locations: &'a Locations) -> Self {
+        HeapMaker {
+            builder: HeapBuilder::new(names.intern("")),
+            locations,
+            nodes: FxHashMap::default(),
+            stack: Vec::new(),
+            values: Vec::new(),
+            no_frame: names.intern("(no stack)"),
+            names,
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.nodes.len() as u64 * NODE_BYTES
+    }
+
+    fn take_sample(
+        &mut self,
+        message: &[u8],
+        offset: usize,
+        measure: &Measure,
+        reading: &mut Reading,
+    ) -> Result<(), ReadError> {
+        let read = sample(message, &mut self.stack, &mut self.values);
+        if read.is_err() || self.values.len() != measure.kinds {
+            note(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
+            return Ok(());
+        }
+        let signed = |at: usize| u64::try_from(self.values[at].cast_signed());
+        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes), measure.objects.map(signed).transpose()) else {
+            return Err(ReadError::new(ReadErrorKind::NotSupported(
+                "a difference of two profiles: some of its values are less than 0; compare the two profiles that it was \
+                 made of"
+                    .into(),
+            )));
+        };
+        if bytes == 0 && objects.unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        let (node, function) = self.node(offset, reading);
+        self.builder.add(Entry::new(node, Some(function), bytes, objects));
+        Ok(())
+    }
+
+    /// The node of the stack at hand, and the function that allocated. Frames that are to be left out are, with all that
+    /// they called; not where nothing else called them.
+    fn node(&mut self, offset: usize, reading: &mut Reading) -> (u32, NameId) {
+        let (mut node, mut last) = (0, self.no_frame);
+        for id in std::mem::take(&mut self.stack).into_iter().rev() {
+            let Some(place) = self.locations.place(id) else {
+                note(reading, &UNKNOWN_LOCATION, offset);
+                last = self.names.intern(&format!("location {id}"));
+                node = self.builder.frame(node, last);
+                continue;
+            };
+            let frames = self.locations.frames(place);
+            let kept = match frames.first_dropped.filter(|&first| node > 0 || first > 0) {
+                Some(first) => &frames.names[..first],
+                None => &frames.names[..],
+            };
+            last = kept.last().copied().unwrap_or(last);
+            let builder = &mut self.builder;
+            node = *self
+                .nodes
+                .entry((node, place))
+                .or_insert_with(|| kept.iter().fold(node, |node, &name| builder.frame(node, name)));
+            if kept.len() < frames.names.len() {
+                break;
+            }
+        }
+        (node, last)
+    }
+}

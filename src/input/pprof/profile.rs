@@ -1,0 +1,275 @@
+//! What a profile says besides its samples: kinds of values, functions, and the frames of each location. The table of texts
+//! comes last in the file, and all others name texts by number.
+
+use rustc_hash::FxHashMap;
+
+use super::codes::*;
+use super::wire::{Fields, Malformed, Value, push_numbers};
+use crate::allocations::{NameId, Names};
+use crate::input::{Code, Position, Reading};
+
+/// The profile without its samples; texts are pieces of the message.
+#[derive(Debug, Default)]
+pub(super) struct Profile<'a> {
+    texts: Vec<&'a [u8]>,
+    comments: Vec<u64>,
+    /// Of the message.
+    bytes: usize,
+    /// Name and unit of each value of a sample.
+    pub(super) sample_types: Vec<(u64, u64)>,
+    functions: FxHashMap<u64, Function>,
+    /// Id and file name of each mapping, the program itself first.
+    mappings: Vec<(u64, u64)>,
+    locations: Vec<(usize, &'a [u8])>,
+    pub(super) samples: u64,
+    drop_frames: u64,
+    keep_frames: u64,
+    pub(super) time_ns: u64,
+    pub(super) period: u64,
+    pub(super) default_sample_type: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Function {
+    name: u64,
+    file: u64,
+}
+
+/// The frames of locations.
+#[derive(Debug, Default)]
+pub(super) struct Locations {
+    /// By id, the place in `frames`.
+    by_id: FxHashMap<u64, u32>,
+    frames: Vec<LocationFrames>,
+}
+
+/// The frames of one location.
+#[derive(Debug)]
+pub(super) struct LocationFrames {
+    /// The callers first: one function, and those that were inlined into it.
+    pub(super) names: Box<[NameId]>,
+    /// The first one that is left out with all that it called (`drop_frames`).
+    pub(super) first_dropped: Option<usize>,
+}
+
+impl<'a> Profile<'a> {
+    /// Walks through the message. Error: if it is no row of fields to its end.
+    pub(super) fn of_message(message: &'a [u8], reading: &mut Reading) -> Result<Self, Malformed> {
+        let mut profile = Profile { bytes: message.len(), ..Profile::default() };
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next() {
+            let (number, value) = field?;
+            let offset = message.len() - fields.bytes_left();
+            let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
+            let read = match (number, value) {
+                (1, _) => pair(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
+                (2, _) => Ok(profile.samples += 1),
+                (3, _) => pair(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
+                (4, _) => Ok(profile.locations.push((offset - part.len(), part))),
+                (5, _) => profile.take_function(part).map(|is_new| {
+                    if !is_new {
+                        note(reading, &REPEATED_ID, offset);
+                    }
+                }),
+                (6, _) => Ok(profile.texts.push(part)),
+                (7, Value::Number(text)) => Ok(profile.drop_frames = text),
+                (8, Value::Number(text)) => Ok(profile.keep_frames = text),
+                (9, Value::Number(time)) => Ok(profile.time_ns = time),
+                (12, Value::Number(period)) => Ok(profile.period = period),
+                (13, value) => push_numbers(value, &mut profile.comments),
+                (14, Value::Number(text)) => Ok(profile.default_sample_type = text),
+                _ => Ok(()),
+            };
+            if read.is_err() {
+                note(reading, &BAD_MESSAGE, offset);
+            }
+        }
+        // Nobody asks for comments; that they are there shows that the profile is whole.
+        for &comment in &profile.comments {
+            profile.text(comment, reading);
+        }
+        Ok(profile)
+    }
+
+    pub(super) fn has_texts(&self) -> bool {
+        !self.texts.is_empty()
+    }
+
+    /// Returns false for an id that is known.
+    fn take_function(&mut self, message: &[u8]) -> Result<bool, Malformed> {
+        let [id, name, system_name, file] = pair(message, [1, 2, 3, 4])?;
+        let function = Function { name: if name == 0 { system_name } else { name }, file };
+        let next = self.functions.len();
+        self.functions.entry(id).or_insert(function);
+        Ok(self.functions.len() > next)
+    }
+
+    /// A text of the table; of a number that it does not have an empty one.
+    pub(super) fn text(&self, number: u64, reading: &mut Reading) -> &'a [u8] {
+        let text = usize::try_from(number).ok().and_then(|number| self.texts.get(number));
+        if text.is_none() {
+            note(reading, &TRUNCATED, self.bytes);
+        }
+        text.copied().unwrap_or_default()
+    }
+
+    /// The file name of the program: that of the first mapping.
+    pub(super) fn program(&self, reading: &mut Reading) -> String {
+        let file = self.mappings.first().map(|&(_, file)| self.text(file, reading));
+        last_segment(&String::from_utf8_lossy(file.unwrap_or_default())).to_string()
+    }
+
+    /// Names of functions by id; of functions in several files that have one name, with the file.
+    fn function_names(&self, names: &mut Names, reading: &mut Reading) -> FxHashMap<u64, NameId> {
+        let mut files: FxHashMap<&[u8], (u64, bool)> = FxHashMap::default();
+        for function in self.functions.values() {
+            let (file, is_several) = files.entry(self.text(function.name, reading)).or_insert((function.file, false));
+            *is_several |= *file != function.file;
+        }
+        let mut of_ids = FxHashMap::default();
+        for (&id, function) in &self.functions {
+            let name = self.text(function.name, reading);
+            let mut text = match name {
+                b"" => format!("function {id}"),
+                _ => String::from_utf8_lossy(name).into_owned(),
+            };
+            if files[name].1 {
+                text = format!("{text} ({})", String::from_utf8_lossy(self.text(function.file, reading)));
+            }
+            of_ids.insert(id, names.intern(&text));
+        }
+        of_ids
+    }
+
+    /// The frames of all locations. O(locations and their lines).
+    pub(super) fn locations(&self, names: &mut Names, reading: &mut Reading) -> Locations {
+        let functions = self.function_names(names, reading);
+        let is_dropped = self.dropped_names(&functions, names, reading);
+        let mut files: FxHashMap<u64, u64> = FxHashMap::default();
+        for &(id, file) in &self.mappings {
+            if *files.entry(id).or_insert(file) != file {
+                note(reading, &REPEATED_ID, 0);
+            }
+        }
+        let mut locations = Locations::default();
+        for &(offset, message) in &self.locations {
+            let Ok((id, [mapping, address], lines)) = location(message) else {
+                note(reading, &BAD_MESSAGE, offset);
+                continue;
+            };
+            let mut frames = Vec::with_capacity(lines.len());
+            // The innermost comes first.
+            for function in lines.into_iter().rev() {
+                frames.push(functions.get(&function).copied().unwrap_or_else(|| {
+                    note(reading, &UNKNOWN_FUNCTION, offset);
+                    names.intern(&format!("function {function}"))
+                }));
+            }
+            if frames.is_empty() {
+                let file = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
+                let file = String::from_utf8_lossy(file);
+                let place = if file.is_empty() { String::new() } else { format!(" ({})", last_segment(&file)) };
+                frames.push(names.intern(&format!("{address:#x}{place}")));
+            }
+            let first_dropped = frames.iter().position(|name| is_dropped.contains_key(name));
+            let next = locations.frames.len() as u32;
+            if *locations.by_id.entry(id).or_insert(next) == next {
+                locations.frames.push(LocationFrames { names: frames.into(), first_dropped });
+            } else {
+                note(reading, &REPEATED_ID, offset);
+            }
+        }
+        locations
+    }
+
+    /// Names that the profile wants left out: those that `drop_frames` fits as a whole, and `keep_frames` does not.
+    fn dropped_names(
+        &self,
+        functions: &FxHashMap<u64, NameId>,
+        names: &Names,
+        reading: &mut Reading,
+    ) -> FxHashMap<NameId, ()> {
+        let mut pattern = |number: u64| {
+            let text = String::from_utf8_lossy(self.text(number, reading)).into_owned();
+            if number == 0 || text.is_empty() || text.len() > MAX_PATTERN_BYTES {
+                return None;
+            }
+            let pattern = regex_lite::Regex::new(&format!("^(?:{text})$"));
+            pattern.inspect_err(|_| note(reading, &BAD_PATTERN, 0)).ok()
+        };
+        let (dropped, kept) = (pattern(self.drop_frames), pattern(self.keep_frames));
+        let Some(dropped) = dropped else { return FxHashMap::default() };
+        let fits = |name: &&NameId| {
+            let name = names.text(**name);
+            dropped.is_match(name) && !kept.as_ref().is_some_and(|kept| kept.is_match(name))
+        };
+        functions.values().filter(fits).map(|&name| (name, ())).collect()
+    }
+}
+
+/// A longer pattern is passed over.
+const MAX_PATTERN_BYTES: usize = 10_000;
+
+impl Locations {
+    /// The place of a location; `None` for one that the profile does not have.
+    pub(super) fn place(&self, id: u64) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The frames at a place.
+    pub(super) fn frames(&self, place: u32) -> &LocationFrames {
+        &self.frames[place as usize]
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.frames.len()
+    }
+}
+
+/// Id, mapping and address of a location, and the functions of its lines.
+fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<u64>), Malformed> {
+    let [id, mapping, address] = pair(message, [1, 2, 3])?;
+    let mut functions = Vec::new();
+    for field in Fields::new(message) {
+        if let (4, Value::Bytes(line)) = field? {
+            let [function] = pair(line, [1])?;
+            functions.push(function);
+        }
+    }
+    Ok((id, [mapping, address], functions))
+}
+
+/// Numbers of fields of a message, each 0 where it is not there, of several the last.
+fn pair<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], Malformed> {
+    let mut values = [0; N];
+    for field in Fields::new(message) {
+        let (number, value) = field?;
+        if let (Some(at), Value::Number(value)) = (wanted.iter().position(|&known| known == number), value) {
+            values[at] = value;
+        }
+    }
+    Ok(values)
+}
+
+/// The locations of a sample, innermost first, and its values.
+pub(super) fn sample(message: &[u8], stack: &mut Vec<u64>, values: &mut Vec<u64>) -> Result<(), Malformed> {
+    stack.clear();
+    values.clear();
+    for field in Fields::new(message) {
+        match field? {
+            (1, value) => push_numbers(value, stack)?,
+            (2, value) => push_numbers(value, values)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn last_segment(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+pub(super) fn note(reading: &mut Reading, code: &'static Code, offset: usize) {
+    reading.diagnostics.add(code, 1, Position::Byte(offset as u64), String::new);
+}

@@ -1,0 +1,139 @@
+//! Protocol buffers: a message is a row of fields, each with a number and a value
+//! (<https://protobuf.dev/programming-guides/encoding/>).
+
+/// A field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value<'a> {
+    /// A number, signed ones as the same 64 bits.
+    Number(u64),
+    /// A text, a message, or numbers one behind the other.
+    Bytes(&'a [u8]),
+    /// 4 or 8 bytes.
+    Fixed,
+}
+
+/// Why a message cannot be read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Malformed {
+    /// It breaks off within a field.
+    Cut,
+    /// A value is of no kind there is.
+    UnknownKind,
+}
+
+/// The fields of a message, one by one; after an error none.
+#[derive(Debug, Clone)]
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Fields { rest: message }
+    }
+
+    /// Bytes behind the field that came last.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.rest.len()
+    }
+
+    fn next_field(&mut self) -> Option<(u64, Value<'a>)> {
+        let (key, rest) = varint(self.rest)?;
+        let (value, rest) = match key & 7 {
+            0 => varint(rest).map(|(number, rest)| (Value::Number(number), rest))?,
+            1 => (Value::Fixed, rest.get(8..)?),
+            5 => (Value::Fixed, rest.get(4..)?),
+            2 => {
+                let (length, rest) = varint(rest)?;
+                let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+                (Value::Bytes(bytes), rest)
+            }
+            _ => return None,
+        };
+        self.rest = rest;
+        Some((key >> 3, value))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u64, Value<'a>), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        if let Some(field) = self.next_field() {
+            return Some(Ok(field));
+        }
+        let is_known = varint(self.rest).is_none_or(|(key, _)| matches!(key & 7, 0 | 1 | 2 | 5));
+        self.rest = &[];
+        Some(Err(if is_known { Malformed::Cut } else { Malformed::UnknownKind }))
+    }
+}
+
+/// A number of up to 64 bits in groups of 7, low ones first, and what follows it.
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for (at, &byte) in bytes.iter().enumerate().take(10) {
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if byte < 0x80 {
+            return Some((number, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Appends the numbers of a repeated field: one, or several in a row, as a writer likes.
+pub(super) fn push_numbers(value: Value<'_>, numbers: &mut Vec<u64>) -> Result<(), Malformed> {
+    match value {
+        Value::Number(number) => numbers.push(number),
+        Value::Bytes(mut rest) => {
+            while !rest.is_empty() {
+                let (number, behind) = varint(rest).ok_or(Malformed::Cut)?;
+                numbers.push(number);
+                rest = behind;
+            }
+        }
+        Value::Fixed => return Err(Malformed::UnknownKind),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_with_their_values() {
+        let fields: Vec<_> = Fields::new(b"\x08\x96\x01\x12\x02ab\x19\0\0\0\0\0\0\0\0\x25\0\0\0\0").collect();
+        let expected =
+            [(1, Value::Number(150)), (2, Value::Bytes(b"ab")), (3, Value::Fixed), (4, Value::Fixed)].map(Ok);
+        assert_eq!(fields, expected);
+        assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).map(|(n, _)| n), Some(u64::MAX));
+        assert_eq!(varint(&[0x80; 11]), None);
+    }
+
+    #[test]
+    fn every_cut_and_every_unknown_kind_is_malformed() {
+        let message = b"\x12\x03abc\x08\x80\x01";
+        for end in [1, 2, 4, 6, 7] {
+            let last = Fields::new(&message[..end]).last();
+            assert_eq!(last, Some(Err(Malformed::Cut)), "{end}");
+        }
+        for bad in [b"\x0b", b"\x0f"] {
+            assert_eq!(Fields::new(bad).last(), Some(Err(Malformed::UnknownKind)), "{bad:?}");
+        }
+        let long = b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+        assert_eq!(Fields::new(long).last(), Some(Err(Malformed::Cut)));
+    }
+
+    #[test]
+    fn numbers_are_packed_or_not() {
+        let mut numbers = Vec::new();
+        for value in [Value::Number(7), Value::Bytes(b"\x01\x80\x01"), Value::Bytes(b"")] {
+            push_numbers(value, &mut numbers).unwrap();
+        }
+        assert_eq!(numbers, [7, 1, 128]);
+        assert_eq!(push_numbers(Value::Bytes(b"\x80"), &mut numbers), Err(Malformed::Cut));
+    }
+}
