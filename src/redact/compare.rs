@@ -58,10 +58,11 @@ pub fn compare(dump: &OpenDump, copy: &OpenDump, names: &NameMap) -> Result<Vec<
         }
     }
     if names.is_empty() {
+        let paths = [dump, copy].map(|dump| dump.path().map(|path| path.display().to_string()).unwrap_or_default());
         for (what, of_dump, of_copy) in
             answers(dump)?.into_iter().zip(answers(copy)?).map(|((what, a), (_, b))| (what, a, b))
         {
-            checks.push(Check::new(what, first_difference("", &of_dump, &of_copy)));
+            checks.push(Check::new(what, first_difference("", &of_dump, &of_copy, &paths)));
         }
     }
     Ok(checks)
@@ -85,23 +86,26 @@ fn answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
     Ok(answers)
 }
 
-/// The first place where two answers differ; problems of the dumps are left out, which the copy has others of.
-fn first_difference(at: &str, a: &Value, b: &Value) -> Option<String> {
+/// The first place where two answers differ, but for the files' names in command lines. Problems of the dumps are left out,
+/// of which the copy has others.
+fn first_difference(at: &str, a: &Value, b: &Value, paths: &[String; 2]) -> Option<String> {
+    let without = |text: &str, path: &str| match path {
+        "" => text.to_string(),
+        path => text.replace(&format!("'{path}'"), "").replace(path, ""),
+    };
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
-            let of_both = a.iter().filter(|(key, _)| *key != "problems");
             let missing = b.keys().find(|key| !a.contains_key(*key) && *key != "problems");
-            of_both
-                .filter_map(|(key, value)| {
-                    first_difference(&format!("{at}.{key}"), value, b.get(key).unwrap_or(&Value::Null))
-                })
-                .next()
-                .or_else(|| missing.map(|key| format!("{at}.{key}")))
+            let of_both = a.iter().filter(|(key, _)| *key != "problems").find_map(|(key, value)| {
+                first_difference(&format!("{at}.{key}"), value, b.get(key).unwrap_or(&Value::Null), paths)
+            });
+            of_both.or_else(|| missing.map(|key| format!("{at}.{key}")))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let mut pairs = a.iter().zip(b).enumerate();
-            pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b))
+            pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b, paths))
         }
+        (Value::String(a), Value::String(b)) if without(a, &paths[0]) == without(b, &paths[1]) => None,
         _ => (a != b).then(|| format!("{at}: {a} and {b}").chars().take(200).collect()),
     }
 }

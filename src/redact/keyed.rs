@@ -90,8 +90,8 @@ impl KeyedHash {
         }
     }
 
-    /// Fills `bytes` with the part of a stretched hash that begins at an offset. Each third byte is no ASCII: no run of six
-    /// bytes reads as a text.
+    /// Fills `bytes` with the part of a stretched hash that begins at an offset. Each third byte is neither ASCII nor a
+    /// letter: no run of six bytes reads as a text.
     pub(super) fn stretch(digest: [u64; 2], from: u64, bytes: &mut [u8]) {
         let block = |number: u64| {
             // The output function of SplitMix64 (Steele, Lea, Flood 2014).
@@ -101,7 +101,8 @@ impl KeyedHash {
             (word ^ word >> 31 ^ digest[1]).to_be_bytes()
         };
         for (at, byte) in (from..).zip(bytes) {
-            *byte = block(at / 8)[(at % 8) as usize] | if at % 3 == 2 { 0x80 } else { 0 };
+            let bits = block(at / 8)[(at % 8) as usize];
+            *byte = if at % 3 == 2 { bits & 0x3F | 0x80 } else { bits };
         }
     }
 }

@@ -57,6 +57,7 @@ mod package;
 mod packaging;
 mod phd;
 mod readme;
+mod redact;
 mod referrers;
 mod regressions;
 mod report;

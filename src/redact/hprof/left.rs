@@ -20,12 +20,8 @@ pub(in crate::redact) fn find_left(
     copy: &DumpFile,
     keep: &KeptFields,
 ) -> Result<(Runs, u64), ReadError> {
-    let mut runs = Runs::default();
     let facts = facts_of(copy, keep)?;
-    for name in facts.names.iter().filter_map(|&name| facts.texts.get(name)) {
-        runs.allow(name);
-    }
-    let mut runs = walk(copy, Kept { facts: &facts, runs, is_open: false })?.runs;
+    let mut runs = walk(copy, Kept { facts: &facts, runs: Runs::default(), is_open: false })?.runs;
     let bytes = look_through(copy.open()?, &mut runs)?;
     let facts = facts_of(dump, keep)?;
     let header_bytes = header_of(&dump.open()?)?.bytes as u64;
@@ -77,7 +73,12 @@ struct Kept<'f> {
 }
 
 impl Work for Kept<'_> {
-    fn record(&mut self, _: u8, _: &mut [u8]) -> Option<Vec<u8>> {
+    /// With the id before a name, whose last byte may read as a letter.
+    fn record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
+        let id = id_of(body, 0, self.facts.id_bytes).filter(|_| tag == record::TEXT);
+        if id.is_some_and(|id| self.facts.names.contains(&id)) {
+            self.runs.allow(body);
+        }
         None
     }
 
@@ -86,7 +87,10 @@ impl Work for Kept<'_> {
         self.is_open =
             data[0] == sub::PRIMITIVE_ARRAY && id_of(data, 1, id_bytes).is_some_and(|id| self.facts.kept.contains(&id));
         if self.is_open {
-            self.runs.allow(data.get(10 + id_bytes..).unwrap_or_default());
+            // The tag of what follows may read as a sign.
+            for tag in sub::CLASS_DUMP..=sub::PRIMITIVE_ARRAY {
+                self.runs.allow(&[data.get(10 + id_bytes..).unwrap_or_default(), &[tag]].concat());
+            }
         }
     }
 

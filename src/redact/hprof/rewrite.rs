@@ -133,10 +133,10 @@ impl<'f> Rewrite<'f> {
         if !self.check(&mut head[1..]) {
             head[1 + id_bytes..5 + id_bytes].fill(0);
         }
-        let said = count_at(head, 5 + id_bytes) * element_bytes(head[9 + id_bytes]).unwrap_or(0);
+        let said = (count_at(head, 5 + id_bytes) as u64) * element_bytes(head[9 + id_bytes]).unwrap_or(0) as u64;
         if !self.facts.kept.is_empty() && self.facts.kept.contains(&id) {
             self.array = OpenArray::Kept;
-        } else if let (Some(hash), true) = (self.hash, elements.len() == said) {
+        } else if let (Some(hash), true) = (self.hash, elements.len() as u64 == said) {
             hash.content(elements);
         } else {
             elements.fill(0);
