@@ -23,6 +23,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
     OpenOptions::default().open(path)
 }
 
+/// `OutOfMemoryError`: what stands before the thread's name.
+fn without_thread(reason: &str) -> String {
+    reason.split(" of thread ").next().unwrap_or_default().to_string()
+}
+
 impl OpenOptions {
     /// Opens the dump in a file, or behind an index.
     ///
@@ -132,10 +137,11 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, info, mut diagnostics, mut details } = loaded;
+        let Loaded { dump: mut content, mut info, mut diagnostics, mut details } = loaded;
         if self.hides_values {
             details = details.map(NamesOnly::of);
             diagnostics.forget_texts();
+            info.reason = info.reason.take().map(|reason| without_thread(&reason));
             if let Dump::Graph(graph) = &mut content {
                 graph.forget_thread_names();
             }

@@ -8,24 +8,39 @@ pub(super) const RUN_BYTES: usize = 6;
 /// A run as a number.
 type Run = u64;
 
-/// Does a run read as a text? Six letters, digits and signs in one byte each (at least four of them ASCII), or three in two,
-/// the high one first or last, all of one alphabet or of the ideographs.
+/// Does a run read as a text? In one byte a character (at least four of six ASCII, the others letters), as UTF-8, or in two
+/// bytes a character, the high one first or last.
 fn is_text(run: &[u8; RUN_BYTES]) -> bool {
-    let is_ascii = |byte: &u8| matches!(byte, 0x20..=0x7E);
-    let narrow = run.iter().filter(|byte| is_ascii(byte)).count();
-    if narrow >= 4 && run.iter().all(|byte| is_ascii(byte) || *byte >= 0xC0) {
-        return true;
-    }
-    let is_wide = |high: usize| {
-        let units = [0, 2, 4].map(|at| (run[at + high], run[at + 1 - high]));
-        match units[0].0 {
-            0 => units.iter().all(|(high, low)| *high == 0 && is_ascii(low)),
-            page @ (1..=6 | 0x30) => units.iter().all(|(high, _)| *high == page),
-            0x4E..=0xD7 => units.iter().all(|(high, low)| matches!(high, 0x4E..=0xD7) && *low != 0),
-            _ => false,
-        }
+    let ascii = run.iter().filter(|byte| is_ascii(**byte)).count();
+    (ascii >= 4 && run.iter().all(|byte| is_ascii(*byte) || *byte >= 0xC0))
+        || (ascii < 6 && is_utf8(run))
+        || is_wide([0, 2, 4].map(|at| (run[at], run[at + 1])))
+        || is_wide([0, 2, 4].map(|at| (run[at + 1], run[at])))
+}
+
+fn is_ascii(byte: u8) -> bool {
+    matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r')
+}
+
+/// Letters beyond ASCII, the first and the last perhaps cut.
+fn is_utf8(run: &[u8; RUN_BYTES]) -> bool {
+    let start = run.iter().take_while(|byte| matches!(byte, 0x80..=0xBF)).count();
+    let end = match std::str::from_utf8(&run[start..]) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
     };
-    is_wide(0) || is_wide(1)
+    start < 3 && end && run.iter().filter(|byte| **byte >= 0xC2).count() >= 2 && run.iter().all(|byte| *byte >= 0x20)
+}
+
+/// Three characters (high and low byte), those beyond ASCII of one page, or ideographs and halves of pairs.
+fn is_wide(units: [(u8, u8); 3]) -> bool {
+    let mut page = 0;
+    units.iter().all(|&(high, low)| match high {
+        0 => is_ascii(low) || low >= 0xC0,
+        0x4E..=0xDF => (page == 0 || page == 0x4E).then(|| page = 0x4E).is_some(),
+        0x01..=0x4D => (page == 0 || page == high).then(|| page = high).is_some(),
+        _ => false,
+    })
 }
 
 /// Shows each run of `bytes` that reads as a text, with its offset.
@@ -101,6 +116,11 @@ mod tests {
             (wide("xПароль"), wide("Пароль"), true),
             (wide("abc"), wide("-abc-"), true),
             (wide("密码本"), wide("密码本"), true),
+            ("密码".as_bytes().to_vec(), "的密码本".as_bytes().to_vec(), true),
+            (wide("а б в"), wide("а б в"), true),
+            (wide("รหัส"), wide("รหัส"), true),
+            (wide("a\u{1F600}b"), wide("a\u{1F600}b"), true),
+            (b"key\tab".to_vec(), b"key\tab\n".to_vec(), true),
             (vec![0, 0, 0, 7, 0xFF, 0xE3, 0x12, 0x38], wide("abcdef"), false),
         ] {
             let mut runs = Runs::default();

@@ -1,6 +1,7 @@
 //! `heapdump export --to NAME`: the heap in other tools' forms; an option that does not act in a form is refused there.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 #[cfg(feature = "parquet")]
 use anyhow::anyhow;
@@ -59,6 +60,9 @@ pub(crate) struct Args {
     rows: DatasetArgs,
     #[command(flatten)]
     heaps: HeapArgs,
+    /// Without texts, numbers and keys of objects, and without names of threads
+    #[arg(long)]
+    no_values: bool,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
@@ -68,6 +72,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Args { files, to, form, rows, heaps, section, input, .. } = args;
     form.check(*to, heaps, section, rows)?;
+    session.hides_values.store(args.no_values, Ordering::Relaxed);
     if *to == ExportForm::Parquet {
         #[cfg(feature = "parquet")]
         return export_each(

@@ -14,7 +14,7 @@ use crate::cli::terminal::target::find_target;
 use crate::dump::{IndexUse, OpenOptions};
 use crate::redact::{
     Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, compare,
-    find_left_texts, lost_text, redact,
+    find_left, lost_text, redact,
 };
 use crate::report::format_bytes;
 
@@ -96,7 +96,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
-        session.print_sentence(&format!("wrote {} ({bytes} unpacked) without values", target.name()));
+        let words = if redacted.has_values { "without values" } else { "as it is: the format has no values" };
+        session.print_sentence(&format!("wrote {} ({bytes} unpacked) {words}", target.name()));
     }
     Ok(CommandOutcome::Done)
 }
@@ -116,7 +117,7 @@ fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<Co
     };
     let again = |path: &Path| DumpFile::of_path(path.to_path_buf(), Arc::clone(&read.observer));
     let [dump, copy] = [again(file)?, again(copy)?];
-    checks.extend(find_left_texts(&dump, &copy, &options)?);
+    checks.extend(find_left(&dump, &copy, &options)?);
     let line = |check: &Check| match &check.difference {
         None => format!("same     {}", check.what),
         Some(difference) => format!("differs  {}: {difference}", check.what),

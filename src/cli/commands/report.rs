@@ -1,6 +1,7 @@
 //! `heapdump report`: one page that a team can look at.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Error, Result, bail};
 
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// The largest page: smaller rows are added up
     #[arg(long, default_value = "1500kB", value_name = "SIZE")]
     max_bytes: String,
+    /// A page without texts, numbers and keys of objects, and without names of threads
+    #[arg(long)]
+    no_values: bool,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
@@ -48,6 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     let options = args.options()?;
+    session.hides_values.store(args.no_values, Ordering::Relaxed);
     // The page is made before anything is written.
     let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[DumpInput]| {
         let target = find_target(inputs, Some(output))?;

@@ -135,6 +135,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// Returns true if it is all of the body of its record.
+    pub(crate) fn is_whole(&self, body: &[u8], id_bytes: usize) -> bool {
+        body.len() == 12 + self.frames.len() * id_bytes
+    }
+
     pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
         let head: Parsed<'_, _> = (be_u32, be_u32, be_u32).parse(input);
         let (rest, (serial, _, frames)) = head.ok()?;

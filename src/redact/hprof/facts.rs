@@ -25,11 +25,39 @@ pub(super) struct Facts {
     /// By dump of the file, from 1: the class dumps, the first of an id.
     pub(super) dumps: Vec<FxHashMap<u64, ClassDump>>,
     pub(super) places: Places,
-    /// Strings whose texts are kept, and the arrays of their characters.
-    pub(super) kept: FxHashSet<u64>,
-    /// Arrays that are longer than what is at hand: the hash of their content; `None` of zeros alone.
-    pub(super) digests: FxHashMap<u64, Option<[u64; 2]>>,
+    /// By dump of the file: strings whose texts are kept, and the arrays of their characters.
+    pub(super) kept: Vec<KeptTexts>,
+    /// Arrays of a dump that are longer than what is at hand: the hash of their content; `None` of zeros alone.
+    pub(super) digests: FxHashMap<(usize, u64), Option<[u64; 2]>>,
 }
+
+/// Objects whose texts are kept, by id; of an id that comes again the first counts. Of an array the parts (first element,
+/// elements) that strings have of it; none if it is kept whole.
+pub(super) type KeptTexts = FxHashMap<u64, Vec<(u32, u32)>>;
+
+/// Zeros all elements of an array but those that are kept.
+pub(super) fn keep_parts(elements: &mut [u8], basic_type: u8, parts: &[(u32, u32)]) {
+    let width = match basic_type {
+        CHAR => 2,
+        BYTE => 1,
+        // No text.
+        _ => return elements.fill(0),
+    };
+    if parts.is_empty() {
+        return;
+    }
+    let before = elements.to_vec();
+    elements.fill(0);
+    for &(start, count) in parts {
+        let start = (start as usize).saturating_mul(width).min(elements.len());
+        let end = start.saturating_add((count as usize).saturating_mul(width)).min(elements.len());
+        elements[start..end].copy_from_slice(&before[start..end]);
+    }
+}
+
+const CHAR: u8 = 5;
+const BYTE: u8 = 8;
+const INT: u8 = 10;
 
 impl Facts {
     pub(super) fn is_class(&self, id: u64) -> bool {
@@ -62,8 +90,13 @@ impl Facts {
                 if basic_type == OBJECT && is_kept {
                     plan.holds_kept.push(at as u32);
                 }
-                if basic_type == OBJECT && name == "java.lang.String" && self.texts.get(field) == Some(b"value") {
-                    plan.characters = Some(at as u32);
+                if name == "java.lang.String" {
+                    match (basic_type, self.texts.get(field)) {
+                        (OBJECT, Some(b"value")) => plan.characters = Some(at as u32),
+                        (INT, Some(b"offset")) => plan.part.0 = Some(at as u32),
+                        (INT, Some(b"count")) => plan.part.1 = Some(at as u32),
+                        _ => {}
+                    }
                 }
                 plan.add(at as u32, bytes as u32, basic_type == OBJECT, is_kept);
                 at += bytes;
@@ -95,6 +128,8 @@ pub(super) struct Plan {
     pub(super) holds_kept: Vec<u32>,
     /// The offset of a string's array.
     pub(super) characters: Option<u32>,
+    /// Offsets of the numbers that say which part of the array it has, in Java 6 and before.
+    pub(super) part: (Option<u32>, Option<u32>),
     /// All superclasses are known.
     is_whole: bool,
 }

@@ -1,7 +1,9 @@
 //! The last walk: everything that is a value is taken out, and what is no reference, name or number of the structure
 //! does not pass.
 
-use super::facts::{Facts, Plans, Step};
+use rustc_hash::FxHashSet;
+
+use super::facts::{Facts, KeptTexts, Plans, Step, keep_parts};
 use super::walk::{Work, count_at};
 use crate::input::hprof::records::{Frame, LoadClass, Trace};
 use crate::input::hprof::wire::{OBJECT, element_bytes, id_of, record, sub, value_bytes};
@@ -17,6 +19,10 @@ pub(super) struct Rewrite<'f> {
     names: &'f NameMap,
     plans: Plans,
     dump: usize,
+    /// Texts of this dump that are kept and have not come yet.
+    kept: KeptTexts,
+    /// Texts that have come: of an id that comes again the first counts.
+    texts: FxHashSet<u64>,
     nowhere: u64,
     /// What the elements that follow are.
     array: OpenArray,
@@ -25,7 +31,6 @@ pub(super) struct Rewrite<'f> {
 #[derive(Debug, Clone, Copy)]
 enum OpenArray {
     References,
-    Kept,
     Zeros,
     /// A hash, stretched, from this offset on.
     Stretched([u64; 2], u64),
@@ -34,7 +39,18 @@ enum OpenArray {
 impl<'f> Rewrite<'f> {
     pub(super) fn new(facts: &'f Facts, keep: &'f KeptFields, hash: Option<&'f KeyedHash>, names: &'f NameMap) -> Self {
         let nowhere = facts.places.nowhere();
-        Rewrite { facts, keep, hash, names, plans: Plans::new(), dump: 0, nowhere, array: OpenArray::Zeros }
+        Rewrite {
+            facts,
+            keep,
+            hash,
+            names,
+            plans: Plans::new(),
+            dump: 0,
+            kept: KeptTexts::default(),
+            texts: FxHashSet::default(),
+            nowhere,
+            array: OpenArray::Zeros,
+        }
     }
 
     /// Lets the id at the start of `bytes` stay if it may be one of an object. False if it may not.
@@ -81,9 +97,13 @@ impl<'f> Rewrite<'f> {
     }
 
     fn check_name(&self, bytes: &mut [u8]) {
-        if !id_of(bytes, 0, self.facts.id_bytes).is_some_and(|id| self.facts.texts.get(id).is_some()) {
+        if !id_of(bytes, 0, self.facts.id_bytes).is_some_and(|id| self.is_name(id)) {
             self.set(bytes, 0);
         }
+    }
+
+    fn is_name(&self, id: u64) -> bool {
+        id == 0 || self.facts.names.contains(&id)
     }
 
     fn numbers(&self, bytes: &mut [u8], width: usize) {
@@ -134,13 +154,16 @@ impl<'f> Rewrite<'f> {
             head[1 + id_bytes..5 + id_bytes].fill(0);
         }
         let said = (count_at(head, 5 + id_bytes) as u64) * element_bytes(head[9 + id_bytes]).unwrap_or(0) as u64;
-        if !self.facts.kept.is_empty() && self.facts.kept.contains(&id) {
-            self.array = OpenArray::Kept;
+        let basic_type = head[9 + id_bytes];
+        // A text that is longer than what is at hand is no name.
+        let kept = if self.kept.is_empty() { None } else { self.kept.remove(&id) };
+        if let Some(parts) = kept.filter(|_| elements.len() as u64 == said) {
+            keep_parts(elements, basic_type, &parts);
         } else if let (Some(hash), true) = (self.hash, elements.len() as u64 == said) {
             hash.content(elements);
         } else {
             elements.fill(0);
-            let digest = self.facts.digests.get(&id).copied().flatten();
+            let digest = self.facts.digests.get(&(self.dump, id)).copied().flatten();
             self.array = digest.map_or(OpenArray::Zeros, |digest| OpenArray::Stretched(digest, 0));
         }
     }
@@ -204,6 +227,7 @@ impl Work for Rewrite<'_> {
     fn begin_dump(&mut self) {
         self.dump += 1;
         self.plans.clear();
+        self.kept = self.facts.kept.get(self.dump).cloned().unwrap_or_default();
     }
 
     /// Times stay; of a record that is not in the file they may be anything.
@@ -219,29 +243,41 @@ impl Work for Rewrite<'_> {
         let id_bytes = self.facts.id_bytes;
         let used = match tag {
             record::TEXT => match id_of(body, 0, id_bytes) {
-                Some(id) if self.facts.names.contains(&id) => {
+                Some(id) if self.facts.names.contains(&id) && self.texts.insert(id) => {
                     let renamed = self.names.rename(&body[id_bytes..])?;
                     return Some([&body[..id_bytes], &renamed].concat());
                 }
-                Some(_) => id_bytes,
-                None => 0,
+                _ => 0,
             },
-            record::LOAD_CLASS if LoadClass::parse(body, id_bytes).is_some() => 8 + 2 * id_bytes,
-            record::FRAME if Frame::parse(body, id_bytes).is_some() => 8 + 4 * id_bytes,
-            record::TRACE => match Trace::parse(body, id_bytes) {
+            record::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
+                Some(load) if self.facts.class_names.contains_key(&load.class) && self.is_name(load.name) => {
+                    8 + 2 * id_bytes
+                }
+                _ => 0,
+            },
+            record::FRAME => match Frame::parse(body, id_bytes) {
+                Some(frame)
+                    if self.facts.frames.contains(&frame.id)
+                        && [frame.method, frame.signature, frame.file].iter().all(|&name| self.is_name(name)) =>
+                {
+                    8 + 4 * id_bytes
+                }
+                _ => 0,
+            },
+            record::TRACE => match Trace::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
                 Some(trace) => {
                     for (frame, id) in trace.frames.iter().zip(body[12..].chunks_mut(id_bytes)) {
                         if !self.facts.frames.contains(frame) {
                             id.fill(0);
                         }
                     }
-                    12 + trace.frames.len() * id_bytes
+                    body.len()
                 }
                 None => 0,
             },
             _ => 0,
         };
-        body[used..].fill(0);
+        body[used.min(body.len())..].fill(0);
         None
     }
 
@@ -277,7 +313,6 @@ impl Work for Rewrite<'_> {
 
     fn elements(&mut self, bytes: &mut [u8]) {
         match &mut self.array {
-            OpenArray::Kept => {}
             OpenArray::References => self.check_all(bytes),
             OpenArray::Zeros => bytes.fill(0),
             OpenArray::Stretched(digest, at) => {
