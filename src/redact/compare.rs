@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::NameMap;
+use super::names::NameMap;
 use crate::answers::{
     AnswerError, BreakdownOptions, DominatorTreeOptions, HistogramOptions, LeaksOptions, RetainedBy, ThreadsOptions,
     breakdown, dominator_tree, histogram, leaks, threads,

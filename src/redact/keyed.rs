@@ -41,15 +41,15 @@ impl KeyedHash {
         PartialDigest { hashers: [0, 1].map(|key| self.keys[key].build_hasher()), is_zero: true }
     }
 
-    /// Replaces a number of 4 or 8 bytes by another, different ones by different ones; zero stays. A number of another
-    /// length becomes zero.
-    pub(super) fn number(&self, bytes: &mut [u8]) {
+    /// Replaces a number of 4 or 8 bytes by another, different ones of a field by different ones; zero stays. A number of another
+    /// length becomes zero. Fields differ, so that one whose values are known (the cache of `Integer`) tells nothing of others.
+    pub(super) fn number(&self, bytes: &mut [u8], field: u64) {
         if is_zero(bytes) {
             return;
         }
-        let replaced = |number: u64, bits: u32| match self.permuted(number, bits) {
+        let replaced = |number: u64, bits: u32| match self.permuted(number, bits, field) {
             // The place of what would become zero is that of zero.
-            0 => self.permuted(0, bits),
+            0 => self.permuted(0, bits, field),
             other => other,
         };
         if let Ok(number) = <&mut [u8; 4]>::try_from(&mut *bytes) {
@@ -62,13 +62,14 @@ impl KeyedHash {
     }
 
     /// A permutation of the numbers of so many bits: a Feistel network with the hash as its function.
-    fn permuted(&self, number: u64, bits: u32) -> u64 {
+    fn permuted(&self, number: u64, bits: u32, field: u64) -> u64 {
         let half = bits / 2;
         let mask = (1u64 << half) - 1;
         let (mut left, mut right) = (number >> half, number & mask);
         for round in 0..ROUNDS {
             let mut hasher = self.keys[0].build_hasher();
             hasher.write_u8(round);
+            hasher.write_u64(field);
             hasher.write_u64(right);
             (left, right) = (right, left ^ (hasher.finish() & mask));
         }
@@ -79,7 +80,7 @@ impl KeyedHash {
     pub(super) fn content(&self, bytes: &mut [u8]) {
         match bytes.len() {
             0..LEAST_BYTES => bytes.fill(0),
-            LEAST_BYTES => self.number(bytes),
+            LEAST_BYTES => self.number(bytes, 0),
             _ => {
                 let mut digest = self.begin();
                 digest.write(bytes);
@@ -118,13 +119,16 @@ mod tests {
         let hash = KeyedHash::default();
         let replaced = |number: u32| {
             let mut bytes = number.to_be_bytes();
-            hash.number(&mut bytes);
+            hash.number(&mut bytes, 1);
             bytes
         };
         assert_eq!(replaced(0), [0; 4]);
         let all: HashSet<[u8; 4]> = (0..100_000).map(replaced).collect();
         assert_eq!(all.len(), 100_000);
         assert_eq!(replaced(7), replaced(7));
+        let mut of_another_field = 7u32.to_be_bytes();
+        hash.number(&mut of_another_field, 2);
+        assert_ne!(of_another_field, replaced(7));
     }
 
     #[test]

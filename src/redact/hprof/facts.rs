@@ -21,6 +21,8 @@ pub(super) struct Facts {
     /// Ids of texts that are names of classes, methods, files, fields, heaps.
     pub(super) names: FxHashSet<u64>,
     pub(super) class_names: FxHashMap<u64, u64>,
+    /// Classes whose ids have other names later in the file: nothing is kept by their names.
+    pub(super) renamed_classes: FxHashSet<u64>,
     pub(super) frames: FxHashSet<u64>,
     /// By dump of the file, from 1: the class dumps, the first of an id.
     pub(super) dumps: Vec<FxHashMap<u64, ClassDump>>,
@@ -64,8 +66,11 @@ impl Facts {
         self.class_names.contains_key(&id) || self.dumps.iter().any(|classes| classes.contains_key(&id))
     }
 
-    /// The name of a class as source code has it.
+    /// The name of a class as source code has it; empty where it is not certain.
     pub(super) fn class_name(&self, class: u64) -> String {
+        if self.renamed_classes.contains(&class) {
+            return String::new();
+        }
         let raw = self.class_names.get(&class).and_then(|&name| self.texts.get(name)).unwrap_or_default();
         source_form(&String::from_utf8_lossy(raw))
     }
@@ -75,7 +80,7 @@ impl Facts {
     }
 
     /// What is done with the values of a class's instances, as far as so many bytes; `None` of an unknown class.
-    fn plan(&self, dump: usize, class: u64, keep: &KeptFields, most_bytes: usize) -> Option<Plan> {
+    fn plan(&self, dump: usize, class: u64, keep: &KeptFields, most_bytes: usize, are_apart: bool) -> Option<Plan> {
         let classes = self.dumps.get(dump)?;
         let mut above = classes.get(&class);
         above?;
@@ -98,7 +103,13 @@ impl Facts {
                         _ => {}
                     }
                 }
-                plan.add(at as u32, bytes as u32, basic_type == OBJECT, is_kept);
+                let apart = if are_apart { dump.id.rotate_left(32) ^ field } else { 0 };
+                let step = match (basic_type, is_kept) {
+                    (OBJECT, _) => Step::Reference,
+                    (_, true) => Step::Keep,
+                    _ => Step::Number(bytes as u32, apart),
+                };
+                plan.add(at as u32, bytes as u32, step);
                 at += bytes;
             }
             above = classes.get(&dump.super_id);
@@ -114,8 +125,8 @@ impl Facts {
 pub(super) enum Step {
     Reference,
     Keep,
-    /// Numbers, each of so many bytes.
-    Number(u32),
+    /// Numbers, each of so many bytes; of a field, where those of fields are told apart.
+    Number(u32, u64),
 }
 
 /// The steps for the values of a class's instances.
@@ -135,12 +146,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn add(&mut self, at: u32, bytes: u32, is_reference: bool, is_kept: bool) {
-        let step = match (is_reference, is_kept) {
-            (true, _) => Step::Reference,
-            (_, true) => Step::Keep,
-            _ => Step::Number(bytes),
-        };
+    fn add(&mut self, at: u32, bytes: u32, step: Step) {
         match self.steps.last_mut() {
             Some((_, length, last)) if *last == step => *length += bytes,
             _ => self.steps.push((at, bytes, step)),
@@ -155,18 +161,21 @@ pub(super) struct Plans {
     by_class: FxHashMap<u64, u32>,
     /// Those asked for last, by some bits of the class.
     recent: Box<[(u64, u32)]>,
+    /// Each field is a step of its own.
+    are_apart: bool,
 }
 
 const RECENT: usize = 1 << 10;
 const UNKNOWN: u32 = u32::MAX;
 
 impl Plans {
-    pub(super) fn new() -> Self {
-        Plans { list: Vec::new(), by_class: FxHashMap::default(), recent: vec![(0, UNKNOWN); RECENT].into() }
+    pub(super) fn new(are_apart: bool) -> Self {
+        let recent = vec![(0, UNKNOWN); RECENT].into();
+        Plans { list: Vec::new(), by_class: FxHashMap::default(), recent, are_apart }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Plans::new();
+        *self = Plans::new(self.are_apart);
     }
 
     /// The plan for an instance of so many bytes; `None` of an unknown class.
@@ -198,7 +207,7 @@ impl Plans {
         {
             return Some(number);
         }
-        let plan = facts.plan(dump, class, keep, bytes)?;
+        let plan = facts.plan(dump, class, keep, bytes, self.are_apart)?;
         let is_usual = plan.bytes == bytes as u32 && plan.is_whole && plan.steps.len() < MOST_OPERATIONS;
         let number = self.list.len() as u32;
         // An instance of another length than its class has: in the place of the one before it.

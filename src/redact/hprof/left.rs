@@ -6,13 +6,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rustc_hash::{FxHashSet, FxHasher};
 
 use super::facts::{Facts, KeptTexts, Plans, Step, keep_parts};
-use super::scan::Scan;
+use super::gather::{Gathered, gather, header_of};
 use super::walk::{Walk, Work, count_at};
-use super::{MOST_SCANS, header_of};
-use crate::input::hprof::records::{ClassDump, Static};
+use crate::input::hprof::records::{ClassDump, START, Static};
 use crate::input::hprof::wire::{OBJECT, element_bytes, id_of, record, sub};
 use crate::input::{ReadError, Source};
-use crate::redact::DumpFile;
+use crate::redact::dump_file::DumpFile;
 use crate::redact::keep::KeptFields;
 use crate::redact::names::NameMap;
 use crate::redact::runs::{RUN_BYTES, Runs};
@@ -40,12 +39,13 @@ pub(in crate::redact) fn find_left(
     keep: &KeptFields,
     names: &NameMap,
 ) -> Result<Left, ReadError> {
-    let facts = facts_of(dump, keep)?;
+    let Gathered { header, facts, .. } = gather(dump, keep, None)?;
     let kept = KeptTexts::default();
     let allowed = Allowed { facts: &facts, names, runs: Runs::default(), dump: 0, kept, texts: FxHashSet::default() };
     let mut runs = walk(dump, allowed)?.runs;
+    runs.allow(START);
     let bytes = look_through(copy.open()?, &mut runs)?;
-    let header_bytes = header_of(&dump.open()?)?.bytes as u64;
+    let header_bytes = header.bytes as u64;
     let texts = FxHashSet::default();
     let work = Texts { facts: &facts, runs, offset: header_bytes, names: texts, is_open: false, last: Vec::new() };
     let runs = walk(dump, work)?.runs;
@@ -67,7 +67,7 @@ fn compare_numbers(
         let [of_dump, of_copy] = [dump, copy].map(|file| {
             let (sender, receiver) = sync_channel::<Vec<u64>>(4);
             let walked = scope.spawn(move || {
-                let plans = Plans::new();
+                let plans = Plans::new(false);
                 let work =
                     Numbers { facts, keep, plans, dump: 0, kept: KeptTexts::default(), sent: Vec::new(), sender };
                 walk(file, work).map(|mut work| work.send())
@@ -141,7 +141,8 @@ impl Work for Numbers<'_> {
                 let values = data.get(9 + 2 * id_bytes..).unwrap_or_default();
                 let Some(plan) = self.plans.of(self.facts, self.dump, class, self.keep, said) else { return };
                 for &(at, bytes, step) in &plan.steps {
-                    if let (Step::Number(width), Some(part)) = (step, values.get(at as usize..(at + bytes) as usize)) {
+                    if let (Step::Number(width, _), Some(part)) = (step, values.get(at as usize..(at + bytes) as usize))
+                    {
                         self.sent.extend(part.chunks(width as usize).map(hashed));
                     }
                 }
@@ -180,18 +181,6 @@ fn walk<W: Work>(file: &DumpFile, work: W) -> Result<W, ReadError> {
     let mut walk = Walk::new(source, &header, None, work, None);
     walk.run(&header)?;
     Ok(walk.work)
-}
-
-fn facts_of(file: &DumpFile, keep: &KeptFields) -> Result<Facts, ReadError> {
-    let source = file.open()?;
-    let mut scan = Scan::new(header_of(&source)?.id_bytes, keep, None);
-    for _ in 0..MOST_SCANS {
-        scan = walk(file, scan)?;
-        if !scan.is_to_repeat() {
-            break;
-        }
-    }
-    Ok(scan.facts)
 }
 
 fn look_through(mut source: Source, runs: &mut Runs) -> Result<u64, ReadError> {

@@ -44,7 +44,7 @@ impl<'f> Rewrite<'f> {
             keep,
             hash,
             names,
-            plans: Plans::new(),
+            plans: Plans::new(hash.is_some()),
             dump: 0,
             kept: KeptTexts::default(),
             texts: FxHashSet::default(),
@@ -106,13 +106,6 @@ impl<'f> Rewrite<'f> {
         id == 0 || self.facts.names.contains(&id)
     }
 
-    fn numbers(&self, bytes: &mut [u8], width: usize) {
-        match self.hash {
-            Some(hash) if width >= 4 => bytes.chunks_mut(width).for_each(|number| hash.number(number)),
-            _ => bytes.fill(0),
-        }
-    }
-
     fn instance(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let (head, values) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
@@ -136,9 +129,9 @@ impl<'f> Rewrite<'f> {
             let part = &mut values[from..end];
             match step {
                 Step::Keep => {}
-                Step::Number(width) => match hash {
-                    Some(hash) if width >= 4 => part.chunks_mut(width as usize).for_each(|number| hash.number(number)),
-                    _ => part.fill(0),
+                Step::Number(_, field) => match hash {
+                    Some(hash) => hash.number(part, field),
+                    None => part.fill(0),
                 },
                 Step::Reference => check_ids(facts, nowhere, part),
             }
@@ -180,14 +173,15 @@ impl<'f> Rewrite<'f> {
         let constants = count(data, at)?;
         at += 2;
         for _ in 0..constants {
-            at = self.value(data, at + 2, false)?;
+            at = self.value(data, at + 2, false, class)?;
         }
         let statics = count(data, at)?;
         at += 2;
         for _ in 0..statics {
             let field = id_of(data, at, id_bytes)?;
             self.check_name(data.get_mut(at..)?);
-            at = self.value(data, at + id_bytes, self.facts.is_kept(self.keep, &name, field))?;
+            let is_kept = self.facts.is_kept(self.keep, &name, field);
+            at = self.value(data, at + id_bytes, is_kept, class.rotate_left(32) ^ field)?;
         }
         let fields = count(data, at)?;
         at += 2;
@@ -198,15 +192,18 @@ impl<'f> Rewrite<'f> {
         Some(())
     }
 
-    /// A type and a value of it at an offset. Returns where it ends.
-    fn value(&self, data: &mut [u8], at: usize, is_kept: bool) -> Option<usize> {
+    /// A type and a value of it at an offset, of a field. Returns where it ends.
+    fn value(&self, data: &mut [u8], at: usize, is_kept: bool, field: u64) -> Option<usize> {
         let basic_type = *data.get(at)?;
         let bytes = value_bytes(basic_type, self.facts.id_bytes)?;
         let value = data.get_mut(at + 1..at + 1 + bytes)?;
         match basic_type {
             OBJECT => self.check_all(value),
             _ if is_kept => {}
-            _ => self.numbers(value, bytes),
+            _ => match self.hash {
+                Some(hash) => hash.number(value, field),
+                None => value.fill(0),
+            },
         }
         Some(at + 1 + bytes)
     }
@@ -277,7 +274,7 @@ impl Work for Rewrite<'_> {
             },
             _ => 0,
         };
-        body[used.min(body.len())..].fill(0);
+        body[used..].fill(0);
         None
     }
 

@@ -49,7 +49,7 @@ impl<'k> Scan<'k> {
             facts,
             keep,
             hash,
-            plans: Plans::new(),
+            plans: Plans::new(false),
             is_first: true,
             dump: 0,
             is_incomplete: false,
@@ -210,7 +210,10 @@ impl Work for Scan<'_> {
             }
             record::LOAD_CLASS if body.len() == 8 + 2 * id_bytes => {
                 if let Some(load) = LoadClass::parse(body, id_bytes) {
-                    facts.class_names.entry(load.class).or_insert(load.name);
+                    let name = *facts.class_names.entry(load.class).or_insert(load.name);
+                    if name != load.name {
+                        facts.renamed_classes.insert(load.class);
+                    }
                 }
             }
             record::FRAME if body.len() == 8 + 4 * id_bytes => self.frames.extend(Frame::parse(body, id_bytes)),

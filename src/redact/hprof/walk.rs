@@ -6,6 +6,7 @@ use std::io::Write;
 use crate::input::hprof::records::{Header, RecordHead, SubBytes, sub_bytes};
 use crate::input::hprof::wire::{element_bytes, record, sub, u32_at};
 use crate::input::{ReadError, Source};
+use crate::redact::options::LostBytes;
 
 /// Bytes that are at hand: few enough to stay in the processor's memory.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -28,17 +29,6 @@ pub(super) trait Work {
     fn elements(&mut self, bytes: &mut [u8]);
     /// Bytes that cannot be parsed, or are of records without use.
     fn unknown(&mut self, bytes: &mut [u8]);
-}
-
-/// Bytes that could not be parsed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LostBytes {
-    /// How many.
-    pub bytes: u64,
-    /// Offset of the first.
-    pub first_at: u64,
-    /// The file ends before what it says it has.
-    pub is_cut: bool,
 }
 
 /// A walk through a file.
