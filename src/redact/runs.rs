@@ -111,7 +111,7 @@ mod tests {
         let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
         for (copy, text, is_left) in [
             (b"\x01\x02 hunter2 \0".to_vec(), b"the password is hunter2".to_vec(), true),
-            (b"\x01\x02 hunte\x02 \0".to_vec(), b"the password is hunter2".to_vec(), false),
+            (b"\x01\x02 hunt\x02 \0".to_vec(), b"the password is hunter2".to_vec(), false),
             (b"java/lang/String".to_vec(), b"java.lang.String".to_vec(), false),
             (wide("xПароль"), wide("Пароль"), true),
             (wide("abc"), wide("-abc-"), true),

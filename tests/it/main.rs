@@ -64,6 +64,7 @@ mod report;
 mod ruby;
 mod same_heap;
 mod samples;
+mod secrets;
 mod several;
 mod streaming;
 mod strings;

@@ -54,15 +54,15 @@ pub(crate) struct Args {
     /// Where to write; - for standard output, which is the default. parquet: a folder
     #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
+    /// Without texts, numbers and keys of objects, and without names of threads
+    #[arg(long, hide_short_help = true)]
+    no_values: bool,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
     rows: DatasetArgs,
     #[command(flatten)]
     heaps: HeapArgs,
-    /// Without texts, numbers and keys of objects, and without names of threads
-    #[arg(long)]
-    no_values: bool,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]

@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Where to write the page; - for standard output
     #[arg(short, long, value_name = "PAGE")]
     output: Option<PathBuf>,
+    /// A page without texts, numbers and keys of objects, and without names of threads
+    #[arg(long)]
+    no_values: bool,
     /// What a suspect retains at least, as a share of what is reachable or as a size
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
@@ -40,9 +43,6 @@ pub(crate) struct Args {
     /// The largest page: smaller rows are added up
     #[arg(long, default_value = "1500kB", value_name = "SIZE")]
     max_bytes: String,
-    /// A page without texts, numbers and keys of objects, and without names of threads
-    #[arg(long)]
-    no_values: bool,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]

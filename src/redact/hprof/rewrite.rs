@@ -244,7 +244,12 @@ impl Work for Rewrite<'_> {
                     let renamed = self.names.rename(&body[id_bytes..])?;
                     return Some([&body[..id_bytes], &renamed].concat());
                 }
-                _ => 0,
+                Some(_) => {
+                    // An id that nothing refers to: that of no text is 0.
+                    body[..id_bytes].fill(0xFF);
+                    id_bytes
+                }
+                None => 0,
             },
             record::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
                 Some(load) if self.facts.class_names.contains_key(&load.class) && self.is_name(load.name) => {
