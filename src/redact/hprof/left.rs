@@ -216,14 +216,20 @@ impl Work for Allowed<'_> {
         self.kept = self.facts.kept.get(self.dump).cloned().unwrap_or_default();
     }
 
-    /// With the id before a name, whose last byte may read as a letter.
+    /// With the length and the id before a name, and the tag behind it, which may read as characters.
     fn record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         let id = id_of(body, 0, self.facts.id_bytes).filter(|_| tag == record::TEXT);
         if id.is_some_and(|id| self.facts.names.contains(&id) && self.texts.insert(id)) {
             let id_bytes = self.facts.id_bytes;
-            match self.names.rename(&body[id_bytes..]) {
-                Some(renamed) => self.runs.allow(&[&body[..id_bytes], &renamed].concat()),
-                None => self.runs.allow(body),
+            let renamed = self.names.rename(&body[id_bytes..]);
+            let name = renamed.as_deref().unwrap_or(&body[id_bytes..]);
+            let length = ((id_bytes + name.len()) as u32).to_be_bytes();
+            self.runs.allow(&[&length[..], &body[..id_bytes], name].concat());
+            let end = &name[name.len().saturating_sub(RUN_BYTES - 1)..];
+            for tag in
+                [record::TEXT, record::LOAD_CLASS, record::FRAME, record::TRACE, record::HEAP_DUMP, record::SEGMENT]
+            {
+                self.runs.allow(&[end, &[tag]].concat());
             }
         }
         None
