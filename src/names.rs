@@ -13,7 +13,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Columns that a key, a text or the path of a file keeps.
 const SHORTEST_TEXT: usize = 30;
 /// Lines that a name takes at most; the middle of a longer one is left out.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 /// Columns that a further line has at least.
 const SHORTEST_LINE: usize = 6;
 /// Between a reference and what it leads to, an id and its type.
@@ -58,7 +58,7 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
 
 /// A text that is longer than all lines of this width without its middle; others whole.
 pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
-    let room = MOST_LINES * width.max(SHORTEST_TEXT);
+    let room = MAX_LINES * width.max(SHORTEST_TEXT);
     if text.len() <= room { text.into() } else { shorten_middle(text, room).into() }
 }
 
@@ -166,7 +166,7 @@ pub struct FigureWidth {
     /// Columns, with the gap before the next.
     pub columns: usize,
     /// Where there is no room for all, those with the highest number go first; 0 stays.
-    pub hide_order: u8,
+    pub hide_priority: u8,
 }
 
 /// The figures that a line of `width` has room for beside `others` columns, by their places.
@@ -174,9 +174,9 @@ pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Ve
     let mut shown: Vec<usize> = (0..figures.len()).collect();
     let columns = |shown: &[usize]| shown.iter().map(|at| figures[*at].columns).sum::<usize>();
     while columns(&shown) + others > width
-        && let Some(last) = shown.iter().map(|at| figures[*at].hide_order).max().filter(|last| *last > 0)
+        && let Some(last) = shown.iter().map(|at| figures[*at].hide_priority).max().filter(|last| *last > 0)
     {
-        shown.retain(|at| figures[*at].hide_order < last);
+        shown.retain(|at| figures[*at].hide_priority < last);
     }
     shown
 }
@@ -333,13 +333,13 @@ mod tests {
             let joined = |text: &str| text.replace(' ', "");
             assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
         }
-        assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MOST_LINES + 1);
+        assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_LINES + 1);
     }
 
     #[test]
     fn figures_go_by_their_order() {
         let figures =
-            [(10, 0), (8, 2), (10, 3), (9, 1)].map(|(columns, hide_order)| FigureWidth { columns, hide_order });
+            [(10, 0), (8, 2), (10, 3), (9, 1)].map(|(columns, hide_priority)| FigureWidth { columns, hide_priority });
         let shown = |width| figures_shown(&figures, 40, width);
         assert_eq!(
             [shown(80), shown(76), shown(60), shown(50), shown(20)],

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 /// Items that a thread takes at once, at least.
-const LEAST_ITEMS: usize = 4096;
+const MIN_ITEMS: usize = 4096;
 
 fn piece_length(count: usize) -> usize {
     // One piece is done where it is: threads that nobody asks for are not started.
-    if count <= LEAST_ITEMS {
-        return LEAST_ITEMS;
+    if count <= MIN_ITEMS {
+        return MIN_ITEMS;
     }
-    count.div_ceil(8 * rayon::current_num_threads()).max(LEAST_ITEMS)
+    count.div_ceil(8 * rayon::current_num_threads()).max(MIN_ITEMS)
 }
 
 /// `0..count` in pieces.
@@ -67,7 +67,7 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync
 mod tests {
     #[test]
     fn every_number_comes_once_and_in_order() {
-        for wanted in [0, 1, super::LEAST_ITEMS, 100_000] {
+        for wanted in [0, 1, super::MIN_ITEMS, 100_000] {
             let numbers: Vec<usize> = (0..wanted).collect();
             assert_eq!(super::collect(wanted, |at| at), numbers);
             assert_eq!(super::pieces(wanted).into_iter().flatten().collect::<Vec<_>>(), numbers);

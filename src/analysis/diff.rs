@@ -146,9 +146,9 @@ pub struct PathsTooLong;
 
 /// Bytes that the texts of all paths of a heap may take.
 fn most_path_bytes(graph: &HeapGraph) -> usize {
-    const LEAST: usize = 50_000_000;
+    const MIN: usize = 50_000_000;
     const PER_OBJECT: usize = 100;
-    LEAST.max(graph.node_count().saturating_mul(PER_OBJECT))
+    MIN.max(graph.node_count().saturating_mul(PER_OBJECT))
 }
 
 /// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).

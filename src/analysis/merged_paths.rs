@@ -50,7 +50,7 @@ pub struct Examples {
 
 impl Examples {
     /// At most so many are chosen.
-    pub const MOST: usize = 32;
+    pub const MAX: usize = 32;
 
     /// The chosen references.
     pub fn chosen(&self) -> &[(NodeId, NodeId)] {
@@ -64,7 +64,7 @@ impl Examples {
 
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
         if self.seen & ((1 << self.step) - 1) == 0 {
-            if self.chosen.len() == Self::MOST {
+            if self.chosen.len() == Self::MAX {
                 let mut number = 0;
                 self.chosen.retain(|_| {
                     number += 1;
@@ -161,7 +161,7 @@ pub fn merge_root_paths(
 }
 
 /// Objects of a path that are looked at: of a longer one the first ones.
-const MOST_OF_A_PATH: usize = 1000;
+const MAX_OF_A_PATH: usize = 1000;
 
 /// Merges paths to one object by type from the roots down: what rows count are paths. O(paths x 1,000).
 pub fn merge_paths<'p>(
@@ -174,7 +174,7 @@ pub fn merge_paths<'p>(
     for path in paths {
         let mut last = path.start();
         let mut above = (merger.top(path.root, last, None), 1);
-        for node in path.nodes().take(MOST_OF_A_PATH).skip(1) {
+        for node in path.nodes().take(MAX_OF_A_PATH).skip(1) {
             above = merger.below(above, last, node);
             last = node;
         }
@@ -329,7 +329,7 @@ mod tests {
         let mut examples = Examples::default();
         for at in 0..1000 {
             examples.add(NodeId::new(at), NodeId::new(at + 1));
-            assert!(examples.chosen().len() <= Examples::MOST);
+            assert!(examples.chosen().len() <= Examples::MAX);
         }
         let chosen: Vec<usize> = examples.chosen().iter().map(|(from, _)| from.index()).collect();
         assert_eq!(chosen, (0..1000).step_by(32).collect::<Vec<_>>());

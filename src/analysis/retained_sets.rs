@@ -95,9 +95,9 @@ pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
 /// Steps that `retained_exact_by_set` is to be allowed for a graph: far more than all types of a program take, unless
 /// they hold each other in ways that no program has. In small graphs some tenths of a second.
 pub fn max_steps_of_exact(graph: &HeapGraph) -> u64 {
-    const LEAST: u64 = 100_000_000;
+    const MIN: u64 = 100_000_000;
     const FOR_EACH: u64 = 500;
-    LEAST.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(FOR_EACH))
+    MIN.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(FOR_EACH))
 }
 
 /// For each of `sets` what would become unreachable if all of it were taken out, in bytes: 0 when none of it is

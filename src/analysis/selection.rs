@@ -233,7 +233,7 @@ fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
         return None;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most || a.len() > MOST_CHARACTERS {
+    if a.len().abs_diff(b.len()) > most || a.len() > MAX_CHARACTERS {
         return None;
     }
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -255,7 +255,7 @@ fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
 }
 
 /// Names that are longer are not compared.
-const MOST_CHARACTERS: usize = 100;
+const MAX_CHARACTERS: usize = 100;
 
 #[cfg(test)]
 mod tests {

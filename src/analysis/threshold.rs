@@ -13,15 +13,15 @@ pub struct Percent {
 }
 
 const DECIMALS: usize = 12;
-const UNITS_OF_ONE: u128 = 10u128.pow(DECIMALS as u32);
+const UNITS_PER_PERCENT: u128 = 10u128.pow(DECIMALS as u32);
 
 impl Percent {
     /// 0.1 %.
-    pub const PER_MILLE: Percent = Percent { units: UNITS_OF_ONE as u64 / 10 };
+    pub const PER_MILLE: Percent = Percent { units: UNITS_PER_PERCENT as u64 / 10 };
 
-    /// From a number as it was typed; `None` unless it is 0 to `MOST`.
+    /// From a number as it was typed; `None` unless it is 0 to `MAX`.
     pub fn new(percent: f64) -> Option<Self> {
-        if !(0.0..=Self::MOST).contains(&percent) {
+        if !(0.0..=Self::MAX).contains(&percent) {
             return None;
         }
         // The shortest decimal that gives this number is what was typed. It has no exponent.
@@ -33,19 +33,19 @@ impl Percent {
     }
 
     /// The most that can be said.
-    pub const MOST: f64 = 1e6;
+    pub const MAX: f64 = 1e6;
 
     /// 10 %.
-    pub const TENTH: Percent = Percent { units: 10 * UNITS_OF_ONE as u64 };
+    pub const TENTH: Percent = Percent { units: 10 * UNITS_PER_PERCENT as u64 };
 
     /// The least whole number that is at least this share: a row of so much stays.
     pub fn at_least(self, whole: u64) -> u64 {
-        u64::try_from(self.product(whole).div_ceil(100 * UNITS_OF_ONE)).unwrap_or(u64::MAX)
+        u64::try_from(self.product(whole).div_ceil(100 * UNITS_PER_PERCENT)).unwrap_or(u64::MAX)
     }
 
     /// The greatest whole number that is no more than this share: what is more goes over it.
     pub fn at_most(self, whole: u64) -> u64 {
-        u64::try_from(self.product(whole) / (100 * UNITS_OF_ONE)).unwrap_or(u64::MAX)
+        u64::try_from(self.product(whole) / (100 * UNITS_PER_PERCENT)).unwrap_or(u64::MAX)
     }
 
     /// At most 2^124.
@@ -74,7 +74,7 @@ impl Threshold {
 
     /// Returns true for a share over 100 %.
     pub fn is_more_than_a_whole(self) -> bool {
-        matches!(self, Threshold::Share(percent) if percent.units > 100 * UNITS_OF_ONE as u64)
+        matches!(self, Threshold::Share(percent) if percent.units > 100 * UNITS_PER_PERCENT as u64)
     }
 
     /// The most bytes that do not go over it.
@@ -115,7 +115,7 @@ impl FromStr for Threshold {
 /// As it is typed: `12.5`.
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, rest) = (u128::from(self.units) / UNITS_OF_ONE, u128::from(self.units) % UNITS_OF_ONE);
+        let (whole, rest) = (u128::from(self.units) / UNITS_PER_PERCENT, u128::from(self.units) % UNITS_PER_PERCENT);
         let decimals = format!("{rest:0DECIMALS$}");
         match decimals.trim_end_matches('0') {
             "" => write!(f, "{whole}"),

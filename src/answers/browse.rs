@@ -387,7 +387,7 @@ impl LargestObjects<'_> {
 }
 
 /// Shortest paths from roots to any object.
-pub struct ReasonsAlive<'d> {
+pub struct RootPathFinder<'d> {
     graph: &'d HeapGraph,
     roots: RootsByNode<'d>,
     parents: &'d ShortestParents,
@@ -398,14 +398,14 @@ pub struct ReasonsAlive<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects.
-pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
+pub fn root_path_finder(dump: &OpenDump) -> Result<RootPathFinder<'_>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let parents = dump.shortest_parents();
-    Ok(ReasonsAlive { graph, roots: RootsByNode::new(graph), parents, names: ReferenceNames::of(dump) })
+    Ok(RootPathFinder { graph, roots: RootsByNode::new(graph), parents, names: ReferenceNames::of(dump) })
 }
 
 /// The path to an object.
-pub struct ReasonAlive<'r> {
+pub struct FoundRootPath<'r> {
     graph: &'r HeapGraph,
     roots: &'r RootsByNode<'r>,
     paths: RootPaths<'r>,
@@ -414,17 +414,17 @@ pub struct ReasonAlive<'r> {
     target: NodeId,
 }
 
-impl ReasonsAlive<'_> {
+impl RootPathFinder<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn of(&self, biggest: &LargestObjects<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
+    pub fn of(&self, biggest: &LargestObjects<'_>, object: DomNode) -> Option<FoundRootPath<'_>> {
         let target = biggest.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = biggest.dominators_of(object);
-        Some(ReasonAlive { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
+        Some(FoundRootPath { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
     }
 }
 
-impl ReasonAlive<'_> {
+impl FoundRootPath<'_> {
     /// The path, from the rooted object to the object itself.
     pub fn path(&self) -> Option<PathRow<'_>> {
         Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?, self.names))

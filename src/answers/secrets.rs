@@ -15,13 +15,13 @@ use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Text, Value, WantedContents};
 
 /// Characters of a text that are looked through.
-const MOST_UNITS: usize = 1 << 20;
+const MAX_UNITS: usize = 1 << 20;
 /// Parts of the names of fields that hold secrets.
 const SECRET_FIELDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
 /// The kind of what is found by the name of its field.
 const BY_FIELD: &str = "named-field";
 /// A text in such a field is a secret from so many bits of information a character on, and of this length.
-const LEAST_ENTROPY: f64 = 3.0;
+const MIN_ENTROPY: f64 = 3.0;
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
 
 /// Options of the search for secrets.
@@ -90,7 +90,7 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
         }
     };
     let firsts: Vec<usize> = by_first.keys().copied().collect();
-    details.visit_texts(graph, &grouped.strings, &firsts, MOST_UNITS, &look).map_err(unreadable)?;
+    details.visit_texts(graph, &grouped.strings, &firsts, MAX_UNITS, &look).map_err(unreadable)?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|(a, kind_a, _), (b, kind_b, _)| {
         let copies = |group: usize| std::cmp::Reverse(grouped.groups[group].copies);
@@ -127,7 +127,7 @@ fn named_secret(text: &str) -> Option<(String, String)> {
     let is_one = LENGTHS.contains(&text.len())
         && !text.contains(char::is_whitespace)
         && text.contains(|c: char| c.is_ascii_digit())
-        && entropy(text) >= LEAST_ENTROPY;
+        && entropy(text) >= MIN_ENTROPY;
     is_one.then(|| (BY_FIELD.to_string(), text.to_string()))
 }
 

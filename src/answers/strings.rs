@@ -14,7 +14,7 @@ use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
 use super::holders::{Holders, KnownCollections, ObjectHolders, short_holder};
 use super::scope::order_by;
 pub use super::shared::grouped_strings::{Redacted, StringTotals};
-use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
+use super::values::{MAX_UNITS, text_in_table, text_words, unreadable};
 use super::{AnswerError, CommandLine, Figure, Limits};
 use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
@@ -341,7 +341,7 @@ impl TextRows<'_> {
             found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, text));
         };
         // What cannot be read stays unknown.
-        let most_units = if self.full.is_some() { usize::MAX } else { MOST_UNITS };
+        let most_units = if self.full.is_some() { usize::MAX } else { MAX_UNITS };
         let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, most_units, &take);
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_unstable_by_key(|(at, _)| *at);

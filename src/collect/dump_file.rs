@@ -187,12 +187,12 @@ impl DumpFile {
     /// Keeps a dump that is not whole, under a name that says so and that no other file has. Gives the name. Error:
     /// what the system says.
     pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
-        const MOST_NAMES: u32 = 1000;
+        const MAX_NAMES: u32 = 1000;
         self.settle()?;
         if matches!(self.place, DumpPlace::Stream) {
             return Ok(None);
         }
-        for number in 1..MOST_NAMES {
+        for number in 1..MAX_NAMES {
             let mut name = self.path.clone().into_os_string();
             name.push(INCOMPLETE);
             if number > 1 {

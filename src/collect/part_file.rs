@@ -15,7 +15,7 @@ use crate::files::{AtEnd, folder_of};
 pub(super) const OWNER_ONLY: u32 = 0o600;
 const PART: &str = ".part";
 /// Names for such files beside each other: runs of other containers have the same number.
-const MOST_PARTS: u32 = 100;
+const MAX_PARTS: u32 = 100;
 
 /// Gives a file without a name one.
 pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
@@ -25,9 +25,9 @@ pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
 
 /// Gives a file without a name one that another file has.
 pub(super) fn link_over(file: &File, path: &Path) -> io::Result<()> {
-    let (part, removal) = (0..MOST_PARTS)
+    let (part, removal) = (0..MAX_PARTS)
         .map(|number| part_of(path, number))
-        .find_map(|part| match make(&part, || link(file, &part)) {
+        .find_map(|part| match make_removed_at_end(&part, || link(file, &part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             linked => Some(linked.map(|((), removal)| (part, removal))),
         })
@@ -66,7 +66,7 @@ fn part_of(path: &Path, number: u32) -> PathBuf {
 }
 
 /// Makes a file that is removed at the end.
-fn make<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtEnd)> {
+fn make_removed_at_end<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtEnd)> {
     let path = path.to_path_buf();
     AtEnd::make(make, move || drop(fs::remove_file(path)))
 }
@@ -79,10 +79,10 @@ pub(super) fn lock(file: &File) -> bool {
 
 /// A file of another name, which no other run takes for a leftover.
 pub(super) fn open_part(path: &Path) -> io::Result<(File, PathBuf, AtEnd)> {
-    for part in (0..MOST_PARTS).map(|number| part_of(path, number)) {
+    for part in (0..MAX_PARTS).map(|number| part_of(path, number)) {
         let mut options = File::options();
         options.write(true).create_new(true).mode(OWNER_ONLY).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        let (file, removal) = match make(&part, || options.open(&part)) {
+        let (file, removal) = match make_removed_at_end(&part, || options.open(&part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             made => made?,
         };

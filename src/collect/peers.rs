@@ -14,7 +14,7 @@ pub fn read_dotnet(bytes: &[u8]) {
             return;
         }
     }
-    let _ = (follower.is_complete, follower.pause(), follower.collections(), follower.missing_types());
+    let _ = (follower.is_complete, follower.collection_duration(), follower.collections(), follower.missing_types());
 }
 
 #[cfg(test)]

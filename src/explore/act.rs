@@ -49,7 +49,7 @@ impl BrowserState {
             return false;
         }
         let is_for_rows = self.prompt.is_none() && self.help.is_none() && key.is_for_rows();
-        (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MOST_AHEAD
+        (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MAX_AHEAD
     }
 
     pub(super) fn key_now(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
@@ -498,4 +498,4 @@ impl BrowserState {
 }
 
 /// Keys that wait for a list, at most.
-const MOST_AHEAD: usize = 10_000;
+const MAX_AHEAD: usize = 10_000;

@@ -19,16 +19,16 @@ pub(super) struct ListColumn {
     /// The order for `--sort`; none where the command cannot be sorted by it.
     pub(super) order: Option<Figure>,
     /// Where there is no room for all of them beside names, those with the highest number go first; 0 stays.
-    pub(super) hide_order: u8,
+    pub(super) hide_priority: u8,
 }
 
 impl ListColumn {
-    pub(super) const fn new(figure: Figure, hide_order: u8) -> Self {
-        ListColumn { figure, is_growth: false, order: Some(figure), hide_order }
+    pub(super) const fn new(figure: Figure, hide_priority: u8) -> Self {
+        ListColumn { figure, is_growth: false, order: Some(figure), hide_priority }
     }
 
-    pub(super) const fn of_growth(figure: Figure, hide_order: u8) -> Self {
-        ListColumn { is_growth: true, ..ListColumn::new(figure, hide_order) }
+    pub(super) const fn of_growth(figure: Figure, hide_priority: u8) -> Self {
+        ListColumn { is_growth: true, ..ListColumn::new(figure, hide_priority) }
     }
 
     pub(super) const fn titled(self, title: &'static str) -> Self {

@@ -26,9 +26,9 @@ pub struct HeapgraphOptions {
 /// Objects whose texts are asked for at once.
 const TEXTS_AT_ONCE: usize = 256;
 /// Of longer texts the start is written.
-const MOST_TEXT_UNITS: usize = 1 << 20;
+const MAX_TEXT_UNITS: usize = 1 << 20;
 /// Larger numbers are no exact numbers in JavaScript: they are written as hexadecimal texts.
-const MOST_EXACT_NUMBER: u64 = 1 << 53;
+const MAX_EXACT_NUMBER: u64 = 1 << 53;
 
 /// Writes the graph as the dump has it: sections, types, threads, objects with their references, roots. Roots that were
 /// inferred or asked for are left out: whoever reads the lines infers the same. O(objects + references), and with names
@@ -58,7 +58,7 @@ enum WrittenId {
 
 impl From<Id> for WrittenId {
     fn from(Id(id): Id) -> Self {
-        if id <= MOST_EXACT_NUMBER { WrittenId::Number(id) } else { WrittenId::Text(format!("{id:#x}")) }
+        if id <= MAX_EXACT_NUMBER { WrittenId::Number(id) } else { WrittenId::Text(format!("{id:#x}")) }
     }
 }
 
@@ -327,7 +327,7 @@ impl Lines<'_> {
     fn names_of_threads(&self) -> FxHashMap<Option<NodeId>, String> {
         let nodes: Vec<NodeId> = self.graph.threads().iter().filter_map(|thread| thread.node).collect();
         let said =
-            self.dump.details().and_then(|details| details.shown_values(self.graph, &nodes, MOST_TEXT_UNITS).ok());
+            self.dump.details().and_then(|details| details.shown_values(self.graph, &nodes, MAX_TEXT_UNITS).ok());
         let named = nodes.into_iter().zip(said.unwrap_or_default()).filter_map(|(node, saying)| match saying {
             Some(ShownValue::Name(name)) => Some((Some(node), name.text)),
             _ => None,
@@ -415,7 +415,7 @@ impl Lines<'_> {
         let nodes: Vec<NodeId> = graph.section_nodes(section).map(NodeId::new).collect();
         let (mut line, mut targets) = (Vec::new(), Vec::new());
         for nodes in nodes.chunks(TEXTS_AT_ONCE) {
-            let texts = self.details.and_then(|details| details.shown_values(graph, nodes, MOST_TEXT_UNITS).ok());
+            let texts = self.details.and_then(|details| details.shown_values(graph, nodes, MAX_TEXT_UNITS).ok());
             let mut texts = texts.unwrap_or_default().into_iter();
             for &node in nodes {
                 self.listed_references(node, stacks, &mut targets);
@@ -525,7 +525,7 @@ fn word_of(name: &str) -> String {
 }
 
 fn push_id(line: &mut Vec<u8>, id: u64) {
-    if id <= MOST_EXACT_NUMBER {
+    if id <= MAX_EXACT_NUMBER {
         push_number(line, id);
     } else {
         line.extend_from_slice(format!("\"{id:#x}\"").as_bytes());

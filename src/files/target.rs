@@ -10,7 +10,7 @@ use super::mode::ANY_MODE;
 use super::system::{file_behind, identity_at, is_device, mode_of};
 
 /// Links behind links that are followed.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The reason for which something cannot be an output, in words behind its name.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl Target {
     /// Standard output, for `None`, `-` and its names in the file system; else the file of this name. Error: when it is
     /// one of the inputs, or cannot be a file.
     pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
-        Self::find_through(path, inputs, MOST_LINKS)
+        Self::find_through(path, inputs, MAX_LINKS)
     }
 
     /// The file of a name that the program chose: somebody else may have put something there, so links are not

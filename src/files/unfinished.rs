@@ -16,13 +16,13 @@ use super::system::signals;
 
 /// Folders that were made for files, each behind the one it is in.
 #[cfg(feature = "parquet")]
-static FOLDERS: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
+static CREATED_FOLDERS: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
 
 /// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless
 /// there is something in it. Error: those of the file system.
 #[cfg(feature = "parquet")]
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
-    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut folders = CREATED_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     let new: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     for folder in new.into_iter().rev() {
         let own = folder.to_path_buf();
@@ -35,7 +35,7 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
 /// Takes away the folders that were made and in which nothing is.
 #[cfg(feature = "parquet")]
 pub(crate) fn remove_empty_folders() {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev().for_each(drop);
+    CREATED_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev().for_each(drop);
 }
 
 /// Takes away what is not whole. For whoever ends the process in the middle of something.

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-const MOST_DIGITS: usize = 24;
+const MAX_DIGITS: usize = 24;
 /// Of a share.
-const MOST_DIGITS_OF_SHARE: usize = 12;
+const MAX_DIGITS_OF_SHARE: usize = 12;
 
 /// Units and what they stand for; those that come first are named in errors.
 const UNITS: [(&str, u64); 12] = [
@@ -62,7 +62,7 @@ impl Number {
                 None => return Err(NotANumber::Unit(unit.to_string())),
             },
         };
-        let most = if is_share { MOST_DIGITS_OF_SHARE } else { MOST_DIGITS };
+        let most = if is_share { MAX_DIGITS_OF_SHARE } else { MAX_DIGITS };
         let digits = format!("{}{decimals}", whole.trim_start_matches('0'));
         if digits.len() > most {
             return Err(NotANumber::TooLong);

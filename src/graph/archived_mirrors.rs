@@ -19,7 +19,7 @@ use crate::parallel;
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;
 /// Longer arrays are of no archive: those that were seen refer to fewer than 1,000 classes that were not loaded.
-const MOST_ELEMENTS: u32 = 1 << 16;
+const MAX_ELEMENTS: u32 = 1 << 16;
 /// Bytes of an element while it is looked at: it stands in two lists while these are joined, its id and the room at it in
 /// one each.
 const ELEMENT_BYTES: u64 = 48;
@@ -57,7 +57,7 @@ impl GraphBuilder {
         let mut others: Vec<u64> = others.map(|root| root.id).collect();
         others.sort_unstable();
         arrays.retain(|id| others.binary_search(id).is_err());
-        let is_short = |&(array, _): &(u32, NodeId)| self.objects.counts[array as usize] <= MOST_ELEMENTS;
+        let is_short = |&(array, _): &(u32, NodeId)| self.objects.counts[array as usize] <= MAX_ELEMENTS;
         let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).filter(is_short).collect();
         arrays.sort_unstable();
         arrays
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn elements_of_an_archive_are_counted_as_memory_and_longer_arrays_are_none() {
-        const MOST: u64 = MOST_ELEMENTS as u64;
-        for (elements, known) in [(1000, 1000), (MOST, MOST), (MOST + 1, 0)] {
+        const MAX: u64 = MAX_ELEMENTS as u64;
+        for (elements, known) in [(1000, 1000), (MAX, MAX), (MAX + 1, 0)] {
             let needed = |has_mirrors: bool, limit: u64| {
                 let budget = MemoryBudget::new(Some(limit));
                 let (mut builder, options) = archive(elements, &budget);

@@ -76,7 +76,7 @@ pub struct GraphBuilder {
     /// By type: the text that names the module, `u32::MAX` for none. The last types may have no entry.
     pub(super) type_modules: Vec<u32>,
     pub(super) type_places: Vec<(TypeId, SourcePlace)>,
-    pub(super) described: Vec<DescribedType>,
+    pub(super) type_descriptions: Vec<DescribedType>,
     pub(super) fields: Vec<Field>,
     /// Every object holds the class object of its type; readers do not add these references themselves.
     pub(crate) objects_hold_class: bool,
@@ -182,7 +182,7 @@ impl GraphBuilder {
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slots.len() * size_of::<Option<u32>>()
             + self.class_objects.len() * size_of::<(u32, TypeSlot)>()
-            + self.described.len() * size_of::<DescribedType>()
+            + self.type_descriptions.len() * size_of::<DescribedType>()
             + self.fields.len() * size_of::<Field>()
             + self.type_places.len() * size_of::<(TypeId, SourcePlace)>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
@@ -258,7 +258,7 @@ impl GraphBuilder {
         let first = self.fields.len() as u32;
         self.fields.extend(fields);
         let fields = first..self.fields.len() as u32;
-        self.described.push(DescribedType { section, slot, class_object, loader, superclass, fields });
+        self.type_descriptions.push(DescribedType { section, slot, class_object, loader, superclass, fields });
     }
 
     /// Frames of a stack, innermost first, for any number of threads.

@@ -316,10 +316,10 @@ fn splice_added(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32], references
 impl GraphBuilder {
     /// Sums of bytes that do not fit 64 bits, without the `dropped` objects (ascending). O(1) where no object has 4 GiB.
     pub(super) fn find_size_overflows(&self, dropped: impl Iterator<Item = u32>) -> Occurrences {
-        const MOST: u128 = u64::MAX as u128;
+        const MAX: u128 = u64::MAX as u128;
         // All small objects do not make as much.
         let large: u128 = self.objects.large.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
-        if large + ((self.objects.shallow.len() as u128) << 16) <= MOST {
+        if large + ((self.objects.shallow.len() as u128) << 16) <= MAX {
             return Occurrences::default();
         }
         let (mut dropped, mut large) = (dropped.peekable(), self.objects.large.iter());
@@ -337,15 +337,15 @@ impl GraphBuilder {
                 if dropped.next_if_eq(&(object as u32)).is_some() {
                     continue;
                 }
-                if all <= MOST && all + bytes > MOST {
+                if all <= MAX && all + bytes > MAX {
                     tally.first_position = position_of(&self.objects.positions, object);
                 }
-                tally.count += u64::from(of_section <= MOST && of_section + bytes > MOST);
+                tally.count += u64::from(of_section <= MAX && of_section + bytes > MAX);
                 all += bytes;
                 of_section += bytes;
             }
         }
-        if all > MOST {
+        if all > MAX {
             tally.count = tally.count.max(1);
         }
         tally

@@ -17,7 +17,7 @@ impl GraphBuilder {
         maps: &[SectionIds],
         class_objects: &mut Vec<(NodeId, TypeId)>,
     ) -> TypeTable {
-        let described = std::mem::take(&mut self.described);
+        let described = std::mem::take(&mut self.type_descriptions);
         let mut types = TypeTable { objects_hold_class: self.objects_hold_class, ..TypeTable::default() };
         if !described.is_empty() || !self.type_modules.is_empty() {
             types.details = vec![TypeDetails::default(); names.len()];

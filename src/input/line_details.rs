@@ -22,7 +22,7 @@ const PART_BYTES: usize = 1 << 20;
 /// Parts that are kept: what is asked for next is near, or was asked for before.
 const PARTS_KEPT: usize = 8;
 /// Of a part that one long line makes larger so much is read; a longer line says nothing of its object.
-const MOST_PART_BYTES: u64 = 64 << 20;
+const MAX_PART_BYTES: u64 = 64 << 20;
 
 /// A format's lines.
 pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
@@ -154,7 +154,7 @@ impl<L: Lines> Table<L> {
                 let next = wanted.partition_point(|&id| id < part.lowest);
                 wanted.get(next).is_some_and(|&id| id <= part.highest)
             };
-            if part.bytes > MOST_PART_BYTES || !wanted.is_none_or(may_be) {
+            if part.bytes > MAX_PART_BYTES || !wanted.is_none_or(may_be) {
                 return Ok(found);
             }
             let mut text = vec![0; part.bytes as usize];
@@ -179,7 +179,7 @@ impl<L: Lines> Table<L> {
 
 impl Part {
     fn may_have(&self, id: u64) -> bool {
-        (self.lowest..=self.highest).contains(&id) && self.bytes <= MOST_PART_BYTES
+        (self.lowest..=self.highest).contains(&id) && self.bytes <= MAX_PART_BYTES
     }
 }
 

@@ -18,14 +18,14 @@ use flate2::bufread::GzDecoder;
 const PACKED_BYTES: usize = 256 * 1024;
 const PACKED_BYTES_OF_THREAD: usize = 1 << 20;
 /// A member that unpacks to more is left to one decoder.
-const MOST_MEMBER_BYTES: usize = 4 << 20;
+const MAX_MEMBER_BYTES: usize = 4 << 20;
 /// No further member is begun for a thread when so much was unpacked at once.
 const UNPACKED_BYTES_OF_THREAD: usize = 12 << 20;
 /// Threads are used as far as there is so much memory for each.
 pub(super) const UNPACKING_BYTES_OF_THREAD: u64 = 64 << 20;
 /// The first bytes of a member, and its least length.
 const MEMBER_START: [u8; 3] = [0x1F, 0x8B, 0x08];
-const LEAST_MEMBER_BYTES: usize = 20;
+const MIN_MEMBER_BYTES: usize = 20;
 
 /// Bytes that unpacking keeps: to refer back to, or unpacked ahead.
 pub(super) type Windows = Arc<AtomicU64>;
@@ -254,17 +254,17 @@ fn inflate_all(
 
 /// Unpacks one member: packed bytes that it takes, and bytes that come out. `None` where it is not whole, or too large.
 fn inflate(packed: &[u8], out: &mut Vec<u8>) -> Option<(usize, usize)> {
-    if packed.len() < LEAST_MEMBER_BYTES {
+    if packed.len() < MIN_MEMBER_BYTES {
         return None;
     }
     let mut decoder = GzDecoder::new(packed);
     let mut filled = 0;
     loop {
         if filled == out.len() {
-            if filled >= MOST_MEMBER_BYTES {
+            if filled >= MAX_MEMBER_BYTES {
                 return None;
             }
-            out.resize((2 * filled).clamp(PACKED_BYTES, MOST_MEMBER_BYTES), 0);
+            out.resize((2 * filled).clamp(PACKED_BYTES, MAX_MEMBER_BYTES), 0);
         }
         match decoder.read(&mut out[filled..]) {
             Ok(0) => return Some((packed.len() - decoder.into_inner().len(), filled)),

@@ -4,7 +4,7 @@
 //! certainly new; one within a run may be one of those there, and is counted as such. Never too few are counted.
 
 /// Runs that are kept; when there are more, those that are nearest to each other are joined.
-const MOST_RUNS: usize = 512;
+const MAX_RUNS: usize = 512;
 
 /// The longest step within a run: what is skipped may come later (the runtime's regions have 4 MiB and more).
 pub(super) const LONGEST_STEP: u64 = 1 << 20;
@@ -65,7 +65,7 @@ impl RepeatWatch {
             self.runs[at - 1].1 = last;
         } else {
             self.runs.insert(at, (first, last));
-            if self.runs.len() > MOST_RUNS {
+            if self.runs.len() > MAX_RUNS {
                 self.join_nearest();
             }
         }
@@ -76,8 +76,8 @@ impl RepeatWatch {
     /// Joins half of the runs to the ones below them, where least is between.
     fn join_nearest(&mut self) {
         let mut gaps: Vec<u64> = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
-        let (_, &mut middle, _) = gaps.select_nth_unstable(MOST_RUNS / 2);
-        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(MOST_RUNS + 1);
+        let (_, &mut middle, _) = gaps.select_nth_unstable(MAX_RUNS / 2);
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(MAX_RUNS + 1);
         for &run in &self.runs {
             match joined.last_mut() {
                 Some(last) if run.0 - last.1 <= middle => last.1 = run.1,

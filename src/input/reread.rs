@@ -9,7 +9,7 @@ use super::{Encoding, ReadError, Source};
 use crate::graph::{HeapGraph, MemoryBudget};
 
 /// A packed dump of fewer bytes is unpacked into memory.
-const MOST_BYTES_IN_MEMORY: u64 = 64 << 20;
+const MAX_BYTES_IN_MEMORY: u64 = 64 << 20;
 /// Bytes that are unpacked at a time.
 const STEP_BYTES: usize = 1 << 20;
 
@@ -80,7 +80,7 @@ impl Reread {
             let got = source.fill(&mut unpacked[start..])?;
             unpacked.truncate(start + got);
             bytes += got as u64;
-            if file.is_none() && bytes >= MOST_BYTES_IN_MEMORY {
+            if file.is_none() && bytes >= MAX_BYTES_IN_MEMORY {
                 file = Some(tempfile::tempfile().map_err(no_room)?);
             }
             if let Some(to) = &mut file {
@@ -210,7 +210,7 @@ mod tests {
         use std::io::Write;
 
         let directory = tempfile::tempdir().unwrap();
-        for (name, length) in [("short", 3_000_000_u64), ("long", MOST_BYTES_IN_MEMORY + 3_000_001)] {
+        for (name, length) in [("short", 3_000_000_u64), ("long", MAX_BYTES_IN_MEMORY + 3_000_001)] {
             let path = directory.path().join(name);
             let file = File::create(&path).unwrap();
             let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());

@@ -71,7 +71,7 @@ pub(super) struct Sums {
     all: u128,
     section: u128,
     /// Sections that do not fit; and where the first object is with which the sum did not.
-    over: u64,
+    overflowed_sections: u64,
     first_position: Option<u64>,
 }
 
@@ -82,11 +82,11 @@ impl Sums {
 
     /// Adds bytes; `position` is asked for with what was counted before, once they do not fit.
     pub(super) fn add(&mut self, bytes: u128, position: impl FnOnce(u128) -> u64) {
-        const MOST: u128 = u64::MAX as u128;
-        if self.all + bytes > MOST && self.first_position.is_none() {
+        const MAX: u128 = u64::MAX as u128;
+        if self.all + bytes > MAX && self.first_position.is_none() {
             self.first_position = Some(position(self.all));
         }
-        self.over += u64::from(self.section <= MOST && self.section + bytes > MOST);
+        self.overflowed_sections += u64::from(self.section <= MAX && self.section + bytes > MAX);
         self.section += bytes;
         self.all += bytes;
     }
@@ -94,7 +94,7 @@ impl Sums {
     /// Reports sums that end before the last object.
     pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
         if let Some(position) = self.first_position {
-            diagnostics.add(&SIZE_OVERFLOW, self.over.max(1), place(position), String::new);
+            diagnostics.add(&SIZE_OVERFLOW, self.overflowed_sections.max(1), place(position), String::new);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::graph::{MemoryBudget, MemoryShare};
 /// Bytes that are looked at to recognise packing, encoding and format.
 const START_BYTES: usize = 8 * 1024;
 /// Blanks at the start that are looked past.
-const MOST_BLANKS: usize = 1 << 20;
+const MAX_BLANKS: usize = 1 << 20;
 /// Packings inside one another that are undone.
 const MAX_LAYERS: usize = 3;
 
@@ -144,7 +144,7 @@ impl Source {
         }
         let mut is_whole = start.len() < START_BYTES - 3;
         // A format shows by its first content: blanks before it are looked past, though not without end.
-        while !is_whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
+        while !is_whole && start.len() < MAX_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
             let more = read_start(&mut reader)?;
             is_whole = more.len() < START_BYTES;
             start.extend(more);

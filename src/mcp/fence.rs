@@ -10,8 +10,8 @@ use crate::dump::{dump_named, path_of_index};
 use crate::input::{ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
-const MOST_LEVELS: usize = 8;
-const MOST_FILES: usize = 2000;
+const MAX_LEVELS: usize = 8;
+const MAX_FILES: usize = 2000;
 
 /// One text for what is not there and what may not be read: it does not say which.
 const REFUSED: &str = "is no dump that this server may read; list_dumps names those";
@@ -76,9 +76,9 @@ impl Fence {
 
     /// The dumps by name, those below folders recognised by their content; and whether there may be more.
     pub(super) fn dumps(&self) -> (Vec<DumpFile>, bool) {
-        let mut left = MOST_FILES;
+        let mut left = MAX_FILES;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
-        self.folders.iter().for_each(|(folder, _)| add_files(folder, MOST_LEVELS, &mut left, &mut files));
+        self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_LEVELS, &mut left, &mut files));
         let dumps = files.iter().filter_map(|file| {
             let source = Source::open(&self.checked(file)?).ok()?;
             let format = detect(&source, &ReadOptions::default()).ok()?.name();

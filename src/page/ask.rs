@@ -2,13 +2,13 @@
 
 use super::PageOptions;
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
-use crate::answers::browse::{LargestObjects, ReasonsAlive, biggest, reasons_alive};
+use crate::answers::browse::{LargestObjects, RootPathFinder, biggest, root_path_finder};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
-use crate::answers::type_map::{TypeMap, type_map};
+use crate::answers::type_treemap::{TypeTreemap, type_treemap};
 use crate::answers::waste::{Waste, WasteOptions, waste};
 use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
@@ -38,9 +38,9 @@ pub(super) enum PageContent<'d> {
 
 pub(super) struct ObjectPage<'d> {
     pub(super) leaks: Leaks<'d>,
-    pub(super) map: TypeMap<'d>,
+    pub(super) map: TypeTreemap<'d>,
     pub(super) biggest: LargestObjects<'d>,
-    pub(super) reasons: ReasonsAlive<'d>,
+    pub(super) reasons: RootPathFinder<'d>,
 }
 
 impl<'d> PageAnswers<'d> {
@@ -98,9 +98,9 @@ impl<'d> PageAnswers<'d> {
                     Some(old) => leaks_since(old, dump, &leaks_options)?,
                     None => leaks(dump, &leaks_options)?,
                 },
-                map: type_map(dump, options.section.as_deref())?,
+                map: type_treemap(dump, options.section.as_deref())?,
                 biggest: biggest(dump, options.section.as_deref())?,
-                reasons: reasons_alive(dump)?,
+                reasons: root_path_finder(dump)?,
             }))
         } else {
             PageContent::Allocations(breakdown(

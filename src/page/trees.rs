@@ -8,7 +8,7 @@ use super::columns::{BiggestColumns, Budgets, MapColumns, PageData, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Pruned, PrunedContent, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownKind, HeapTree};
-use crate::answers::browse::{DomNode, LargestObjects, ReasonAlive};
+use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
 use crate::names::fit_name;
@@ -226,7 +226,7 @@ pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow
     rows
 }
 
-fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData> {
+fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
     let (start, count) = (class_start(&path), path.length() + 1);

@@ -4,7 +4,7 @@ use std::collections::hash_map::{DefaultHasher, RandomState};
 use std::hash::{BuildHasher, Hasher};
 
 /// Shorter values have too few others to hide among: they become zero.
-const LEAST_BYTES: usize = 4;
+const MIN_BYTES: usize = 4;
 const ROUNDS: u8 = 6;
 
 /// A keyed hash.
@@ -79,8 +79,8 @@ impl KeyedHash {
     /// Replaces the content of an array or a text; zeros stay, and short ones become zero.
     pub(super) fn content(&self, bytes: &mut [u8]) {
         match bytes.len() {
-            0..LEAST_BYTES => bytes.fill(0),
-            LEAST_BYTES => self.number(bytes, 0),
+            0..MIN_BYTES => bytes.fill(0),
+            MIN_BYTES => self.number(bytes, 0),
             _ => {
                 let mut digest = self.begin();
                 digest.write(bytes);

@@ -11,7 +11,7 @@ impl Style {
         let name = escape_controls(name);
         let orders = (1..=figures.len() as u8).rev();
         let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(orders);
-        let widths: Vec<_> = widths.map(|(columns, hide_order)| FigureWidth { columns, hide_order }).collect();
+        let widths: Vec<_> = widths.map(|(columns, hide_priority)| FigureWidth { columns, hide_priority }).collect();
         let shown = match self.terminal {
             true => figures_shown(&widths, columns_of(start) + self.width / 2, self.width),
             false => (0..figures.len()).collect(),
@@ -26,10 +26,10 @@ impl Style {
 
 /// Says which columns a terminal is too narrow for, in their order.
 pub(super) fn hidden_columns(titles: &[String]) -> String {
-    const MOST: usize = 4;
+    const MAX: usize = 4;
     let count = super::count_of(titles.len() as u64, "more columns");
     let names = match titles {
-        [first, second, .., last] if titles.len() > MOST => format!("{first}, {second}, ... {last}"),
+        [first, second, .., last] if titles.len() > MAX => format!("{first}, {second}, ... {last}"),
         _ => titles.join(", "),
     };
     format!("{count} ({names}) on a wider terminal, or with -f csv")

@@ -8,7 +8,7 @@ use super::{Cell, Column, Style, Table, Unit, cell_text, escape_controls};
 
 /// Rows that decide how wide columns are: the first row of millions is there at once. What is wider further down moves
 /// the rest of its line.
-const MEASURED: usize = 4096;
+const MEASURED_ROWS: usize = 4096;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let last = table.columns.len().saturating_sub(1);
@@ -16,7 +16,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let texts = table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1);
     let mut widths: Vec<usize> =
         table.columns.iter().map(|column| if style.header { title(column).chars().count() } else { 1 }).collect();
-    for row in 0..table.row_count.min(MEASURED) {
+    for row in 0..table.row_count.min(MEASURED_ROWS) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
             widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style, place >= texts));
         }
@@ -140,7 +140,7 @@ mod tests {
             }),
         };
         assert!(write(&table, &mut Broken, &Style::PLAIN).is_err());
-        assert!(asked.get() <= MEASURED, "{} rows before the first line", asked.get());
+        assert!(asked.get() <= MEASURED_ROWS, "{} rows before the first line", asked.get());
         // A figure that is wider than all that were measured keeps its blank.
         let table = Table { row_count: 20_000, ..table };
         let mut out = Vec::new();

@@ -39,7 +39,7 @@ pub struct OutlineRow {
 }
 
 /// Rows by which columns are measured; what is wider further down moves the rest of its line.
-const MEASURED: usize = 1000;
+const MEASURED_ROWS: usize = 1000;
 /// Columns between figures, and of a level.
 const GAP_COLUMNS: usize = 2;
 const ARROW: &str = "→ ";
@@ -98,11 +98,11 @@ type HiddenRows = (u64, Vec<String>, usize);
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let indents = indents_of(&tree.places);
-    let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED)).map(&tree.row).collect();
-    let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_order))| {
+    let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED_ROWS)).map(&tree.row).collect();
+    let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_priority))| {
         let texts = measured.iter().flat_map(|row| [row.figures.get(at), row.hidden_figures.get(at)]).flatten();
         let columns = texts.map(|text| columns_of(text)).fold(columns_of(title), usize::max) + GAP_COLUMNS;
-        FigureWidth { columns, hide_order: *hide_order }
+        FigureWidth { columns, hide_priority: *hide_priority }
     });
     let figures: Vec<FigureWidth> = figures.collect();
     let indent_of = |level: usize, most: usize| GAP_COLUMNS * level.min(most);

@@ -3,7 +3,7 @@
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// The cost of a way ends here: what is further away is as far.
-const MOST: u8 = 200;
+const MAX: u8 = 200;
 /// The distance of what no way leads to.
 const UNREACHED: u8 = u8::MAX;
 const NO_PARENT: u32 = u32::MAX;
@@ -60,9 +60,9 @@ impl BestPaths {
             distances: vec![UNREACHED; count],
             order: Vec::new(),
         };
-        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MOST) + 1];
+        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX) + 1];
         for start in starts {
-            let cost = start.cost.min(MOST);
+            let cost = start.cost.min(MAX);
             if cost < paths.distances[start.node.index()] {
                 paths.distances[start.node.index()] = cost;
                 paths.labels[start.node.index()] = start.label | IS_CUT;
@@ -71,7 +71,7 @@ impl BestPaths {
         }
         let mut is_done = NodeSet::new(count);
         let mut steps = Vec::new();
-        for cost in 0..=MOST {
+        for cost in 0..=MAX {
             let mut at = 0;
             // References that cost nothing make the queue longer while it is worked on.
             while let Some(&from) = queues[usize::from(cost)].get(at) {
@@ -84,7 +84,7 @@ impl BestPaths {
                 steps.clear();
                 ways.steps(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
-                    let further = cost.saturating_add(step.cost).min(MOST);
+                    let further = cost.saturating_add(step.cost).min(MAX);
                     let distance = &mut paths.distances[to.index()];
                     if further >= *distance {
                         continue;

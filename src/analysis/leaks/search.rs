@@ -8,14 +8,14 @@ use crate::analysis::diff::delta;
 use crate::analysis::threshold::Threshold;
 
 /// Nothing that grew by less is a cause, unless that is asked for.
-const LEAST_BYTES: u64 = 64 << 10;
+const MIN_BYTES: u64 = 64 << 10;
 /// More objects explain a row's growth where they make up so much of it.
 const COUNT_EXPLAINS: f64 = 0.5;
 /// An element has so much of the growth below the rows that grew;
 const ELEMENT_SHARE: f64 = 0.25;
 /// or there is one in every second of what grew, with so much of the growth.
 const ONE_EACH: f64 = 0.5;
-const SMALL_SHARE: f64 = 0.04;
+const FREQUENT_ELEMENT_SHARE: f64 = 0.04;
 /// Without an older dump: so many times the objects of the row above are a collection.
 const MANY: u64 = 10;
 /// Levels below the rows that grew in which the element is looked for.
@@ -65,7 +65,7 @@ impl<'s> Search<'s> {
             None => new.row(0).total_bytes,
         };
         let threshold = match least {
-            Threshold::Share(_) if old.is_some() => least.at_least(whole).max(LEAST_BYTES),
+            Threshold::Share(_) if old.is_some() => least.at_least(whole).max(MIN_BYTES),
             _ => least.at_least(whole).max(1),
         };
         Search { new, old, natures, partners, threshold }
@@ -160,7 +160,7 @@ impl<'s> Search<'s> {
     fn one_for_each(&self, row: u32, more: &[u32]) -> Vec<u32> {
         let growth: i64 = more.iter().map(|&row| self.growth(row)).sum();
         let new_objects = more.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
-        let least = ((SMALL_SHARE * growth as f64) as u64).max(1);
+        let least = ((FREQUENT_ELEMENT_SHARE * growth as f64) as u64).max(1);
         let is_one = |below: &&u32| {
             self.nature(**below).owner == Owner::Own
                 && !self.grew_by(**below, self.threshold)
@@ -219,7 +219,8 @@ impl<'s> Search<'s> {
         let is_large = |row: u32| {
             let growth = self.growth(row) as f64;
             growth >= ELEMENT_SHARE * total as f64
-                || growth >= SMALL_SHARE * total as f64 && self.new_objects(row) as f64 >= ONE_EACH * most_new as f64
+                || growth >= FREQUENT_ELEMENT_SHARE * total as f64
+                    && self.new_objects(row) as f64 >= ONE_EACH * most_new as f64
         };
         // By rank: the level and the row.
         let mut best: FxHashMap<(Owner, bool), (usize, u32)> = FxHashMap::default();

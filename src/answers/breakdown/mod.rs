@@ -137,7 +137,7 @@ pub(super) fn of_objects<'d>(
         }
         let (first, last) = examples[frame as usize];
         let step = |number| (dominators.node_at(dominators.immediate_of(number)), dominators.node_at(number));
-        named.next()?.of_all_dominated(&[step(first), step(last)])
+        named.next()?.joint_name_of_dominated(&[step(first), step(last)])
     };
     let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize], reference);
     let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));

@@ -15,7 +15,7 @@ const MASK: &str = "***";
 /// Words that say so in a name.
 const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
 /// Entries of one map that are read, and slots of its table.
-const MOST_ENTRIES: usize = 1 << 16;
+const MAX_ENTRIES: usize = 1 << 16;
 /// The system property with the main class or program file and its arguments.
 const COMMAND: &str = "sun.java.command";
 /// Variables with arguments of the virtual machine.
@@ -164,9 +164,9 @@ impl MapReader<'_> {
         let Some(table) = object_in(&fields, &["table"]) else { return Vec::new() };
         // A damaged map may go round.
         let (mut entries, mut steps) = (Vec::new(), 0);
-        for slot in self.values.objects_in(table, MOST_ENTRIES) {
+        for slot in self.values.objects_in(table, MAX_ENTRIES) {
             let mut next = Some(slot);
-            while let Some(entry) = next.filter(|_| steps < 2 * MOST_ENTRIES) {
+            while let Some(entry) = next.filter(|_| steps < 2 * MAX_ENTRIES) {
                 steps += 1;
                 let fields = self.values.raw_fields(entry);
                 // The bin of a tree has its first entry.
@@ -182,7 +182,7 @@ impl MapReader<'_> {
         for _ in 0..4 {
             let fields = self.values.raw_fields(list);
             if let Some(array) = object_in(&fields, &["elementData", "a"]) {
-                let nodes = self.values.objects_in(array, MOST_ENTRIES);
+                let nodes = self.values.objects_in(array, MAX_ENTRIES);
                 let texts = self.values.said(&nodes).into_iter().filter_map(plain);
                 return texts.filter(|text| !is_blotted(text)).collect();
             }

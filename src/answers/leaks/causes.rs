@@ -6,7 +6,7 @@ use super::growth::SuspectGrowth;
 use super::left_over::take_twins;
 use super::naming::{Finder, Named, Reason};
 use super::options::LeaksOptions;
-use super::program::{DeadLoaders, Heap, Program, Symbols};
+use super::program::{Heap, LeftOverLoaders, Program, Symbols};
 use crate::analysis::leaks::{Cause, Evidence, Grown, LeakSuspect, Search};
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
@@ -16,9 +16,9 @@ use crate::graph::{TypeId, TypeSet};
 use crate::sort;
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
-pub(super) const MOST_EXPLAINED: usize = 100;
+pub(super) const MAX_EXPLAINED: usize = 100;
 /// Causes that are looked at: far more than are named.
-const MOST_CAUSES: usize = 24;
+const MAX_CAUSES: usize = 24;
 
 /// The words and figures that go with a suspect.
 pub(super) struct Told {
@@ -59,12 +59,12 @@ pub(super) fn causes<'d>(
     dump.phase(Phase::FindingSuspects);
     let libraries =
         |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
-    let mut prepare = |dump: &'d OpenDump| -> Result<(Heap<'d>, DeadLoaders), AnswerError> {
+    let mut prepare = |dump: &'d OpenDump| -> Result<(Heap<'d>, LeftOverLoaders), AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
         dump.dominators()?;
         dump.check_answer(AnswerNeed::BestPaths, 0)?;
         let heap = Heap::new(dump, graph, &libraries(dump), &mut symbols);
-        let loaders = heap.dead_loaders(dump);
+        let loaders = heap.left_over_loaders(dump);
         Ok((heap, loaders))
     };
     let (heap, mut loaders) = prepare(dump)?;
@@ -82,8 +82,8 @@ pub(super) fn causes<'d>(
     let mut large = alone.run(usize::MAX);
     program.causes().settle(&mut large, least_bytes);
     let (found, search) = match &search {
-        Some(search) => (search.run(MOST_CAUSES), search),
-        None => (large.drain(..large.len().min(MOST_CAUSES)).collect(), &alone),
+        Some(search) => (search.run(MAX_CAUSES), search),
+        None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
     let threshold = search.threshold();
     let finder = Finder { program: &program, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
@@ -148,7 +148,7 @@ impl Causes<'_> {
         }
         let (program, before, search) = (&self.program, self.before.as_ref(), self.search_of_all());
         let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
-        for (_, told) in suspects.iter_mut().take(MOST_EXPLAINED) {
+        for (_, told) in suspects.iter_mut().take(MAX_EXPLAINED) {
             let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, Reason::Size)));
             told.named = told.named.take().or(cause);
         }

@@ -13,9 +13,9 @@ use crate::input::Value;
 use crate::units::count_of;
 
 /// Objects between a suspect and the place where memory piles up.
-const MOST_STEPS: usize = 8;
+const MAX_STEPS: usize = 8;
 /// Entries of a weak map that are looked at.
-const MOST_ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 /// Types of a loader that are named.
 const TYPES_NAMED: usize = 3;
 /// Fields in which collections of Java and Android have their number of elements.
@@ -25,7 +25,7 @@ const COUNTS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
 pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let names = suspects.names?;
     let (mut fields, mut node) = (Vec::new(), suspect.accumulation.node);
-    while node != suspect.largest() && fields.len() < MOST_STEPS {
+    while node != suspect.largest() && fields.len() < MAX_STEPS {
         let above = suspects.above(node)?;
         let name = names.between(above, node)?;
         fields.push(joined(&name));
@@ -81,7 +81,7 @@ fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let table = suspect.accumulation.node;
     let map = suspects.above(table).filter(|&map| is_a(graph, map, "java.util.WeakHashMap"))?;
     let is_entry = |node: &NodeId| is_a(graph, *node, "java.util.WeakHashMap$Entry");
-    let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MOST_ENTRIES);
+    let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MAX_ENTRIES);
     let (mut looked_at, mut holding) = (0u64, 0u64);
     for entry in entries {
         let Some(key) = graph.references(entry).find(|to| to.is_weak).map(|to| to.node) else { continue };
@@ -149,7 +149,7 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
 
 /// A value that a thread keeps for itself.
 fn thread_local(graph: &HeapGraph, values: ValueReader<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
-    let nodes: Vec<NodeId> = path.take(MOST_STEPS * 4).collect();
+    let nodes: Vec<NodeId> = path.take(MAX_STEPS * 4).collect();
     let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
     let name =

@@ -2,8 +2,8 @@
 //! replaced, and Android's activities that were destroyed.
 
 use super::growth::SuspectGrowth;
-use super::naming::{ElementRow, Finder, LEAST_BYTES, Named, ended};
-use super::program::{DeadLoaders, Program, simple_name};
+use super::naming::{ElementRow, Finder, MIN_BYTES, Named, ended};
+use super::program::{LeftOverLoaders, Program, simple_name};
 use super::shapes::Shape;
 use super::states::Over;
 use super::way::Way;
@@ -22,7 +22,7 @@ const TWINS_ALONE: usize = 4;
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
 /// the class.
-pub(super) fn take_twins(before: Option<&mut DeadLoaders>, now: &mut DeadLoaders) -> Option<(String, String)> {
+pub(super) fn take_twins(before: Option<&mut LeftOverLoaders>, now: &mut LeftOverLoaders) -> Option<(String, String)> {
     if !now.stopped.is_empty() {
         return None;
     }
@@ -151,7 +151,7 @@ impl Finder<'_, '_> {
         let (now, before) = (loaders(program), self.before.map(loaders));
         let (count_old, bytes_old) = before.as_ref().map_or((0, 0), |before| (before.count, before.retained_bytes));
         let grew_by = now.retained_bytes.saturating_sub(bytes_old);
-        if now.count <= count_old || now.retained_bytes < LEAST_BYTES || grew_by < self.search.threshold() / 2 {
+        if now.count <= count_old || now.retained_bytes < MIN_BYTES || grew_by < self.search.threshold() / 2 {
             return None;
         }
         let mut loaders: Vec<NodeId> = heap.dead.iter().copied().collect();

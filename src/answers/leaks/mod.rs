@@ -218,7 +218,7 @@ impl<'s> SuspectView<'s> {
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < causes::MOST_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < causes::MAX_EXPLAINED);
         view.text = paragraph::lines(suspects, &view).join(" ");
         view
     }

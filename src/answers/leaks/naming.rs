@@ -17,9 +17,9 @@ use crate::units::{count_of, format_bytes, format_count};
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
-pub(super) const LEAST_BYTES: u64 = 64 << 10;
+pub(super) const MIN_BYTES: u64 = 64 << 10;
 /// Characters of a sentence.
-const MOST_CHARACTERS: usize = 400;
+const MAX_CHARACTERS: usize = 400;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -217,7 +217,7 @@ impl Finder<'_, '_> {
 
     pub(super) fn size(&self, bytes: u64, off_heap: u64) -> String {
         let share = 100.0 * bytes as f64 / self.reachable_bytes() as f64;
-        let outside = match off_heap >= LEAST_BYTES {
+        let outside = match off_heap >= MIN_BYTES {
             true => format!(" and {} outside the heap", self.amount(off_heap)),
             false => String::new(),
         };
@@ -310,7 +310,7 @@ fn noun(type_name: &str, objects: u64) -> String {
 
 /// A sentence with its full stop, cut where it is too long.
 pub(super) fn ended(text: String) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS - 2) {
+    match text.char_indices().nth(MAX_CHARACTERS - 2) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => format!("{text}."),
     }

@@ -7,7 +7,7 @@ use crate::graph::{NodeId, Root, RootKind};
 use crate::input::ReferenceName;
 
 /// Steps of a way that are looked at: of a longer one the first and the last.
-const MOST_STEPS: usize = 120;
+const MAX_STEPS: usize = 120;
 
 /// One reference on the way.
 #[derive(Debug, Clone)]
@@ -46,8 +46,8 @@ impl Way {
                 None => nodes.push(at),
             }
         }
-        if pairs.len() > MOST_STEPS {
-            pairs.drain(MOST_STEPS / 2..pairs.len() - MOST_STEPS / 2);
+        if pairs.len() > MAX_STEPS {
+            pairs.drain(MAX_STEPS / 2..pairs.len() - MAX_STEPS / 2);
         }
         let is_in = |node: NodeId| row(node).is_some_and(|row| rows.binary_search(&row).is_ok());
         let above = pairs.iter().position(|&(_, to)| is_in(to)).map_or(0, |at| at + 1);

@@ -403,10 +403,10 @@ struct StepNumbers<'d> {
 
 impl<'d> StepNumbers<'d> {
     /// References of one object that are told apart: finding a name takes time with the number of its references.
-    const MOST_OF_AN_OBJECT: usize = 64;
+    const MAX_OF_AN_OBJECT: usize = 64;
     /// References that are named: each may read a part of the file. Behind them a name is that of the same place in another
     /// object of the type with as many references.
-    const MOST_NAMED: usize = 2000;
+    const MAX_NAMED: usize = 2000;
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
         let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
@@ -415,12 +415,12 @@ impl<'d> StepNumbers<'d> {
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
         self.last = if self.last.0 == from { (from, self.last.1 + 1) } else { (from, 1) };
-        let is_told = self.last.1 <= Self::MOST_OF_AN_OBJECT;
+        let is_told = self.last.1 <= Self::MAX_OF_AN_OBJECT;
         let references = self.graph.strong_references(from);
         let place = references.iter().position(|&target| target == to).filter(|_| is_told);
         let place = place.map(|place| (self.graph.type_of(from), references.len(), place));
         if let Some(&number) =
-            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named >= Self::MOST_NAMED)
+            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named >= Self::MAX_NAMED)
         {
             return number;
         }

@@ -324,7 +324,7 @@ pub(in crate::answers) fn loaders_of_repeated_names(
         .collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let said = dump.values().ok().and_then(|values| values.shown_values(graph, &nodes, MOST_NAME_UNITS).ok());
+    let said = dump.values().ok().and_then(|values| values.shown_values(graph, &nodes, MAX_NAME_UNITS).ok());
     let own_name = |node: NodeId| match said.as_ref()?.get(nodes.binary_search(&node).ok()?)? {
         Some(ShownValue::Name(name)) => Some(name.text.clone()),
         _ => None,
@@ -341,4 +341,4 @@ pub(in crate::answers) fn loaders_of_repeated_names(
 }
 
 /// UTF-16 units of a loader's name.
-const MOST_NAME_UNITS: usize = 200;
+const MAX_NAME_UNITS: usize = 200;

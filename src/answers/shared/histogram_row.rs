@@ -41,19 +41,19 @@ impl KeyedValue<String> {
     }
 }
 
-const MOST_AMOUNTS: usize = 6;
+const MAX_AMOUNTS: usize = 6;
 
 /// Amounts by figure, in the order of columns.
 #[derive(Debug, Clone, Copy)]
 pub struct RowAmounts {
     figures: &'static [Figure],
-    values: [Option<u64>; MOST_AMOUNTS],
+    values: [Option<u64>; MAX_AMOUNTS],
 }
 
 impl RowAmounts {
     /// The first values of `values` are those of the figures.
     pub(in crate::answers) fn new<const N: usize>(figures: &'static [Figure], values: [Option<u64>; N]) -> Self {
-        let mut all = [None; MOST_AMOUNTS];
+        let mut all = [None; MAX_AMOUNTS];
         all[..N].copy_from_slice(&values);
         RowAmounts { figures, values: all }
     }

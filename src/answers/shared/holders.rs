@@ -55,7 +55,7 @@ pub(in crate::answers) struct Holders<'d> {
 }
 
 /// References of an object from which on they are not told apart.
-const MOST_PROPERTIES: usize = 256;
+const MAX_PROPERTIES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct ObjectHolders {
@@ -124,7 +124,7 @@ impl<'d> Holders<'d> {
         let reference = match field {
             Some((_, name)) => Some(format!(".{}", types.text(name))),
             // An object with so many properties is a table of them (JavaScript).
-            None if types.class_objects().is_empty() && self.graph.strong_references(from).len() > MOST_PROPERTIES => {
+            None if types.class_objects().is_empty() && self.graph.strong_references(from).len() > MAX_PROPERTIES => {
                 Some(".*".into())
             }
             None => ReferenceNames::of(self.dump).and_then(|names| names.of_examples(&[(from, to)])),

@@ -23,7 +23,7 @@ pub(in crate::answers) mod rows;
 pub(in crate::answers) mod scope;
 pub(in crate::answers) mod side;
 pub mod tree;
-pub mod type_map;
+pub mod type_treemap;
 pub mod values;
 pub(in crate::answers) mod words;
 

@@ -48,7 +48,7 @@ impl<'d> ReferenceNames<'d> {
 
     /// Names of the references by which some objects are held by what dominates them, of different elements `[*]`; `…` where
     /// one has several ways in. As [`of_dominated`](Self::of_dominated) for each.
-    pub fn of_all_dominated(&self, steps: &[(NodeId, NodeId)]) -> Option<String> {
+    pub fn joint_name_of_dominated(&self, steps: &[(NodeId, NodeId)]) -> Option<String> {
         let mut names: Vec<String> = Vec::new();
         for &(holder, object) in steps {
             let name = self.of_dominated(holder, &[object]).pop()??;
@@ -73,7 +73,7 @@ impl<'d> ReferenceNames<'d> {
     /// Names of some references: `.next`, `[*]` for elements and entries, several names one behind the other, three
     /// at most.
     pub fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
-        const MOST: usize = 3;
+        const MAX: usize = 3;
         let mut names: Vec<String> = Vec::new();
         for &(from, to) in examples {
             let found = self.find_between(from, to);
@@ -85,7 +85,7 @@ impl<'d> ReferenceNames<'d> {
             if names.contains(&name) {
                 continue;
             }
-            if names.len() == MOST {
+            if names.len() == MAX {
                 names.push("...".into());
                 break;
             }
@@ -115,9 +115,9 @@ impl<'d> ReferenceNames<'d> {
     /// The name of the reference at a place; of none `…`.
     pub(in crate::answers) fn of_place(&self, holder: NodeId, place: Option<u32>) -> Option<String> {
         /// References behind the first ones have no names: those of an array are read from its start.
-        const MOST_NAMED: u32 = 1 << 18;
+        const MAX_NAMED: u32 = 1 << 18;
         match place {
-            Some(place) if place >= MOST_NAMED => None,
+            Some(place) if place >= MAX_NAMED => None,
             Some(place) => self.nth(holder, place as usize),
             None => Some("…".into()),
         }

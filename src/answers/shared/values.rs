@@ -12,11 +12,11 @@ use crate::input::{Elements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, R
 use crate::units::format_count;
 
 /// UTF-16 units of a text that are read; the rest is cut off.
-pub const MOST_UNITS: usize = 1024;
+pub const MAX_UNITS: usize = 1024;
 /// Elements of an array of primitive values that are read.
-pub const MOST_ELEMENTS: usize = 100;
+pub const MAX_ELEMENTS: usize = 100;
 /// Characters of a text in words.
-const MOST_CHARACTERS: usize = 100;
+const MAX_CHARACTERS: usize = 100;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::answers) struct ValueReader<'d> {
@@ -37,7 +37,7 @@ impl<'d> ValueReader<'d> {
 
     /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
     pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
-        let said = self.details.shown_values(self.graph, nodes, MOST_UNITS);
+        let said = self.details.shown_values(self.graph, nodes, MAX_UNITS);
         said.unwrap_or_else(|_| vec![None; nodes.len()])
     }
 
@@ -78,7 +78,7 @@ impl<'d> ValueReader<'d> {
 
     /// First elements of an array; `None` for any other object.
     pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
-        self.details.elements(self.graph, node, MOST_ELEMENTS).map_err(unreadable)
+        self.details.elements(self.graph, node, MAX_ELEMENTS).map_err(unreadable)
     }
 
     pub(in crate::answers) fn fields(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
@@ -191,7 +191,7 @@ impl ShownValue {
         match self {
             ShownValue::Primitive(Value::Char(unit)) => format!("'{}'", unit_text(*unit)),
             ShownValue::Text(text) => text_words(text),
-            ShownValue::Name(text) => text.text.chars().take(MOST_CHARACTERS).collect(),
+            ShownValue::Name(text) => text.text.chars().take(MAX_CHARACTERS).collect(),
             value => value.plain(),
         }
     }
@@ -213,7 +213,7 @@ pub(in crate::answers) fn text_words(text: &Text) -> String {
     if let Some(zeros) = zeros_in_words(text) {
         return zeros;
     }
-    let shown: String = text.text.chars().take(MOST_CHARACTERS).collect();
+    let shown: String = text.text.chars().take(MAX_CHARACTERS).collect();
     let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
     format!("\"{shown}\"{more}")
 }

@@ -64,7 +64,7 @@ pub(super) fn collections_of(
     let wrapper_of: HashMap<NodeId, NodeId> = wrappers.iter().map(|&(outer, inner)| (inner, outer)).collect();
     for collection in &mut found {
         let inner = collection.node;
-        for _ in 0..MOST_WRAPPERS {
+        for _ in 0..MAX_WRAPPERS {
             match wrapper_of.get(&collection.node) {
                 Some(&outer) => collection.node = outer,
                 None => break,
@@ -77,7 +77,7 @@ pub(super) fn collections_of(
 }
 
 /// Wrappers in wrappers that are looked through.
-const MOST_WRAPPERS: usize = 8;
+const MAX_WRAPPERS: usize = 8;
 
 /// Elements that are not null.
 pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {

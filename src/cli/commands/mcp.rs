@@ -283,7 +283,7 @@ impl Row {
 
     /// Adds the answer of a command: of several each under its name, and not too much of its text.
     fn add(&self, told: &mut Told, command: &str, call: Session) {
-        const MOST_LINES: usize = 40;
+        const MAX_LINES: usize = 40;
         let answer = call.into_answer();
         let (text, json) = (String::from_utf8_lossy(&answer.text), String::from_utf8_lossy(&answer.json));
         if self.commands.len() == 1 {
@@ -292,8 +292,8 @@ impl Row {
         }
         let comma = if told.json.is_empty() { "" } else { "," };
         told.json += &format!("{comma}\"{command}\":{}", json.trim());
-        text.lines().take(MOST_LINES).for_each(|line| told.text += &format!("{line}\n"));
-        let more = text.lines().count().saturating_sub(MOST_LINES);
+        text.lines().take(MAX_LINES).for_each(|line| told.text += &format!("{line}\n"));
+        let more = text.lines().count().saturating_sub(MAX_LINES);
         told.text +=
             &if more > 0 { format!("({more} lines more of {command} are in the JSON)\n") } else { String::new() };
     }

@@ -1,7 +1,7 @@
 //! `heapdump list` and `heapdump show`.
 
 use super::rows::{
-    CLASS, REFERENCE, TRUNCATED, VALUE, heading, hidden, hide_order, note_inferred_roots, root_words, shown,
+    CLASS, REFERENCE, TRUNCATED, VALUE, heading, hidden, hide_priority, note_inferred_roots, root_words, shown,
 };
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
@@ -18,7 +18,7 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.with_values && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
-        let in_order = |figure, place| hidden(figure, hide_order(figure, Some(rows.order()), place));
+        let in_order = |figure, place| hidden(figure, hide_priority(figure, Some(rows.order()), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
@@ -56,7 +56,7 @@ impl Present for ObjectList<'_> {
 }
 
 /// Names of references to one object on its line.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 /// Rows whose ids decide how wide that column is.
 const ALIGNED: usize = 4096;
 
@@ -160,9 +160,9 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
         // References to one object, one behind the other, are one line.
         let repeats = rows.repeats(at);
-        let mut names: Vec<&str> = (at..at + repeats.min(MOST_NAMES)).filter_map(|at| rows.reference(at)).collect();
+        let mut names: Vec<&str> = (at..at + repeats.min(MAX_NAMES)).filter_map(|at| rows.reference(at)).collect();
         names.dedup();
-        names.extend((repeats > MOST_NAMES && !names.is_empty()).then_some("..."));
+        names.extend((repeats > MAX_NAMES && !names.is_empty()).then_some("..."));
         let name = if names.is_empty() { String::new() } else { step_text(Some(&names.join(", ")), "") };
         let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
         page.line(object_line("  ", &rows.row_with_value(at), width, &format!("{weak}{times}{name}"), &style));

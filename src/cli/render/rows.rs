@@ -22,7 +22,7 @@ pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
 }
 
 /// The place of a figure among those that go on a narrow terminal: rows are never without what they are ordered by.
-pub(crate) fn hide_order(figure: Figure, order: Option<Figure>, place: u8) -> u8 {
+pub(crate) fn hide_priority(figure: Figure, order: Option<Figure>, place: u8) -> u8 {
     if order == Some(figure) { 0 } else { place }
 }
 

@@ -1,6 +1,6 @@
 //! Tables: `heapdump stats`, `info`, `strings`, `waste`.
 
-use super::rows::{TRUNCATED, group_name, hidden, hide_order};
+use super::rows::{TRUNCATED, group_name, hidden, hide_priority};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
     SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
@@ -22,13 +22,14 @@ impl Present for Histogram {
         let module = Column::word("module", "Module").hide_priority(1);
         let location = Column::word("location", "Constructor").hide_priority(1);
         let columns = self.figures().into_iter().fold(Columns::new(), |columns, figure| {
-            let hide_priority = match figure {
+            let place = match figure {
                 REACHABLE_OBJECTS => 3,
                 ESTIMATED_OBJECTS => 2,
                 _ => 0,
             };
-            let hide_priority = hide_order(figure, self.order, hide_priority);
-            columns.add(hidden(figure, hide_priority), move |row: &mut &HistogramRow| row.figure(figure))
+            columns.add(hidden(figure, hide_priority(figure, self.order, place)), move |row: &mut &HistogramRow| {
+                row.figure(figure)
+            })
         });
         columns
             .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
@@ -110,7 +111,7 @@ impl Present for InfoOfFiles {
 }
 
 /// Holders in a line for people.
-const MOST_HOLDERS: usize = 3;
+const MAX_HOLDERS: usize = 3;
 
 impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
@@ -121,7 +122,7 @@ impl Present for StringsAnswer<'_> {
         let holders = || if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()
             .add(COPIES, |row: &mut TextRow| row.copies)
-            .add(hidden(BYTES, hide_order(BYTES, self.order, 1)), |row| row.bytes)
+            .add(hidden(BYTES, hide_priority(BYTES, self.order, 1)), |row| row.bytes)
             .add(WASTED, |row| row.wasted_bytes)
             .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
             .add_if(rows.held_by.is_some() && !is_drawn, holders(), |row| row.held_by())
@@ -130,7 +131,7 @@ impl Present for StringsAnswer<'_> {
                 false if style.is_for_people() => row.in_table(),
                 false => std::mem::take(&mut row.text),
             })
-            .add_if(rows.held_by.is_some() && is_drawn, holders(), |row| row.shortly_held_by(MOST_HOLDERS))
+            .add_if(rows.held_by.is_some() && is_drawn, holders(), |row| row.shortly_held_by(MAX_HOLDERS))
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }

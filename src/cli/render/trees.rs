@@ -1,6 +1,6 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
-use super::rows::{CLASS, REFERENCE, group_name, hide_order, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, group_name, hide_priority, note_inferred_roots, root_text};
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
@@ -62,8 +62,8 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
         figures: vec![
             ("retained", 0),
             ("share", 2),
-            ("shallow", hide_order(SHALLOW, Some(order), 3)),
-            ("objects", hide_order(DOMINATED, Some(order), 1)),
+            ("shallow", hide_priority(SHALLOW, Some(order), 3)),
+            ("objects", hide_priority(DOMINATED, Some(order), 1)),
         ],
         title: "object",
         header: style.header,
@@ -212,8 +212,8 @@ impl Present for Referrers<'_> {
         page.tree(&Outline {
             figures: vec![
                 ("referrers", 0),
-                ("references", hide_order(REFERENCES, Some(self.order), 1)),
-                ("shallow", hide_order(SHALLOW, Some(self.order), 2)),
+                ("references", hide_priority(REFERENCES, Some(self.order), 1)),
+                ("shallow", hide_priority(SHALLOW, Some(self.order), 2)),
             ],
             title: "referred to by",
             header: style.header,

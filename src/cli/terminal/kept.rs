@@ -10,7 +10,7 @@ use crate::dump::{OpenDump, OpenOptions};
 use crate::index::SourceKey;
 
 /// Two are compared.
-const MOST_KEPT: usize = 2;
+const MAX_KEPT: usize = 2;
 
 /// The dumps that were asked last, the latest at the end; others are given back before the next is read.
 pub(crate) struct KeptDumps {
@@ -54,7 +54,7 @@ impl KeptDumps {
         }
         // Those that the running call asks too stay.
         let is_asked = |kept: &Kept| Arc::strong_count(&kept.dump) > 1;
-        while dumps.len() >= MOST_KEPT
+        while dumps.len() >= MAX_KEPT
             && let Some(at) = dumps.iter().position(|kept| !is_asked(kept))
         {
             dumps.remove(at);

@@ -26,7 +26,7 @@ const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 /// Bytes that the program itself may take beside the limit: its code for the most part.
 const PROGRAM_BYTES: u64 = 10 << 20;
 /// Bytes that code which is come to later and small buffers take, whatever the limit.
-const LEAST_BYTES: u64 = 4 << 20;
+const MIN_BYTES: u64 = 4 << 20;
 /// Bytes that are taken before they are seen: at least so many, and of large limits a share, for those are asked for on
 /// machines of more cores.
 const UNSEEN_BYTES: u64 = 5 << 20;
@@ -62,7 +62,7 @@ pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
     let unseen = UNSEEN_BYTES.max(bytes / UNSEEN_PART);
     let most_bytes =
-        bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + LEAST_BYTES);
+        bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + MIN_BYTES);
     if WATCH.get().is_some() {
         return;
     }

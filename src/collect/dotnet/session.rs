@@ -109,7 +109,7 @@ pub(super) fn session(
     collected.problems =
         problems.map(|(code, severity, count, _)| CollectProblem { code, count, first_at: None, severity }).collect();
     (collected.objects, collected.lost_events) = (Some(follower.objects), follower.lost_events);
-    collected.note(&watch, follower.pause());
+    collected.note(&watch, follower.collection_duration());
     Ok((file, incomplete))
 }
 
@@ -131,18 +131,19 @@ fn judge(
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
     }
-    if follower.is_complete && follower.pause().is_some() && follower.missing_types() > 0 {
+    if follower.is_complete && follower.collection_duration().is_some() && follower.missing_types() > 0 {
         let types = count_of(follower.missing_types(), "types");
         let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
         return Ok(Err(refusal.hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
-    if follower.is_complete && follower.pause().is_some() {
+    if follower.is_complete && follower.collection_duration().is_some() {
         return Ok(match follower.unreadable {
             0 => Ok(()),
             count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),
         });
     }
-    let where_it_ended = if follower.pause().is_some() { "its end mark" } else { "the collection had ended" };
+    let where_it_ended =
+        if follower.collection_duration().is_some() { "its end mark" } else { "the collection had ended" };
     let text = format!("the trace of process {pid} ended before {where_it_ended}");
     Err(Refusal::new(RefusalCode::TargetDied, text))
 }
@@ -210,7 +211,7 @@ impl TraceCopy<'_, '_> {
             match &self.stopped {
                 None => {
                     gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= WAIT_AFTER_LOSS;
-                    if self.follower.pause().is_some() || gives_up {
+                    if self.follower.collection_duration().is_some() || gives_up {
                         self.stopped = Some((self.port.send_stop(self.id)?, now));
                     } else if self.follower.objects == 0 && now - self.begun >= self.first {
                         return Err(self.no_collection());

@@ -77,7 +77,7 @@ pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
 
 /// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
 fn profile_port(process: &Process) -> Option<u16> {
-    const MOST_BYTES: u64 = 64;
+    const MAX_BYTES: u64 = 64;
     let words = process.words();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
     let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
@@ -88,7 +88,7 @@ fn profile_port(process: &Process) -> Option<u16> {
     let file = File::from(file.ok()?);
     let mut text = String::new();
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     text.lines().next()?.parse().ok()
 }
 

@@ -141,7 +141,7 @@ impl OpenedInspector {
     }
 
     fn find(&mut self, process: &Process) -> Option<Inspector> {
-        let inspector = new_inspector(process, &self.before)?;
+        let inspector = inspector_opened_since(process, &self.before)?;
         self.set(InspectorOpening::Open(inspector.address));
         Some(inspector)
     }
@@ -157,7 +157,7 @@ impl OpenedInspector {
 }
 
 /// The inspector on a port that the process has not listened on before, whichever that is.
-fn new_inspector(process: &Process, before: &[SocketAddr]) -> Option<Inspector> {
+fn inspector_opened_since(process: &Process, before: &[SocketAddr]) -> Option<Inspector> {
     let new = listening(process).into_iter().filter(|address| !before.contains(address));
     new.into_iter().find_map(|address| inspector_at(Some(process), address, GET).ok())
 }
@@ -168,7 +168,7 @@ fn close_when_open(process: &Process, opening: InspectorOpening, before: &[Socke
         InspectorOpening::Open(address) => close(process, address),
         InspectorOpening::Asked(at) => {
             while process.is_alive() {
-                if let Some(inspector) = new_inspector(process, before) {
+                if let Some(inspector) = inspector_opened_since(process, before) {
                     return close(process, inspector.address);
                 }
                 if at.elapsed() >= MOMENT {

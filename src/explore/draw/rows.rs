@@ -34,12 +34,12 @@ impl ColumnPlaces {
         let bar_cells = if screen < 100 { 10 } else { 20 };
         let mut widths: Vec<FigureWidth> = Vec::new();
         for (at, column) in listing.figures.iter().enumerate() {
-            let hide_order = if frame.sort.column == Some(at) { 0 } else { column.hide_order };
+            let hide_priority = if frame.sort.column == Some(at) { 0 } else { column.hide_priority };
             // A blank before the title, and a mark of the order.
-            widths.push(FigureWidth { columns: FIGURE_CELLS.max(column.figure.title.len() + 2), hide_order });
+            widths.push(FigureWidth { columns: FIGURE_CELLS.max(column.figure.title.len() + 2), hide_priority });
             if at == 0 && listing.whole.is_some() {
-                widths.push(FigureWidth { columns: SHARE_CELLS, hide_order: SHARE_ORDER });
-                widths.push(FigureWidth { columns: bar_cells + 1, hide_order: BAR_ORDER });
+                widths.push(FigureWidth { columns: SHARE_CELLS, hide_priority: SHARE_ORDER });
+                widths.push(FigureWidth { columns: bar_cells + 1, hide_priority: BAR_ORDER });
             }
         }
         let others = 1 + if id_width > 0 { id_width + 1 } else { 0 };

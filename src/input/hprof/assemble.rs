@@ -84,7 +84,7 @@ impl<'a> Assembler<'a> {
         ids.sort_unstable();
         let mut behind_class: FxHashMap<u64, u64> = FxHashMap::default();
         for (at, &id) in ids.iter().enumerate() {
-            let next = [self.content.behind_classes.get(&id), ids.get(at + 1)].into_iter().flatten().min();
+            let next = [self.content.object_after_class.get(&id), ids.get(at + 1)].into_iter().flatten().min();
             if let Some(next) = next.filter(|&&next| next > id) {
                 behind_class.insert(id, next - id);
             }

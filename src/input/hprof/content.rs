@@ -79,7 +79,7 @@ pub(super) struct HprofRecords {
     /// Instances by slot.
     pub(super) measure: Measure,
     /// By class object: the next object that is none.
-    pub(super) behind_classes: FxHashMap<u64, u64>,
+    pub(super) object_after_class: FxHashMap<u64, u64>,
     /// By slot: where an instance has more or fewer bytes than its fields.
     pub(super) mismatches: FxHashMap<u32, u64>,
     /// Places of objects in the file.
@@ -143,9 +143,9 @@ impl HprofRecords {
             }
         }
         self.measure.join(&block.measure, &block.slots);
-        for &(class, id) in &block.measure.behind_classes {
+        for &(class, id) in &block.measure.object_after_class {
             let Some(&class) = block.class_ids.get(class as usize) else { continue };
-            let behind = self.behind_classes.entry(class).or_insert(id);
+            let behind = self.object_after_class.entry(class).or_insert(id);
             *behind = (*behind).min(id);
         }
         self.counts.add(&block.counts);

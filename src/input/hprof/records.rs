@@ -19,7 +19,7 @@ pub(crate) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 /// The first bytes of every file.
 pub(crate) const START: &[u8] = b"JAVA PROFILE ";
 /// The version and its NUL are within so many bytes.
-const MOST_VERSION_BYTES: usize = 32;
+const MAX_VERSION_BYTES: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -45,7 +45,7 @@ impl Header {
     pub(crate) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
         let text = start.strip_prefix(START).ok_or(BadHeader::Cut)?;
         let end =
-            text.iter().take(MOST_VERSION_BYTES - START.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
+            text.iter().take(MAX_VERSION_BYTES - START.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
         let version = String::from_utf8_lossy(&text[..end]).into_owned();
         let mut numbers = (be_u32::<_, ()>, be_u64);
         let Ok((rest, (id_bytes, unix_ms))) = numbers.parse(&text[end + 1..]) else { return Err(BadHeader::Cut) };

@@ -94,7 +94,7 @@ impl Follower {
 
     /// Duration of the first collection, once all that have begun have ended and the heap has come: that of a session
     /// before this one, whose reader has died, is without.
-    pub(crate) fn pause(&self) -> Option<std::time::Duration> {
+    pub(crate) fn collection_duration(&self) -> Option<std::time::Duration> {
         let end_of = |number: u32| self.ends.iter().find(|(ended, _)| *ended == number).map(|(_, time)| *time);
         let have_ended = self.starts.iter().all(|(number, _)| end_of(*number).is_some());
         let &(number, start) = self.starts.first().filter(|_| have_ended && self.objects > 0)?;
@@ -271,7 +271,7 @@ mod tests {
             for piece in bytes.chunks(size) {
                 follower.feed(piece).expect("a trace");
             }
-            assert!(follower.is_complete && follower.pause().is_some(), "{size}");
+            assert!(follower.is_complete && follower.collection_duration().is_some(), "{size}");
             assert_eq!((follower.collections(), follower.lost_events, follower.unreadable), (1, 0, 0));
             assert_eq!(follower.missing_types(), 0);
             assert!(follower.objects > 1000);

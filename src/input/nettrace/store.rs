@@ -139,7 +139,7 @@ impl SnapshotStore {
 }
 
 /// Runs of ascending addresses that are told apart in an event; what comes after is one more.
-const MOST_RUNS: usize = 16;
+const MAX_RUNS: usize = 16;
 
 /// Takes events one by one.
 #[derive(Debug, Default)]
@@ -192,7 +192,7 @@ impl CountStore {
     }
 
     fn note_address(&mut self, address: u64) {
-        let (greatest, is_full) = (self.greatest, self.runs.len() > MOST_RUNS);
+        let (greatest, is_full) = (self.greatest, self.runs.len() > MAX_RUNS);
         self.greatest = greatest.max(address);
         match self.runs.last_mut() {
             // Goes on, and not beyond others or over what may come later.

@@ -19,7 +19,7 @@ const BATCH_OBJECTS: usize = 16 * 1024;
 /// Known arrays of fewer elements say little about the width of a reference.
 const TELLING_LENGTH: u64 = 4;
 /// Classes that a class is derived from, at most.
-const MOST_SUPERCLASSES: usize = 1000;
+const MAX_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
 static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
 
@@ -396,7 +396,7 @@ impl<'r> Assembler<'r> {
     /// Is this class `java/lang/Thread`, or derived from it?
     fn is_thread(&self, mut class: u64) -> bool {
         // A damaged dump may have classes that are derived from each other.
-        for _ in 0..MOST_SUPERCLASSES {
+        for _ in 0..MAX_SUPERCLASSES {
             match self.class(class) {
                 Some(found) if found.name == "java/lang/Thread" => return true,
                 Some(found) => class = found.superclass,

@@ -8,9 +8,9 @@ use crate::input::{ReadError, Source};
 
 /// Bytes that are read at once; longer lines are cut.
 const WINDOW_BYTES: usize = 256 << 10;
-const MOST_NAME_CHARS: usize = 1000;
+const MAX_NAME_CHARS: usize = 1000;
 /// Threads that are kept: no virtual machine has more.
-const MOST_THREADS: usize = 1 << 17;
+const MAX_THREADS: usize = 1 << 17;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CoreThread {
@@ -66,7 +66,7 @@ fn read_threads(mut source: Source, budget: &MemoryBudget) -> Result<Vec<CoreThr
             _ => text.len(),
         };
         let found = text[..lines].split(|&byte| byte == b'\n' || byte == b'\r').filter_map(thread_in);
-        threads.extend(found.take(MOST_THREADS.saturating_sub(threads.len())));
+        threads.extend(found.take(MAX_THREADS.saturating_sub(threads.len())));
         if is_last {
             return Ok(threads);
         }
@@ -84,7 +84,7 @@ fn thread_in(line: &[u8]) -> Option<CoreThread> {
     let (_, rest) = rest.split_once("java/lang/Thread:0x")?;
     let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
     let address = u64::from_str_radix(&rest[..digits], 16).ok().filter(|&address| address != 0)?;
-    Some(CoreThread { name: name.chars().take(MOST_NAME_CHARS).collect(), address })
+    Some(CoreThread { name: name.chars().take(MAX_NAME_CHARS).collect(), address })
 }
 
 #[cfg(test)]

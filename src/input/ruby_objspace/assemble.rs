@@ -10,7 +10,7 @@ use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Classes above a nameless one are looked at so far up: singleton classes of singleton classes are seldom.
-const MOST_SUPERCLASSES: usize = 64;
+const MAX_SUPERCLASSES: usize = 64;
 
 /// A class as its line says it.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl<'r> Assembler<'r> {
     /// The nearest name of a class and those above it.
     fn class_name(&self, address: u64) -> Option<&str> {
         let mut class = self.classes.get(&address)?;
-        for _ in 0..MOST_SUPERCLASSES {
+        for _ in 0..MAX_SUPERCLASSES {
             if let Some(name) = &class.name {
                 return Some(name);
             }

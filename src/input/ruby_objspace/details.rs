@@ -10,7 +10,7 @@ use crate::input::line_details::{Lines, node_of_id};
 use crate::input::text::hex_field;
 
 /// Shapes above one are followed so far; an object has at most some hundred variables.
-const MOST_SHAPES: usize = 10_000;
+const MAX_SHAPES: usize = 10_000;
 
 /// Lines of Ruby.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Shapes {
     /// The variables of a shape, first one first. `None` where the chain is broken.
     fn variables(&self, shape: u64) -> Option<Vec<&str>> {
         let (mut names, mut next, mut may_end) = (Vec::new(), Some(shape), false);
-        for _ in 0..MOST_SHAPES {
+        for _ in 0..MAX_SHAPES {
             let Some((name, parent)) = next.and_then(|id| self.0.get(&id)) else {
                 names.reverse();
                 return (may_end || next.is_none()).then_some(names);

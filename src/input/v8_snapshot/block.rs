@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::layout::{EdgeFields, EdgeKind, MOST_FIELDS, NodeFields, RowFields, SnapshotHeader};
+use super::layout::{EdgeFields, EdgeKind, MAX_FIELDS, NodeFields, RowFields, SnapshotHeader};
 use super::numbers::NumberReader;
 use super::scan::{PieceContext, SnapshotArray, end_of_string};
 use crate::graph::{PackedBytes, SourcePlace};
@@ -23,7 +23,7 @@ pub(super) struct Nodes {
     pub(super) large: Vec<(u32, u64)>,
     pub(super) edge_counts: Vec<u32>,
     /// (node of the piece, state), where there is one.
-    pub(super) detached: Vec<(u32, u8)>,
+    pub(super) detachedness: Vec<(u32, u8)>,
     /// (node of the piece, id of the stack that allocated it), where it is known.
     pub(super) stacks: Vec<(u32, u32)>,
 }
@@ -68,11 +68,11 @@ pub(super) struct Block {
 
 impl Batch for Block {
     fn memory_bytes(&self) -> usize {
-        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached, stacks } = &self.nodes;
+        let Nodes { kinds, names, ids, sizes, large, edge_counts, detachedness, stacks } = &self.nodes;
         let nodes = kinds.capacity()
             + 4 * (names.capacity() + edge_counts.capacity())
             + 2 * sizes.capacity()
-            + 8 * (ids.capacity() + detached.capacity() + stacks.capacity())
+            + 8 * (ids.capacity() + detachedness.capacity() + stacks.capacity())
             + 16 * large.capacity();
         let edges = 8 * self.edges.labels.capacity() + 4 * self.edges.targets.capacity();
         let rest = 16 * (self.locations.capacity() + self.functions.capacity() + self.samples.capacity())
@@ -148,7 +148,7 @@ impl Block {
         nodes.ids.reserve(rows);
         nodes.sizes.reserve(rows);
         nodes.edge_counts.reserve(rows);
-        let mut row = [0; MOST_FIELDS];
+        let mut row = [0; MAX_FIELDS];
         let mut bad = 0;
         while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
             let mut narrow = |value: i64| {
@@ -168,7 +168,7 @@ impl Block {
             nodes.sizes.push(u16::packed(size, nodes.sizes.len(), &mut nodes.large));
             let state = fields.detachedness.map_or(0, |place| row[place]);
             if state == 1 || state == 2 {
-                nodes.detached.push((nodes.ids.len() as u32, state as u8));
+                nodes.detachedness.push((nodes.ids.len() as u32, state as u8));
             }
             let stack = fields.trace_node_id.map_or(0, |place| row[place]);
             if let Some(stack) = u32::try_from(stack).ok().filter(|&stack| stack > 0) {
@@ -225,7 +225,7 @@ impl Block {
                 take(row[0], row[1], row[2]);
             }
         } else {
-            let mut row = [0; MOST_FIELDS];
+            let mut row = [0; MAX_FIELDS];
             while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
                 take(row[fields.kind], row[fields.name], row[fields.to]);
             }
@@ -256,7 +256,7 @@ fn next_fields<const N: usize>(
     numbers: &mut impl Iterator<Item = i64>,
     incomplete: &mut u64,
 ) -> Option<[i64; N]> {
-    let mut row = [0; MOST_FIELDS];
+    let mut row = [0; MAX_FIELDS];
     next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.places.map(|place| row[place]))
 }
 

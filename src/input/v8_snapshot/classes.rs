@@ -151,12 +151,12 @@ fn detached_nodes(snapshot: &Snapshot) -> Bits {
     const DETACHED: u8 = 2;
     let mut detached = Bits::new(snapshot.len());
     let mut seen = Bits::new(snapshot.len());
-    for &(node, _) in &snapshot.detached {
+    for &(node, _) in &snapshot.detachedness {
         seen.insert(node);
     }
     for state in [1, DETACHED] {
         let mut open: Vec<u32> = Vec::new();
-        for &(node, own) in &snapshot.detached {
+        for &(node, own) in &snapshot.detachedness {
             if own == state && snapshot.kind(node) == NodeKind::Native {
                 open.push(node);
             }

@@ -12,7 +12,7 @@ use super::again::Read;
 use super::distances::{SYSTEM, distances_of_nodes};
 use super::kinds::V8Kinds;
 use super::layout::{EdgeKind, NodeKind};
-use super::ropes::{MOST_TEXT_UNITS, length, visit_whole};
+use super::ropes::{MAX_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
 use super::strings::Keep;
 use crate::allocations::AllocationDump;
@@ -78,7 +78,7 @@ impl Read {
     /// Of a text that V8 cut the key of its start, and of what else tells such texts apart: at least their bytes. A rope
     /// with a part that is not in the snapshot is a copy of none.
     fn content_key(&self, ordinal: u32) -> ContentKey {
-        let Some(Text { text, is_cut }) = self.text(ordinal, MOST_TEXT_UNITS) else { return ContentKey::UNKNOWN };
+        let Some(Text { text, is_cut }) = self.text(ordinal, MAX_TEXT_UNITS) else { return ContentKey::UNKNOWN };
         let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
@@ -103,7 +103,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MOST_TEXT_UNITS)?.text))
+        self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MAX_TEXT_UNITS)?.text))
     }
 
     fn whole(

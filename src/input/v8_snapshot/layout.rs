@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::input::{ReadError, ReadErrorKind};
 
 /// Values in one row; more have not been seen by far.
-pub(super) const MOST_FIELDS: usize = 32;
+pub(super) const MAX_FIELDS: usize = 32;
 
 /// Kinds of nodes that rules know; each header numbers them for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,8 +200,8 @@ impl Fields {
         let names = names_of(&meta[key]);
         match names.len() {
             0 => Err(unreadable(&format!("has no {key}"))),
-            1..=MOST_FIELDS => Ok(Fields(names)),
-            count => Err(unreadable(&format!("has {count} {key}; {MOST_FIELDS} can be read"))),
+            1..=MAX_FIELDS => Ok(Fields(names)),
+            count => Err(unreadable(&format!("has {count} {key}; {MAX_FIELDS} can be read"))),
         }
     }
 

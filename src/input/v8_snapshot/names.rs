@@ -11,7 +11,7 @@ use crate::graph::SourcePlace;
 use crate::input::{ReferenceName, ShownValue, Text, Value};
 
 /// UTF-16 units of a key in the name of a map's entry.
-const MOST_KEY_UNITS: usize = 60;
+const MAX_KEY_UNITS: usize = 60;
 
 /// The two kinds of hash tables that programs see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Read {
 
     /// A key in words: a text in quotes, anything else by its id.
     fn key(&self, node: u32) -> String {
-        match self.text(node, MOST_KEY_UNITS) {
+        match self.text(node, MAX_KEY_UNITS) {
             Some(key) => format!("{:?}{}", key.text, if key.is_cut { "…" } else { "" }),
             None => format!("@{}", self.snapshot.ids.get(node as usize)),
         }

@@ -10,7 +10,7 @@ use crate::graph::make_room;
 use crate::sort;
 
 /// Characters of a name made of properties.
-const MOST_UNITS: usize = 120;
+const MAX_UNITS: usize = 120;
 /// A plain object that no name fits.
 pub(super) const NO_NAME: u32 = u32::MAX;
 
@@ -230,7 +230,7 @@ fn walk_name(texts: &mut PropertyTexts<'_>, list: &[u32], mut each: impl FnMut(u
         if property.is_proto {
             continue;
         }
-        if units > 1 && units + property.units as usize > MOST_UNITS {
+        if units > 1 && units + property.units as usize > MAX_UNITS {
             break;
         }
         // What has no characters adds none while it is first.

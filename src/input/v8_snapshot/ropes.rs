@@ -10,9 +10,9 @@ use super::snapshot::Snapshot;
 use crate::input::Text;
 
 /// UTF-16 units of a text that is put together; V8 cuts others there.
-pub(super) const MOST_TEXT_UNITS: usize = 1024;
+pub(super) const MAX_TEXT_UNITS: usize = 1024;
 /// Bytes in UTF-8 that have as many UTF-16 units as are shown of a text, whatever they are.
-const MOST_TEXT_BYTES: u32 = 3 * MOST_TEXT_UNITS as u32;
+const MAX_TEXT_BYTES: u32 = 3 * MAX_TEXT_UNITS as u32;
 
 /// A text that the snapshot has whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct WholeText {
 }
 
 /// Parts of a text that is asked for whole: more than any program has, and no more work than a moment.
-const MOST_PARTS_OF_WHOLE: usize = 1 << 24;
+const MAX_PARTS_OF_WHOLE: usize = 1 << 24;
 
 const MODULUS: u128 = (1 << 127) - 1;
 /// Any number: one that no file was made for.
@@ -129,7 +129,7 @@ impl Ropes {
         let begins_as = match (first, second) {
             (Some(WholeText::EMPTY), _) => parts[1],
             (_, Some(WholeText::EMPTY)) | (None, _) => parts[0],
-            (Some(first), _) => parts[0].filter(|_| first.bytes >= MOST_TEXT_BYTES),
+            (Some(first), _) => parts[0].filter(|_| first.bytes >= MAX_TEXT_BYTES),
         };
         let whole = first.zip(second).and_then(|(first, second)| first.then(second));
         let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
@@ -172,10 +172,10 @@ impl Ropes {
             let part = self.start(part);
             if self.at(part).is_none() {
                 let Some(own) = own_text(snapshot, part) else { break };
-                let (start, own_units) = first_units(own, MOST_TEXT_UNITS - units);
+                let (start, own_units) = first_units(own, MAX_TEXT_UNITS - units);
                 text.push_str(start);
                 units += own_units;
-                if start.len() < own.len() || units >= MOST_TEXT_UNITS {
+                if start.len() < own.len() || units >= MAX_TEXT_UNITS {
                     break;
                 }
                 continue;
@@ -193,7 +193,7 @@ impl Ropes {
     pub(super) fn text(&self, snapshot: &Snapshot, node: u32, most_units: usize) -> Option<Text> {
         if snapshot.kind(node) != NodeKind::ConsString {
             let text = own_text(snapshot, node)?;
-            let start = first_units(text, most_units.min(MOST_TEXT_UNITS)).0;
+            let start = first_units(text, most_units.min(MAX_TEXT_UNITS)).0;
             return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
         }
         let known = self.first_units(snapshot, node).0;
@@ -247,7 +247,7 @@ fn own_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
 
 /// Returns true for a text that V8 cut, or that is just as long.
 fn is_cut(text: &str) -> bool {
-    text.len() >= MOST_TEXT_UNITS && first_units(text, MOST_TEXT_UNITS).1 >= MOST_TEXT_UNITS
+    text.len() >= MAX_TEXT_UNITS && first_units(text, MAX_TEXT_UNITS).1 >= MAX_TEXT_UNITS
 }
 
 /// The start of a text with so many UTF-16 units at most, and how many it has.
@@ -270,7 +270,7 @@ pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&
         return None;
     }
     let (mut open, mut is_whole) = (vec![node], true);
-    for _ in 0..MOST_PARTS_OF_WHOLE {
+    for _ in 0..MAX_PARTS_OF_WHOLE {
         let Some(part) = open.pop() else { return Some(is_whole) };
         if snapshot.kind(part) == NodeKind::ConsString {
             let [first, second] = parts(snapshot, part);
@@ -371,7 +371,7 @@ mod tests {
         let mut known: Vec<(String, bool)> = Vec::new();
         for made in made {
             known.push(match made {
-                Made::Text(text) => (text.clone(), text.encode_utf16().count() < MOST_TEXT_UNITS),
+                Made::Text(text) => (text.clone(), text.encode_utf16().count() < MAX_TEXT_UNITS),
                 Made::Cut(_) => (cut_text(), false),
                 Made::Slice => (String::new(), false),
                 Made::Rope(first, second) => match &known[*first] {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     fn cut_text() -> String {
-        "c".repeat(MOST_TEXT_UNITS)
+        "c".repeat(MAX_TEXT_UNITS)
     }
 
     /// UTF-16 units of each text, where the snapshot tells.
@@ -394,7 +394,7 @@ mod tests {
         for made in made {
             units.push(match made {
                 Made::Text(text) => {
-                    Some(text.encode_utf16().count()).filter(|&units| units < MOST_TEXT_UNITS).map(|units| units as u64)
+                    Some(text.encode_utf16().count()).filter(|&units| units < MAX_TEXT_UNITS).map(|units| units as u64)
                 }
                 Made::Cut(others) => length.parse().ok().filter(|_| *others < 64),
                 Made::Slice => None,
@@ -408,7 +408,7 @@ mod tests {
         let text = prop_oneof![
             4 => "[ab]{0,3}",
             2 => "[a€😀]{1,4}",
-            1 => (1000..1030usize, "[ab]").prop_map(|(units, letter)| letter.repeat(units.min(MOST_TEXT_UNITS))),
+            1 => (1000..1030usize, "[ab]").prop_map(|(units, letter)| letter.repeat(units.min(MAX_TEXT_UNITS))),
         ];
         let leaf = prop_oneof![
             9 => text.prop_map(Made::Text),
@@ -422,7 +422,7 @@ mod tests {
             made.extend(leaves);
             let bytes = |made: &Made| match made {
                 Made::Text(text) => text.len(),
-                Made::Cut(_) => MOST_TEXT_UNITS,
+                Made::Cut(_) => MAX_TEXT_UNITS,
                 Made::Slice | Made::Rope(..) => 0,
             };
             let mut bytes: Vec<usize> = made.iter().map(bytes).collect();
@@ -452,11 +452,11 @@ mod tests {
             let mut by_hash = std::collections::HashMap::new();
             for (number, (text, is_all)) in known.iter().enumerate() {
                 let node = ordinal(number);
-                let start = first_units(text, MOST_TEXT_UNITS).0;
-                let shown = ropes.text(&snapshot, node, MOST_TEXT_UNITS);
+                let start = first_units(text, MAX_TEXT_UNITS).0;
+                let shown = ropes.text(&snapshot, node, MAX_TEXT_UNITS);
                 prop_assert_eq!(shown.as_ref().map_or("", |text| &text.text), start, "text {}", number);
                 prop_assert_eq!(shown.is_none_or(|text| text.is_cut), !is_all || start.len() < text.len());
-                prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MOST_TEXT_BYTES as usize + 2);
+                prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MAX_TEXT_BYTES as usize + 2);
                 let whole = ropes.whole(&snapshot, node);
                 prop_assert_eq!(whole.is_some(), *is_all);
                 prop_assert_eq!(ropes.units(&snapshot, node), told_units[number], "units of {}", number);
@@ -492,12 +492,12 @@ mod tests {
             let held = vec![true; made.len()];
             let (snapshot, ropes, ordinal) = read(&made, &held, is_left);
             for number in (0..made.len()).step_by(97) {
-                assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MOST_TEXT_BYTES as usize, "{number}");
+                assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize, "{number}");
             }
             let last = ordinal(made.len() - 1);
             assert_eq!(ropes.whole(&snapshot, last), WholeText::of(&"x".repeat(DEPTH / 2)));
-            let expected = Text { text: "x".repeat(MOST_TEXT_UNITS), is_cut: true };
-            assert_eq!(ropes.text(&snapshot, last, MOST_TEXT_UNITS), Some(expected));
+            let expected = Text { text: "x".repeat(MAX_TEXT_UNITS), is_cut: true };
+            assert_eq!(ropes.text(&snapshot, last, MAX_TEXT_UNITS), Some(expected));
         }
     }
 
@@ -515,7 +515,7 @@ mod tests {
         assert_eq!(ropes.text(&snapshot, ordinal(102), 5), start("ababa"));
         for number in 101..=104 {
             assert_eq!(ropes.whole(&snapshot, ordinal(number)), None);
-            assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MOST_TEXT_BYTES as usize);
+            assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize);
         }
         assert!(ropes.texts(&snapshot).has(ordinal(100)));
     }

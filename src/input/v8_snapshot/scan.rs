@@ -10,9 +10,9 @@ use crate::input::{ReadError, ReadErrorKind, Source};
 
 const WINDOW_BYTES: usize = 1 << 20;
 /// A header that is longer is none: those of all writers so far have 2 to 4 KiB.
-const MOST_HEADER_BYTES: usize = 64 << 10;
+const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Keys of the one object are words.
-const MOST_KEY_BYTES: usize = 1 << 10;
+const MAX_KEY_BYTES: usize = 1 << 10;
 
 /// The arrays that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,7 +155,7 @@ impl Scanner {
                 Some(b'"') => break self.at += 1,
                 Some(byte) => {
                     self.at += 1;
-                    if key.len() < MOST_KEY_BYTES {
+                    if key.len() < MAX_KEY_BYTES {
                         key.push(byte);
                     }
                     if byte == b'\\' && self.byte()?.is_some() {
@@ -235,12 +235,12 @@ impl Scanner {
                         b"samples" => SnapshotArray::Samples,
                         b"strings" => SnapshotArray::Strings,
                         b"snapshot" => {
-                            let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
+                            let Some(json) = self.value(MAX_HEADER_BYTES)? else { return self.end_here() };
                             // Another thread that asks for a block finds none behind a header that is an error.
                             self.state = ScanState::End;
-                            if json.len() == MOST_HEADER_BYTES {
+                            if json.len() == MAX_HEADER_BYTES {
                                 let text =
-                                    format!("a V8 heap snapshot whose header has {MOST_HEADER_BYTES} bytes or more");
+                                    format!("a V8 heap snapshot whose header has {MAX_HEADER_BYTES} bytes or more");
                                 return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
                             }
                             self.layout = Some(Arc::new(SnapshotHeader::parse(&json)?));

@@ -32,7 +32,7 @@ pub(super) struct Snapshot {
     /// Ordinals, or `NOWHERE`.
     pub(super) targets: Vec<u32>,
     /// (ordinal, 1 attached or 2 detached), ascending.
-    pub(super) detached: Vec<(u32, u8)>,
+    pub(super) detachedness: Vec<(u32, u8)>,
     /// Ascending by ordinal, one each.
     pub(super) locations: Vec<(u32, SourcePlace)>,
     pub(super) strings: Strings,
@@ -86,7 +86,7 @@ impl SnapshotBuilder {
         rows.ids.extend(&nodes.ids);
         nodes.ids.clear();
         rows.large.extend(nodes.large.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
-        rows.detached.extend(nodes.detached.drain(..).map(|(node, state)| (first_node + node, state)));
+        rows.detachedness.extend(nodes.detachedness.drain(..).map(|(node, state)| (first_node + node, state)));
         rows.edge_labels.append(&mut edges.labels, self.keep == Keep::All);
         append(&mut rows.targets, &mut edges.targets);
         append(&mut rows.locations, &mut block.locations);
@@ -149,7 +149,7 @@ impl SnapshotBuilder {
     fn memory_bytes(&self) -> u64 {
         let rows = &self.snapshot;
         let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
-        let nodes = rows.kinds.len() * 11 + rows.ids.bytes() + rows.large.len() * 16 + rows.detached.len() * 8;
+        let nodes = rows.kinds.len() * 11 + rows.ids.bytes() + rows.large.len() * 16 + rows.detachedness.len() * 8;
         let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stacks.len() * 8;
         let edges = rows.targets.len() * 4 + rows.edge_labels.bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
@@ -254,9 +254,9 @@ impl Snapshot {
 
     /// The first edges of a text or a number: more than V8 writes.
     pub(super) fn edges_of_value(&self, node: u32) -> std::ops::Range<usize> {
-        const MOST_EDGES: usize = 64;
+        const MAX_EDGES: usize = 64;
         let edges = self.edges(node);
-        edges.start..edges.end.min(edges.start + MOST_EDGES)
+        edges.start..edges.end.min(edges.start + MAX_EDGES)
     }
 
     fn field_among(&self, mut edges: std::ops::Range<usize>, name: &str) -> Option<u32> {

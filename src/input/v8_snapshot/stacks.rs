@@ -59,7 +59,7 @@ pub(super) struct Stacks {
 /// A list of stacks that is being read.
 struct StackLevel {
     parent: Option<u32>,
-    row: [u64; super::layout::MOST_FIELDS],
+    row: [u64; super::layout::MAX_FIELDS],
     at: usize,
 }
 
@@ -70,7 +70,7 @@ impl Stacks {
         let Some(fields) = snapshot.layout.stack else { return stacks };
         let json = &snapshot.stack_tree;
         let mut levels: Vec<StackLevel> = Vec::new();
-        let (mut at, new) = (0, |parent| StackLevel { parent, row: [0; super::layout::MOST_FIELDS], at: 0 });
+        let (mut at, new) = (0, |parent| StackLevel { parent, row: [0; super::layout::MAX_FIELDS], at: 0 });
         while let Some(&byte) = json.get(at) {
             at += 1;
             match (byte, levels.last_mut()) {

@@ -9,9 +9,9 @@ use crate::input::hprof::wire::{OBJECT, value_bytes};
 use crate::redact::keep::KeptFields;
 
 /// Superclasses above a class that are followed: a damaged file may have circles.
-const MOST_SUPERCLASSES: usize = 1000;
+const MAX_SUPERCLASSES: usize = 1000;
 /// Of longer values nothing is kept in mind: each instance is laid out for itself.
-const MOST_OPERATIONS: usize = 1 << 16;
+const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Facts about a file. Memory grows with its texts and classes, not with its objects.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Facts {
         above?;
         let mut plan = Plan { is_whole: true, ..Plan::default() };
         let mut at = 0usize;
-        for _ in 0..MOST_SUPERCLASSES {
+        for _ in 0..MAX_SUPERCLASSES {
             let Some(dump) = above else { break };
             let name = self.class_name(dump.id);
             for Field { name: field, basic_type } in dump.fields.iter().copied() {
@@ -208,7 +208,7 @@ impl Plans {
             return Some(number);
         }
         let plan = facts.plan(dump, class, keep, bytes, self.are_apart)?;
-        let is_usual = plan.bytes == bytes as u32 && plan.is_whole && plan.steps.len() < MOST_OPERATIONS;
+        let is_usual = plan.bytes == bytes as u32 && plan.is_whole && plan.steps.len() < MAX_OPERATIONS;
         let number = self.list.len() as u32;
         // An instance of another length than its class has: in the place of the one before it.
         match self.by_class.get(&0).copied().filter(|_| !is_usual) {
@@ -240,8 +240,8 @@ pub(super) struct Places {
 }
 
 /// Bits that are kept at most: 8 MiB.
-const MOST_BITS: u64 = 1 << 26;
-const MOST_FAR: usize = 1 << 16;
+const MAX_BITS: u64 = 1 << 26;
+const MAX_FAR: usize = 1 << 16;
 
 impl Places {
     pub(super) fn new(id_bytes: usize) -> Self {
@@ -265,8 +265,8 @@ impl Places {
         }
         let first = self.first.min(step & !63);
         let end = (self.first + 64 * self.bits.len() as u64).max(step | 63);
-        if end - first > MOST_BITS {
-            self.is_everywhere |= self.far.len() > MOST_FAR;
+        if end - first > MAX_BITS {
+            self.is_everywhere |= self.far.len() > MAX_FAR;
             if !self.is_everywhere {
                 self.far.insert(step);
             }

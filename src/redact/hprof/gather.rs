@@ -11,7 +11,7 @@ use crate::redact::keyed::KeyedHash;
 use crate::redact::options::LostBytes;
 
 /// Walks to find out what must be known, at most: classes may stand behind their objects, and texts before their holders.
-const MOST_SCANS: usize = 3;
+const MAX_SCANS: usize = 3;
 
 /// A file that was walked through.
 pub(super) struct Gathered {
@@ -35,7 +35,7 @@ pub(super) fn gather(file: &DumpFile, keep: &KeptFields, hash: Option<&KeyedHash
         let lost = walk.lost;
         scan = walk.work;
         walks += 1;
-        if !scan.is_to_repeat() || walks == MOST_SCANS {
+        if !scan.is_to_repeat() || walks == MAX_SCANS {
             return Ok(Gathered { header, facts: scan.facts, bytes, lost });
         }
         source = file.open()?;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::facts::{Facts, Plans};
-use super::walk::{MOST_WHOLE_BYTES, Work, count_at};
+use super::walk::{MAX_WHOLE_BYTES, Work, count_at};
 use crate::input::hprof::records::{ClassDump, Frame, LoadClass, Static, Trace};
 use crate::input::hprof::wire::{OBJECT, id_of, record, sub, u32_at};
 use crate::redact::keep::KeptFields;
@@ -166,7 +166,7 @@ impl<'k> Scan<'k> {
         let elements = data.get(10 + self.facts.id_bytes..).unwrap_or_default();
         if self.hash.is_some()
             && elements.is_empty()
-            && count_at(data, 5 + self.facts.id_bytes) as u64 > MOST_WHOLE_BYTES / 16
+            && count_at(data, 5 + self.facts.id_bytes) as u64 > MAX_WHOLE_BYTES / 16
         {
             self.array = self.hash.map(|hash| (id, hash.begin()));
         }

@@ -11,9 +11,9 @@ use crate::redact::options::LostBytes;
 /// Bytes that are at hand: few enough to stay in the processor's memory.
 const WINDOW_BYTES: usize = 256 << 10;
 /// An entry up to this length is at hand as a whole.
-pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
+pub(super) const MAX_WHOLE_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
-const MOST_RECORD_BYTES: u32 = 256 << 20;
+const MAX_RECORD_BYTES: u32 = 256 << 20;
 
 /// What is done with the parts of a file. Slices may be changed; they keep their length.
 pub(super) trait Work {
@@ -23,7 +23,7 @@ pub(super) trait Work {
     fn head(&mut self, _head: &mut [u8], _fits: bool) {}
     /// A record that is no heap, whole: what takes the place of its body if that gets another length.
     fn record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
-    /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MOST_WHOLE_BYTES`, only the start.
+    /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_BYTES`, only the start.
     fn entry(&mut self, data: &mut [u8]);
     /// The next elements of the array that `entry` had the start of.
     fn elements(&mut self, bytes: &mut [u8]);
@@ -212,7 +212,7 @@ impl<'w, W: Work> Walk<'w, W> {
             return self.segment(head);
         }
         let whole = RecordHead::BYTES + head.length as usize;
-        if head.length <= MOST_RECORD_BYTES && self.need(whole)? {
+        if head.length <= MAX_RECORD_BYTES && self.need(whole)? {
             let (first, body) = self.bytes[self.at..self.at + whole].split_at_mut(RecordHead::BYTES);
             self.work.head(first, true);
             if let Some(body) = self.work.record(head.tag, body) {
@@ -300,7 +300,7 @@ impl<'w, W: Work> Walk<'w, W> {
                 left = None;
                 continue;
             }
-            if bytes > MOST_WHOLE_BYTES {
+            if bytes > MAX_WHOLE_BYTES {
                 if !self.huge(bytes)? {
                     return Ok(false);
                 }
@@ -321,7 +321,7 @@ impl<'w, W: Work> Walk<'w, W> {
         loop {
             let found = sub_bytes(&self.bytes[self.at..self.end], self.id_bytes);
             let available = self.ahead();
-            if found != SubBytes::More || available as u64 >= MOST_WHOLE_BYTES || !self.need(available + 1)? {
+            if found != SubBytes::More || available as u64 >= MAX_WHOLE_BYTES || !self.need(available + 1)? {
                 return Ok(found);
             }
         }

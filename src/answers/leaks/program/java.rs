@@ -196,14 +196,14 @@ pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols
 
 /// Loaders that should be gone.
 #[derive(Debug, Default)]
-pub(in crate::answers::leaks) struct DeadLoaders {
+pub(in crate::answers::leaks) struct LeftOverLoaders {
     /// They say of themselves that they were stopped.
     pub(in crate::answers::leaks) stopped: FxHashSet<NodeId>,
     /// By type of the loader: those that define a class of one name, and its name where most do.
     pub(in crate::answers::leaks) twins: FxHashMap<String, (FxHashSet<NodeId>, String)>,
 }
 
-impl DeadLoaders {
+impl LeftOverLoaders {
     pub(super) fn find(heap: &Heap<'_>, reachable: &NodeSet) -> Self {
         let (graph, types) = (heap.graph, heap.graph.types());
         let mut loaders: FxHashMap<NodeId, Vec<&str>> = FxHashMap::default();
@@ -213,7 +213,7 @@ impl DeadLoaders {
                 loaders.entry(loader).or_default().push(types.name(type_id));
             }
         }
-        let mut found = DeadLoaders::default();
+        let mut found = LeftOverLoaders::default();
         let mut by_class: FxHashMap<(&str, &str), FxHashSet<NodeId>> = FxHashMap::default();
         for (&loader, classes) in loaders.iter().filter(|(loader, _)| reachable.contains(**loader)) {
             let name = graph.type_name(graph.type_of(loader));

@@ -11,7 +11,7 @@ mod ready;
 mod symbols;
 
 pub(super) use heap::{Heap, masked};
-pub(super) use java::DeadLoaders;
+pub(super) use java::LeftOverLoaders;
 pub(super) use modules::owner_of_script;
 pub(super) use natures::simple_name;
 pub(super) use ready::Program;

@@ -22,7 +22,7 @@ const CLASS_OF_OWN: u8 = 1;
 /// More for a reference to a class, and for one of the runtime's tables.
 const EXPLAINS_NOTHING: u8 = 12;
 /// References of objects with more than this are elements.
-const MOST_FIELDS: usize = 200;
+const MAX_FIELDS: usize = 200;
 
 /// Costs and labels where references have no names.
 pub(super) struct PlainWays<'h> {
@@ -70,7 +70,7 @@ impl Ways for PlainWays<'_> {
 impl PlainWays<'_> {
     fn plain_steps(&self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
         let type_id = self.graph.type_of(from);
-        if self.is_array[type_id.index()] || to.len() > MOST_FIELDS {
+        if self.is_array[type_id.index()] || to.len() > MAX_FIELDS {
             steps.extend(to.iter().map(|_| Step { cost: 1, label: ELEMENT }));
             return;
         }

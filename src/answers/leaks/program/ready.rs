@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::heap::Heap;
-use super::java::{self, DeadLoaders};
+use super::java::{self, LeftOverLoaders};
 use super::javascript::{self, ScriptWays};
 use super::modules::{Modules, modules, owner_of_script};
 use super::natures::structural;
@@ -94,7 +94,7 @@ impl<'d> Program<'d> {
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
         mut heap: Heap<'d>,
-        loaders: DeadLoaders,
+        loaders: LeftOverLoaders,
         symbols: &mut Symbols,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
@@ -122,12 +122,12 @@ impl<'d> Program<'d> {
 
 impl<'d> Heap<'d> {
     /// Loaders that should be gone, of a Java heap.
-    pub(in crate::answers::leaks) fn dead_loaders(&self, dump: &OpenDump) -> DeadLoaders {
+    pub(in crate::answers::leaks) fn left_over_loaders(&self, dump: &OpenDump) -> LeftOverLoaders {
         match self.runtime {
             Some(Runtime::Java) if !self.graph.types().class_objects().is_empty() => {
-                DeadLoaders::find(self, dump.reachable())
+                LeftOverLoaders::find(self, dump.reachable())
             }
-            _ => DeadLoaders::default(),
+            _ => LeftOverLoaders::default(),
         }
     }
 

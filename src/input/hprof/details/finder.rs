@@ -18,7 +18,7 @@ use crate::input::{RandomAccess, ReadError, Reread};
 /// Parts that stay in memory: some 45 MB.
 const PARTS_KEPT: usize = 32;
 /// A part is never longer, whatever an index says.
-pub const MOST_PART_BYTES: u64 = 64 << 20;
+pub const MAX_PART_BYTES: u64 = 64 << 20;
 
 /// Places of objects in the file.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl Finder {
             return Ok(part);
         }
         let Extent { offset, bytes, .. } = self.places.extents[extent];
-        let bytes = self.read(offset..offset.saturating_add(bytes.min(MOST_PART_BYTES)))?;
+        let bytes = self.read(offset..offset.saturating_add(bytes.min(MAX_PART_BYTES)))?;
         let objects = objects_in(&bytes, self.places.id_bytes);
         let part = Arc::new(FilePart { extent, bytes, objects });
         if parts.len() == PARTS_KEPT {

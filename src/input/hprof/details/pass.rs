@@ -4,7 +4,7 @@
 use crate::parallel;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::finder::{MOST_PART_BYTES, Places};
+use super::finder::{MAX_PART_BYTES, Places};
 use crate::graph::FieldKind;
 use crate::input::hprof::records::{SubBytes, sub_bytes};
 use crate::input::hprof::segments::block_parts::Extent;
@@ -152,7 +152,7 @@ fn visit_part(
     once: &mut FirstRecords<'_>,
     visitor: &mut impl Visitor,
 ) -> Result<(), ReadError> {
-    input.read(extent.offset, extent.bytes.min(MOST_PART_BYTES) as usize, part)?;
+    input.read(extent.offset, extent.bytes.min(MAX_PART_BYTES) as usize, part)?;
     let mut at = 0;
     while at < part.len() {
         let rest = &part[at..];

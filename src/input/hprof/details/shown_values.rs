@@ -13,7 +13,7 @@ use crate::input::{ReadError, ShownValue, Text, Value};
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
-const MOST_VALUE_BYTES: usize = 1 << 16;
+const MAX_VALUE_BYTES: usize = 1 << 16;
 
 const BOXES: [&str; 8] = [
     "java.lang.Boolean",
@@ -108,7 +108,7 @@ pub fn shown_values(
                 Wanted::Characters { start, .. } => {
                     start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
                 }
-                _ => MOST_VALUE_BYTES,
+                _ => MAX_VALUE_BYTES,
             };
             let Some(record) = finder.find(id, most_bytes)? else { continue };
             match look_in_record(finder, graph, &record, wanted, most_units) {
@@ -182,7 +182,7 @@ pub fn whole(
     take: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Result<Option<bool>, ReadError> {
     let mut id = graph.original_id(node);
-    let Some(record) = finder.find(id, MOST_VALUE_BYTES)? else { return Ok(None) };
+    let Some(record) = finder.find(id, MAX_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
         let FoundValue::Next(array, Wanted::Characters { is_wide, start, count, .. }) =

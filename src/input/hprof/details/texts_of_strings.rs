@@ -11,7 +11,7 @@ use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, Strings, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
-const MOST_TOGETHER: usize = 64 << 20;
+const MAX_TOGETHER: usize = 64 << 20;
 
 struct ByArray<'g> {
     graph: &'g HeapGraph,
@@ -97,7 +97,7 @@ pub fn visit_texts(
     let by_array = ByArray::new(graph, strings, wanted.iter().copied());
     let part = |at: usize| strings.parts.get(at).map_or((0, None), |&(start, count)| (start as usize, Some(count)));
     let last = wanted.iter().map(|&at| part(at).0).max().unwrap_or(0);
-    let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MOST_TOGETHER);
+    let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MAX_TOGETHER);
     see_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
         for at in by_array.strings(number) {
             let (start, count) = part(at);
@@ -113,7 +113,7 @@ pub fn visit_texts(
 pub fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = ByArray::new(graph, strings, 0..strings.len());
-    see_arrays(finder, &by_array, MOST_TOGETHER, |number, array, bytes| {
+    see_arrays(finder, &by_array, MAX_TOGETHER, |number, array, bytes| {
         let width = array.kind.bytes(0) as usize;
         for at in by_array.strings(number) {
             let (start, count) = strings.parts[at];

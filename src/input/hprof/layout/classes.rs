@@ -11,7 +11,7 @@ use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
 const NONE: u32 = u32::MAX;
 /// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
-const MOST_TOGETHER: usize = 64;
+const MAX_TOGETHER: usize = 64;
 
 /// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
@@ -252,7 +252,7 @@ impl Classes {
         }
         if let Some((parent, above)) = above {
             let own = layout.bytes;
-            if above.references.len() <= MOST_TOGETHER {
+            if above.references.len() <= MAX_TOGETHER {
                 references.extend(above.references.iter().map(|&at| own.saturating_add(at)));
                 layout.others = above.others.map(|(start, class)| (own.saturating_add(start), class));
             } else {

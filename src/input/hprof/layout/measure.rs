@@ -7,7 +7,7 @@ use std::ops::Range;
 /// (object header, reference) that virtual machines have, in bytes.
 pub const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
-const MOST_ARRAYS: u32 = 2048;
+const MAX_ARRAYS: u32 = 2048;
 /// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
 const SLACKS: usize = 7;
 
@@ -83,7 +83,7 @@ pub struct Measure {
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
     pub varying: Option<(u64, u64)>,
     /// For classes (by their place among the sorted ids): the next object behind the class object.
-    pub behind_classes: Vec<(u32, u64)>,
+    pub object_after_class: Vec<(u32, u64)>,
     cursor: usize,
     last_id: u64,
 }
@@ -186,10 +186,10 @@ impl ArraySpans {
 impl Measure {
     pub fn clear(&mut self) {
         self.instances.fill(NearestDistance::default());
-        let (instances, behind_classes) =
-            (std::mem::take(&mut self.instances), std::mem::take(&mut self.behind_classes));
-        *self = Measure { instances, behind_classes, ..Measure::default() };
-        self.behind_classes.clear();
+        let (instances, object_after_class) =
+            (std::mem::take(&mut self.instances), std::mem::take(&mut self.object_after_class));
+        *self = Measure { instances, object_after_class, ..Measure::default() };
+        self.object_after_class.clear();
     }
 
     /// An object follows another (or none) in the file. `class_ids` are sorted.
@@ -209,7 +209,7 @@ impl Measure {
                 }
                 self.instances[number].add(distance);
             }
-            _ if self.arrays.measured >= MOST_ARRAYS => {}
+            _ if self.arrays.measured >= MAX_ARRAYS => {}
             PreviousKind::ObjectArray => self.arrays.add(distance, previous.number.into(), None),
             PreviousKind::PrimitiveArray(width) => {
                 self.arrays.add(distance, previous.number.into(), Some(width.into()))
@@ -236,7 +236,7 @@ impl Measure {
         if id < self.last_id || self.last_id == 0 {
             self.cursor = class_ids.partition_point(|&class| class < id);
             if self.cursor > 0 {
-                self.behind_classes.push((self.cursor as u32 - 1, id));
+                self.object_after_class.push((self.cursor as u32 - 1, id));
             }
         } else if class_ids.get(self.cursor).is_some_and(|&class| class < id) {
             // One that has the id of the object before is no neighbour of it.
@@ -246,7 +246,7 @@ impl Measure {
                 while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
                     self.cursor += 1;
                 }
-                self.behind_classes.push((self.cursor as u32 - 1, id));
+                self.object_after_class.push((self.cursor as u32 - 1, id));
             }
         }
         self.last_id = id;

@@ -14,15 +14,15 @@ use crate::input::hprof::records::{ClassDump, Static};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 
 /// Classes with fewer instances side of_rule side with others say nothing.
-const LEAST_INSTANCES: u64 = 8;
+const MIN_INSTANCES: u64 = 8;
 /// Fewer arrays say nothing.
-const LEAST_ARRAYS: u32 = 100;
+const MIN_ARRAYS: u32 = 100;
 /// A distance is the size of class objects if it occurs so often.
-const LEAST_TIMES: u64 = 4;
+const MIN_TIMES: u64 = 4;
 /// All instances of a class may lie before a gap so often.
-const MOST_CHANCE: f64 = 0.001;
+const MAX_CHANCE: f64 = 0.001;
 /// Fields that only the virtual machine sees are not more than this.
-const MOST_HIDDEN_BYTES: u64 = 48;
+const MAX_HIDDEN_BYTES: u64 = 48;
 
 /// By which rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Sizes {
                 nearest.join(&NearestDistance { distance, times: 1, neighbours: 1 });
             }
         }
-        self.class_base = Some(nearest.distance).filter(|_| nearest.times >= LEAST_TIMES);
+        self.class_base = Some(nearest.distance).filter(|_| nearest.times >= MIN_TIMES);
     }
 
     fn find_hidden(&mut self, evidence: &SizeEvidence<'_>) {
@@ -230,13 +230,13 @@ impl Sizes {
         // of a class must not lie before one of_rule chance.
         let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment));
         let gap_share = small_gaps as f64 / f64::from(arrays.measured.max(1));
-        let is_chance = |instances: u64| gap_share.powf(instances as f64) > MOST_CHANCE;
+        let is_chance = |instances: u64| gap_share.powf(instances as f64) > MAX_CHANCE;
         let mut hidden = FxHashMap::default();
         for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours)) {
             // Only the virtual machine's own classes have such.
             let is_own = evidence.classes.dump(class).is_some_and(|dump| dump.loader == 0);
             let bytes = self.instance(class, evidence.classes);
-            if is_own && nearest.distance > bytes && nearest.distance - bytes <= MOST_HIDDEN_BYTES {
+            if is_own && nearest.distance > bytes && nearest.distance - bytes <= MAX_HIDDEN_BYTES {
                 hidden.insert(class, nearest.distance);
             }
         }
@@ -252,7 +252,7 @@ pub fn is_pseudo(one: &Static, texts: &TextRecords) -> bool {
 /// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
 fn measured(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
     let arrays = &evidence.measure.arrays;
-    if arrays.measured < LEAST_ARRAYS {
+    if arrays.measured < MIN_ARRAYS {
         return None;
     }
     let mut best: Option<(u64, (u64, u64))> = None;
@@ -263,7 +263,7 @@ fn measured(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
         let sizes = Sizes::of_rule(Rule::Measured, (header, reference), alignment);
         let mut equal = arrays.equal(number, alignment);
         let mut fits = true;
-        for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= LEAST_INSTANCES) {
+        for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= MIN_INSTANCES) {
             let bytes = sizes.instance(class, evidence.classes);
             fits &= bytes <= nearest.distance;
             equal += u64::from(bytes == nearest.distance);

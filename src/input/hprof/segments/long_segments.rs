@@ -1,7 +1,7 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::{BLOCK_BYTES, HAND_ON_BYTES, MOST_WHOLE_BYTES, OpenBlock, Segment, SegmentReader, State};
+use super::{BLOCK_BYTES, HAND_ON_BYTES, MAX_WHOLE_BYTES, OpenBlock, Segment, SegmentReader, State};
 use crate::input::ReadError;
 use crate::input::hprof::codes::*;
 use crate::input::hprof::records::{SubBytes, sub_bytes};
@@ -38,7 +38,7 @@ impl SegmentReader {
                 }
                 return self.lose_rest(segment, offset);
             }
-            SubBytes::Known(bytes) if bytes > MOST_WHOLE_BYTES => {
+            SubBytes::Known(bytes) if bytes > MAX_WHOLE_BYTES => {
                 return self.take_huge(segment, bytes, block);
             }
             SubBytes::Known(bytes) if bytes > HAND_ON_BYTES as u64 => {
@@ -123,7 +123,7 @@ impl SegmentReader {
         loop {
             let available = self.stream.ahead().len();
             let found = sub_bytes(self.stream.ahead(), self.header.id_bytes);
-            if found != SubBytes::More || available as u64 >= MOST_WHOLE_BYTES || !self.stream.need(available + 1)? {
+            if found != SubBytes::More || available as u64 >= MAX_WHOLE_BYTES || !self.stream.need(available + 1)? {
                 return Ok(found);
             }
         }

@@ -28,11 +28,11 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
 pub(super) const HAND_ON_BYTES: usize = BLOCK_BYTES / 2;
 /// A segment up to this length is one piece.
-const MOST_PIECE_BYTES: u64 = 2 << 20;
+const MAX_PIECE_BYTES: u64 = 2 << 20;
 /// A sub-record up to this length is read as a whole.
-pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
+pub(super) const MAX_WHOLE_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
-const MOST_RECORD_BYTES: u32 = 256 << 20;
+const MAX_RECORD_BYTES: u32 = 256 << 20;
 
 pub(super) struct BlockContext {
     pub(super) pieces: Vec<SegmentPiece>,
@@ -241,7 +241,7 @@ impl SegmentReader {
                 }
             }
             record::TEXT | record::LOAD_CLASS | record::FRAME | record::TRACE => {
-                if head.length <= MOST_RECORD_BYTES && self.stream.need(head.length as usize)? {
+                if head.length <= MAX_RECORD_BYTES && self.stream.need(head.length as usize)? {
                     if !self.take_record(head) {
                         self.problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
                     }
@@ -337,7 +337,7 @@ impl SegmentReader {
             bounds = None;
         }
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
-        let is_long = bounds.is_none() || length > MOST_PIECE_BYTES || may_wrap;
+        let is_long = bounds.is_none() || length > MAX_PIECE_BYTES || may_wrap;
         self.state = State::In(Segment {
             left: bounds,
             is_begun: false,
@@ -453,7 +453,7 @@ impl SegmentReader {
                     self.stream.consume(length);
                     taken += length as u64;
                 }
-                Err(nom::Err::Error(())) if available < room && (available as u64) < MOST_WHOLE_BYTES => {
+                Err(nom::Err::Error(())) if available < room && (available as u64) < MAX_WHOLE_BYTES => {
                     if !self.stream.need(available + 1)? {
                         break;
                     }

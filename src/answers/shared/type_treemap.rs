@@ -11,7 +11,7 @@ use crate::graph::{HeapGraph, TypeId};
 use crate::sort;
 
 /// The merged tree. A place is all objects of one type below one place.
-pub struct TypeMap<'d> {
+pub struct TypeTreemap<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
@@ -29,17 +29,17 @@ pub struct TypeMap<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn type_map<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<TypeMap<'d>, AnswerError> {
+pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<TypeTreemap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let tops = scope.top_level(dominators).into_iter();
     let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX, None);
-    Ok(TypeMap::new(graph, dominators, retained, tree))
+    Ok(TypeTreemap::new(graph, dominators, retained, tree))
 }
 
-impl<'d> TypeMap<'d> {
+impl<'d> TypeTreemap<'d> {
     fn new(graph: &'d HeapGraph, dominators: &'d Dominators, retained: &'d Retained, tree: TypeTree) -> Self {
         let count = tree.places.len();
         let mut starts = vec![0u32; count + 1];
@@ -66,7 +66,7 @@ impl<'d> TypeMap<'d> {
         sort::by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
         let mut ranks = vec![0; by_name.len()];
         by_name.iter().zip(0..).for_each(|(&index, rank)| ranks[index] = rank);
-        TypeMap { graph, dominators, retained, tree, starts, children, tops, objects, ranks }
+        TypeTreemap { graph, dominators, retained, tree, starts, children, tops, objects, ranks }
     }
 
     /// Places at the top.
