@@ -57,8 +57,8 @@
 //! - [`answers`]: questions, and their answers as data; [`export`]: the forms of other tools.
 //!
 //! With the feature `parquet`, on by default, there is `export::dataset` as well, which writes tables for other engines.
-//! With the feature `cli`, on by default, there is the program as well: `report` (tables and texts) and `cli` (the command
-//! line). A library turns it off: `heapdump = { version = "0.1", default-features = false }`.
+//! With the feature `cli`, on by default, there is the program as well: `report` (tables and texts), `page`, `explore`, `mcp`,
+//! `collect` and `cli` (the command line). A library turns it off: `heapdump = { version = "0.1", default-features = false }`.
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
 #![allow(clippy::len_without_is_empty)] // only where something asks

@@ -7,7 +7,7 @@ or, for a program that runs, ``heapgraph.on_signal("app.jsonl")`` and then ``kil
 ``python -m heapgraph -o app.jsonl program.py ARGUMENTS``, which writes when the program ends.
 
 CPython 3.9 to 3.13. No code of the program is run. All texts of the heap are in the file, cut at 100 characters,
-passwords and keys among them; ``texts=0`` leaves them out.
+passwords and keys among them; ``texts=0`` leaves them out, and keys of dicts, but for the variables of modules.
 """
 
 import gc
@@ -69,11 +69,20 @@ def _is_hidden(value):
     return kind is bool or value is None or value is Ellipsis or value is NotImplemented
 
 
+_MARKED = (".", "[", "{", "<", "@", " ", "'", "static ", "context variable ", "context slot ")
+
+
 def _name_of_key(key):
+    """A key as a name: one that looks like what the form has a mark for has a mark itself."""
     kind = type(key)
     if kind is str:
-        return key[:_MOST_NAME]
+        return ("'" + key if key.startswith(_MARKED) else key)[:_MOST_NAME]
     return "[%d]" % key if kind is int else None
+
+
+def _is_descriptor(value):
+    """Would it be asked for what an object has under its name?"""
+    return any("__get__" in _dict(kind) for kind in _mro(type(value)) or ())
 
 
 _OF_FUNCTIONS = ("__code__", "__globals__", "__module__", "__defaults__", "__kwdefaults__", "__closure__", "__func__", "__self__")
@@ -83,8 +92,12 @@ class _Writer:
     def __init__(self, out, texts):
         self.out = out
         self.texts = texts
+        # By id of a class, whose own code a dict of classes would run.
         self.types = {}
         self.attributes = {}
+        self.modules = set()  # Ids of the dicts of modules.
+        self.running = {}  # By code that runs: the places on stacks, None for this module's own.
+        self.frames = {}  # The same by frame.
         tracemalloc = sys.modules.get("tracemalloc")
         is_tracing = tracemalloc is not None and tracemalloc.is_tracing()
         self.place_of = tracemalloc.get_object_traceback if is_tracing else None
@@ -102,10 +115,11 @@ class _Writer:
             "rules": ["roots-told"],
         }
         self.line(header)
+        # Roots come first, so that a file that is cut has them.
         self.write_threads(stacks, counts)
+        self.write_roots(objects, counts, stacks)
         for value in objects:
             self.write_object(value, counts)
-        self.write_roots(objects, counts, stacks)
         self.line({"end": True, "objects": len(objects)})
         return len(objects)
 
@@ -116,12 +130,16 @@ class _Writer:
         """Of each thread its object, and its frames, innermost first, with the variables of functions."""
         frames = sys._current_frames()
         stacks = []
-        for thread in threading.enumerate():
+        for thread_number, thread in enumerate(threading.enumerate(), 1):
             stack = []
             frame = frames.get(thread.ident)
             while frame is not None:
                 code = frame.f_code
-                if frame.f_globals is not globals():
+                is_own = frame.f_globals is globals()
+                place = None if is_own else (thread_number, len(stack))
+                self.running.setdefault(id(code), []).append(place)
+                self.frames[id(frame)] = place
+                if not is_own:
                     variables = []
                     # Variables of a module are in its dict, which the module holds.
                     if code.co_flags & _OPTIMIZED:
@@ -142,7 +160,8 @@ class _Writer:
         while frame is not None and frame.f_globals is globals():
             own.add(id(frame))
             frame = frame.f_back
-        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, stacks)))
+        own.update(map(id, (todo, own, self, self.__dict__, self.types, self.attributes, self.modules, self.running, self.frames, stacks)))
+        self.modules.update(id(module.__dict__) for module in list(sys.modules.values()) if type(module) is types.ModuleType)
         for thread, stack in stacks:
             own.update((id(stack), id(self.out)))
             for entry in stack:
@@ -150,6 +169,9 @@ class _Writer:
                 own.add(id(entry[3]))
                 own.update(map(id, entry[3]))
         own.update(id(pair) for pair in stacks)
+        for places in self.running.values():
+            own.add(id(places))
+            own.update(map(id, places))
         seen = own
         objects = []
         todo.extend(module for module in list(sys.modules.values()) if module is not None)
@@ -196,9 +218,10 @@ class _Writer:
         pairs = list(dict.items(value))
         targets = []
         names = []
+        has_names = self.texts or id(value) in self.modules
         for key, item in pairs:
             targets.append(item)
-            names.append(_name_of_key(key))
+            names.append(_name_of_key(key) if has_names else None)
         targets.extend(key for key, _ in pairs)
         if type(value) is not dict:
             listed = set(map(id, targets))
@@ -206,14 +229,14 @@ class _Writer:
         return targets, names, 0
 
     def type_number(self, kind):
-        number = self.types.get(kind)
+        number = self.types.get(id(kind))
         if number is None:
-            number = self.types[kind] = len(self.types)
+            number = self.types[id(kind)] = len(self.types)
             name = _name(kind)
             if _flags(kind) & _HEAP_TYPE:
                 module = _module(kind)
                 name = _qualname(kind)
-                if isinstance(module, str) and module != "builtins":
+                if type(module) is str and module != "builtins":
                     name = "%s.%s" % (module, name)
             elif "." not in name and type(_module(kind)) is str and _module(kind) != "builtins":
                 name = "%s.%s" % (_module(kind), name)
@@ -221,7 +244,7 @@ class _Writer:
         return number
 
     def size(self, value):
-        for kind in _mro(type(value)):
+        for kind in _mro(type(value)) or ():
             if "__sizeof__" in _dict(kind):
                 if type(_dict(kind)["__sizeof__"]) is types.FunctionType:
                     return object.__sizeof__(value)
@@ -276,7 +299,7 @@ class _Writer:
             return ["__dict__" if target is variables[0] else None for target in targets] if variables else None
         wanted = set(map(id, targets))
         names = {id(kind): "<class>"}
-        for name in _OF_FUNCTIONS if kind in (types.FunctionType, types.MethodType) else self.attributes_of(kind):
+        for name in _OF_FUNCTIONS if kind is types.FunctionType or kind is types.MethodType else self.attributes_of(kind):
             if len(names) > len(wanted):
                 break
             try:
@@ -289,20 +312,23 @@ class _Writer:
 
     def attributes_of(self, kind):
         """Names that objects of a class may have: its slots, and what its functions name. None that a class itself has
-        something under, but slots: no code of the program is run."""
-        names = self.attributes.get(kind)
+        a descriptor under, but slots: no code of the program is run."""
+        names = self.attributes.get(id(kind))
         if names is None:
             slots, taken, maybe = [], set(), {}
-            for base in _mro(kind):
+            for base in _mro(kind) or ():
                 for name, value in list(_dict(base).items()):
+                    if type(name) is not str:
+                        continue
                     if type(value) is types.MemberDescriptorType:
                         slots.append(name)
                         continue
-                    taken.add(name)
+                    if _is_descriptor(value):
+                        taken.add(name)
                     if type(value) is types.FunctionType:
                         maybe.update(dict.fromkeys(value.__code__.co_names))
                     elif name == "__annotations__" and type(value) is dict:
-                        maybe.update(dict.fromkeys(value))
+                        maybe.update((name, None) for name in list(value) if type(name) is str)
                     elif name == "__static_attributes__" and type(value) is tuple:
                         maybe.update(dict.fromkeys(value))
             names = list(dict.fromkeys(slots))
@@ -310,7 +336,7 @@ class _Writer:
                 # Before 3.11 variables are in a dict, from then on in the object.
                 is_inline = sys.version_info >= (3, 11)
                 names += [name for name in maybe if type(name) is str and name not in taken] if is_inline else ["__dict__"]
-            self.attributes[kind] = names
+            self.attributes[id(kind)] = names
         return names
 
     def write_threads(self, stacks, counts):
@@ -335,10 +361,8 @@ class _Writer:
                 # One reference from the frame, one from our list: the root of the variable stands for both.
                 for _, value in variables:
                     counts[id(value)] = counts.get(id(value), 0) + 2
-        for kind in list(self.types) + list(self.attributes):
-            counts[id(kind)] = counts.get(id(kind), 0) + 1
         # Functions that run hold the variables of their module, which is a root by itself.
-        held = {id(module.__dict__) for module in list(sys.modules.values()) if type(module) is types.ModuleType}
+        held = self.modules
         for name, module in list(sys.modules.items()):
             if id(module) in counts:
                 self.line({"root": id(module), "kind": "module", "name": str(name)})
@@ -348,14 +372,33 @@ class _Writer:
             # One reference from the list, one from the variable, one from the call.
             count = count_of(value)
             surplus = count - counts[id(value)] - 3
+            if surplus > 0 and self.is_running(value):
+                continue
             if surplus > 0 and type(value) is not types.ModuleType and id(value) not in held:
                 kind = "runtime" if count >= _IMMORTAL else "external"
                 self.out.write('{"root":%d,"kind":"%s"}\n' % (id(value), kind))
 
+    def is_running(self, value):
+        """Is it a frame or a function that a stack refers to? Writes that as its root."""
+        kind = type(value)
+        if kind is types.FrameType and id(value) in self.frames:
+            place = self.frames[id(value)]
+        elif kind is types.FunctionType and value.__globals__ is globals():
+            place = None
+        elif kind is types.FunctionType and self.running.get(id(value.__code__)):
+            place = self.running[id(value.__code__)][0]
+        else:
+            return False
+        if place is not None:
+            self.line({"root": id(value), "kind": "native-stack", "thread": place[0], "frame": place[1]})
+        return True
+
 
 def _main():
     import argparse
-    import runpy
+    import io
+    import os
+    import traceback
 
     parser = argparse.ArgumentParser(prog="python -m heapgraph", description="Runs a program, then writes its heap.")
     parser.add_argument("-o", "--output", default="heap.jsonl", help="where to write [default: heap.jsonl]")
@@ -363,16 +406,22 @@ def _main():
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     sys.argv = [options.program] + options.arguments
-    main = None
+    sys.path[0] = os.path.dirname(os.path.abspath(options.program))
+    with io.open_code(options.program) as program:
+        code = compile(program.read(), options.program, "exec")
+    # What the program leaves in its variables is there at its end, however it ends.
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__file__ = options.program
+    status = 0
     try:
-        main = runpy.run_path(options.program, run_name="__main__")
-    finally:
-        # What the program left in its variables is what it would have at its end.
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        if main:
-            sys.modules["__main__"].__dict__.update(main)
-        del main
-        dump(options.output)
+        exec(code, main.__dict__)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    dump(options.output)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -312,7 +312,9 @@ fn load(
     if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
         return Err(IndexRejection::Options(meta.options.words()));
     }
-    if meta.diagnostics.check(options.read.strict).is_err() {
+    let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
+    let sees_more = options.read.strict && reader.is_some_and(|reader| reader.sees_more_under_strict());
+    if sees_more || meta.diagnostics.check(options.read.strict).is_err() {
         return Err(IndexRejection::Strict);
     }
     let columns = index.into_columns();
@@ -322,7 +324,6 @@ fn load(
         Some((graph, derived))
     });
     // What is read whole when it is opened (names, roots) was checked just now.
-    let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
     let is_packed = !meta.info.compression.is_empty();
     let input = dump.map(|dump| Reread::new(dump, is_packed).limited(options.memory.left_bytes()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));

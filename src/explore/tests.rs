@@ -202,7 +202,8 @@ fn names_are_whole_at_every_width() {
             let body: Vec<&str> = screen.lines().skip(2).take(usize::from(size.1) - 4).collect();
             let cuts = body.iter().flat_map(|line| line.match_indices('…').map(|(at, _)| (*line, at)));
             let is_cut = |(line, at): (&str, usize)| line[..at].ends_with(|ch: char| ch.is_alphanumeric() || ch == '_');
-            let cut = cuts.filter(|(line, _)| !line.contains('"')).find(|cut| is_cut(*cut));
+            // Texts and addresses lose their middle.
+            let cut = cuts.filter(|(line, _)| !line.contains('"') && !line.contains("://")).find(|cut| is_cut(*cut));
             assert_eq!(cut, None, "{dump:?} {size:?} {script}\n{screen}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::ExportError;
@@ -14,7 +14,7 @@ use crate::graph::{
     Frame, HeapGraph, Holding, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
     Thread, TypeId,
 };
-use crate::input::{AllocationGroup, ObjectDetails, ShownValue};
+use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
 
 /// Options of the lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -220,6 +220,9 @@ impl Lines<'_> {
         graph.types().ids().for_each(|type_id| *names.entry(graph.type_name(type_id)).or_default() += 1);
         let stacks = self.references_of_threads();
         let name_of = self.names_of_threads();
+        let collections =
+            self.details.and_then(|details| details.allocated_by(graph, AllocationGroup::Generation).ok().flatten());
+        let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         for (number, section) in graph.sections().iter().enumerate() {
             let id = SectionId::new(number);
             let line = SectionLine::new(section);
@@ -234,12 +237,13 @@ impl Lines<'_> {
             for thread in graph.threads().iter().filter(|thread| is_here(thread.node)) {
                 write_line(out, &self.thread_line(thread, name_of.get(&thread.node).map(String::as_str)))?;
             }
-            self.write_objects(id, &stacks, out)?;
+            // Before the objects, so that a file that is cut has them.
             let is_written =
                 |root: &&Root| root.origin == RootOrigin::Dump && !root.excluded && is_here(Some(root.node));
             for root in graph.roots().iter().filter(is_written) {
                 write_line(out, &self.root_line(root))?;
             }
+            self.write_objects(id, &stacks, collections.as_ref(), kinds.as_deref(), out)?;
         }
         write_line(out, &End { end: true, objects: graph.node_count() })
     }
@@ -250,6 +254,7 @@ impl Lines<'_> {
             ("objects-hold-class", graph.types().objects_hold_class()),
             ("soft-references-told", graph.soft_references().is_some()),
             ("roots-told", !graph.roots_inferred()),
+            ("threads-told", self.has_unheld_thread()),
             ("frozen-heap", info.frozen_heap),
             ("unheld-in-tree", graph.unheld_in_tree()),
             ("counts-bytes-only", graph.counts_bytes_only),
@@ -265,6 +270,13 @@ impl Lines<'_> {
             dependent_references: graph.dependent_reference_count(),
         };
         write_line(out, &header)
+    }
+
+    /// A thread's object is no root by itself, as readers take it to be.
+    fn has_unheld_thread(&self) -> bool {
+        let held: FxHashSet<NodeId> =
+            self.graph.roots().iter().filter(|root| !root.is_weak()).map(|root| root.node).collect();
+        self.graph.threads().iter().filter_map(|thread| thread.node).any(|node| !held.contains(&node))
     }
 
     /// Types by the section in which their classes are, the first for all others.
@@ -406,12 +418,15 @@ impl Lines<'_> {
         }
     }
 
-    fn write_objects(&self, section: SectionId, stacks: &Stacks, out: &mut dyn Write) -> io::Result<()> {
+    fn write_objects(
+        &self,
+        section: SectionId,
+        stacks: &Stacks,
+        collections: Option<&NamedGroups>,
+        kinds: Option<&dyn ReferenceKinds>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let graph = self.graph;
-        let collections = match self.details {
-            Some(details) => details.allocated_by(graph, AllocationGroup::Generation).ok().flatten(),
-            None => None,
-        };
         let nodes: Vec<NodeId> = graph.section_nodes(section).map(NodeId::new).collect();
         let (mut line, mut targets) = (Vec::new(), Vec::new());
         for nodes in nodes.chunks(TEXTS_AT_ONCE) {
@@ -442,16 +457,22 @@ impl Lines<'_> {
                 }
                 if let Some(details) = self.details {
                     push_names(&mut line, graph, details, node, targets.len());
+                    if let Some(kinds) = &kinds {
+                        push_text(&mut line, "function", details.function(graph, node).ok().flatten());
+                        push_text(&mut line, "variables_of", details.function_of_variables(graph, node).ok().flatten());
+                        push_text(&mut line, "script", kinds.script(node));
+                        if let Ok(Some(place)) = details.place(graph, node) {
+                            let numbers = [place.script, place.line, place.column];
+                            push_list(&mut line, "place", numbers.into_iter(), |line, number| {
+                                push_number(line, number.into())
+                            });
+                        }
+                    }
                     if let Some(Some(ShownValue::Text(text))) = texts.next() {
-                        line.extend_from_slice(b",\"text\":");
-                        line.extend_from_slice(json_text(&text.text).as_bytes());
+                        push_text(&mut line, "text", Some(text.text));
                     }
-                    if let Ok(Some(stack)) = details.stack(graph, node)
-                        && let Some(place) = stack.first()
-                    {
-                        line.extend_from_slice(b",\"at\":");
-                        line.extend_from_slice(json_text(place).as_bytes());
-                    }
+                    let stack = details.stack(graph, node).ok().flatten();
+                    push_text(&mut line, "at", stack.and_then(|stack| stack.into_iter().next()));
                 }
                 if let Some((names, of_node)) = &collections
                     && let Ok(collections) = names[of_node[node.index()] as usize].parse()
@@ -502,8 +523,15 @@ fn push_list<T>(line: &mut Vec<u8>, key: &str, items: impl Iterator<Item = T>, p
     }
 }
 
+/// `,"key":"text"`; nothing without a text.
+fn push_text(line: &mut Vec<u8>, key: &str, text: Option<impl AsRef<str>>) {
+    if let Some(text) = text {
+        line.extend_from_slice(format!(",\"{key}\":{}", json_text(&text.as_ref())).as_bytes());
+    }
+}
+
 fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId, references: usize) {
-    let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(|name| word_of(&name.to_string()));
+    let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(word_of);
     let names: Vec<Option<String>> = (0..references).map(name).collect();
     if names.iter().any(Option::is_some) {
         line.extend_from_slice(b",\"names\":");
@@ -511,16 +539,21 @@ fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails
     }
 }
 
-/// A name as lines have it: `.next` as `next`, `["a b"]` as `a b`, what is no property with its brackets.
-fn word_of(name: &str) -> String {
-    if let Some(property) = name.strip_prefix('.') {
-        return property.to_string();
-    }
-    let quoted = name.strip_prefix("[\"").and_then(|name| name.strip_suffix("\"]"));
-    match quoted {
-        Some(quoted) => quoted.to_string(),
-        None if name.starts_with(" <") || name.starts_with(" context variable ") => name[1..].to_string(),
-        None => name.to_string(),
+/// A name as lines have it (docs/heapgraph.md, "Objects").
+fn word_of(name: ReferenceName) -> String {
+    let is_marked = |name: &str| {
+        name.starts_with(['.', '[', '{', '<', '@', ' ', '\''])
+            || ["static ", "context variable ", "context slot "].iter().any(|start| name.starts_with(start))
+    };
+    match name {
+        ReferenceName::Field(_, name) if name.starts_with('@') => name,
+        ReferenceName::Field(_, name) => format!(".{name}"),
+        ReferenceName::StaticField(name) => format!("static {name}"),
+        ReferenceName::Property(name) if is_marked(&name) => format!("'{name}"),
+        ReferenceName::Property(name) => name,
+        ReferenceName::VariableSlot(slot) => format!("context slot {slot}"),
+        name @ ReferenceName::OfMap(_) => name.to_string(),
+        name => name.to_string().trim_start().to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! allocation. A table of the lowest and highest id in each part of the dump, made when the first of them is asked for, tells
 //! where to look.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,11 +14,13 @@ use twox_hash::XxHash3_128;
 use super::text::split_line;
 use super::{
     AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
-    ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
+    ReferenceKind, ReferenceKinds, ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
-use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId};
+use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace, TypeId};
 
+/// In the place of a place.
+const NOT_TRACED: &str = "(not traced)";
 const PART_BYTES: usize = 1 << 20;
 /// Parts that are kept: what is asked for next is near, or was asked for before.
 const PARTS_KEPT: usize = 8;
@@ -49,7 +52,7 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
         line: &Self::Line<'_>,
     ) -> Option<ReferenceName>;
     /// What stands in lines that name references, where only some files have such.
-    const NAMES_KEY: Option<&'static [u8]>;
+    const NAMES_KEYS: Option<&'static [&'static [u8]]>;
     /// What stands in lines that say where the object was allocated, and nowhere else.
     const PLACE_KEY: &'static [u8];
     /// Where it was allocated, as one frame.
@@ -58,6 +61,30 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
     fn file(line: &Self::Line<'_>) -> Option<String>;
     /// The number of collections before it was allocated.
     fn generation(line: &Self::Line<'_>) -> Option<u64>;
+    /// The name of a function, in formats that have such.
+    fn function(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// The function whose captured variables it has.
+    fn function_of_variables(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// The place of a function, or of the constructor of an object.
+    fn source_place(_: &Self::Line<'_>) -> Option<SourcePlace> {
+        None
+    }
+    /// The file of a function, or of the constructor of an object.
+    fn script(_: &Self::Line<'_>) -> Option<String> {
+        None
+    }
+    /// Lines tell kinds of references.
+    fn has_kinds(_: &Self::Notes) -> bool {
+        false
+    }
+    /// Kinds and names of an object's strong references that lead somewhere.
+    fn kinds(_: &HeapGraph, _: &Self::Line<'_>) -> Vec<(ReferenceKind, String)> {
+        Vec::new()
+    }
 }
 
 /// Reads lines of a dump again.
@@ -99,7 +126,7 @@ impl<L: Lines> Table<L> {
             parts: Vec::new(),
             notes: L::Notes::default(),
             has_places: false,
-            has_names: L::NAMES_KEY.is_none(),
+            has_names: L::NAMES_KEYS.is_none(),
         };
         let (mut at, mut buffer, mut is_open) = (0, Vec::new(), false);
         while at < table.dump.len() {
@@ -108,8 +135,8 @@ impl<L: Lines> Table<L> {
             table.dump.read_at(at, &mut buffer)?;
             let end = memchr::memrchr(b'\n', &buffer);
             let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
-            table.has_names =
-                table.has_names || L::NAMES_KEY.is_some_and(|key| memchr::memmem::find(rest, key).is_some());
+            let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
+            table.has_names |= !table.has_names && L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
             table.has_places |= memchr::memmem::find(rest, L::PLACE_KEY).is_some();
             let mut part = Part { offset: at, bytes: rest.len() as u64, lowest: u64::MAX, highest: 0 };
             at += part.bytes;
@@ -290,13 +317,28 @@ impl<L: Lines> LineDetails<L> {
         Ok((texts.into_inner().unwrap_or_else(PoisonError::into_inner), found))
     }
 
-    fn by_place(&self, graph: &HeapGraph) -> Result<AllocationDump, ReadError> {
+    /// `None` if no line says where its object was allocated: the key may stand in a text, or among names.
+    fn by_place(&self, graph: &HeapGraph) -> Result<Option<AllocationDump>, ReadError> {
         let (mut names, places) = self.texts_of(graph, L::place)?;
+        if places.is_empty() {
+            return Ok(None);
+        }
         let mut builder = HeapBuilder::new(names.intern(""));
-        for (node, place) in places {
-            let class = names.intern(graph.type_name(graph.type_of(node)));
+        let untraced = names.intern(NOT_TRACED);
+        let mut places = places.into_iter().peekable();
+        let mut totals: FxHashMap<(NameId, TypeId), (u64, u64)> = FxHashMap::default();
+        for node in graph.nodes() {
+            let place = places.next_if(|&(placed, _)| placed == node).map_or(untraced, |(_, place)| place);
+            let (bytes, objects) = totals.entry((place, graph.type_of(node))).or_default();
+            *bytes = bytes.saturating_add(graph.shallow_bytes(node));
+            *objects += 1;
+        }
+        let mut totals: Vec<_> = totals.into_iter().collect();
+        totals.sort_unstable_by_key(|&((place, type_id), _)| (place.0, type_id));
+        for ((place, type_id), (bytes, objects)) in totals {
+            let class = names.intern(graph.type_name(type_id));
             let frame = builder.frame(0, place);
-            builder.add(Entry::new(frame, Some(class), graph.shallow_bytes(node), Some(1)));
+            builder.add(Entry::new(frame, Some(class), bytes, Some(objects)));
         }
         let (frames, entries) = builder.finish(None);
         let heap = AllocationHeap {
@@ -311,7 +353,53 @@ impl<L: Lines> LineDetails<L> {
             entries,
         };
         let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        Ok(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] })
+        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] }))
+    }
+}
+
+/// Kinds of all references, with the files of functions.
+struct LineKinds {
+    names: Names,
+    /// By node: where its references begin in `kinds`; one more at the end.
+    starts: Vec<usize>,
+    kinds: Vec<(ReferenceKind, NameId)>,
+    scripts: FxHashMap<NodeId, NameId>,
+}
+
+impl LineKinds {
+    fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
+        let pick = |id, line: &L::Line<'_>| Some((node_of_id(graph, id)?, L::kinds(graph, line), L::script(line)));
+        let mut lines = table.scan(None, pick)?;
+        lines.sort_by_key(|&(node, ..)| node);
+        lines.dedup_by_key(|&mut (node, ..)| node);
+        let mut all = LineKinds {
+            names: Names::default(),
+            starts: Vec::with_capacity(graph.node_count() + 1),
+            kinds: Vec::new(),
+            scripts: FxHashMap::default(),
+        };
+        for (node, kinds, script) in lines {
+            all.starts.resize(node.index() + 1, all.kinds.len());
+            all.kinds.extend(kinds.into_iter().map(|(kind, name)| (kind, all.names.intern(&name))));
+            all.scripts.extend(script.map(|script| (node, all.names.intern(&script))));
+        }
+        all.starts.resize(graph.node_count() + 1, all.kinds.len());
+        Ok(all)
+    }
+}
+
+impl ReferenceKinds for LineKinds {
+    fn append_kinds(&self, _: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
+        let own = self.starts[from.index()]..self.starts[from.index() + 1];
+        kinds.extend(self.kinds[own].iter().map(|&(kind, name)| (kind, name.0)));
+    }
+
+    fn name(&self, number: u32) -> Cow<'_, str> {
+        self.names.text(NameId(number)).into()
+    }
+
+    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        self.scripts.get(&node).map(|&script| self.names.text(script).into())
     }
 }
 
@@ -411,7 +499,32 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         most_units: usize,
     ) -> Result<Vec<Option<ShownValue>>, ReadError> {
         let say = |line: &L::Line<'_>| Some(ShownValue::Text(start_of(&L::text(line)?, most_units)));
-        self.of_nodes(graph, nodes.iter().copied(), say)
+        let mut values = self.of_nodes(graph, nodes.iter().copied(), say)?;
+        let named = graph.threads().iter().filter_map(|thread| Some((thread.node?, graph.name(thread.name?))));
+        let named: FxHashMap<NodeId, &str> = named.collect();
+        for (value, node) in values.iter_mut().zip(nodes) {
+            let name = || named.get(node).map(|name| ShownValue::Name(start_of(name, most_units)));
+            *value = value.take().or_else(name);
+        }
+        Ok(values)
+    }
+
+    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        self.of_node(graph, node, |_, line| L::source_place(line))
+    }
+
+    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, |_, line| L::function(line))
+    }
+
+    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.of_node(graph, node, |_, line| L::function_of_variables(line))
+    }
+
+    /// Of dumps of JavaScript. 8 bytes for each reference.
+    fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
+        let table = self.table()?;
+        Ok(if L::has_kinds(&table.notes) { Some(Box::new(LineKinds::new(&*table, graph)?)) } else { None })
     }
 
     /// One frame, where allocations were traced.
@@ -422,21 +535,21 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     /// One heap of what is in the dump, each stack a frame.
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         if self.allocations.get().is_none() {
-            let found = if self.table()?.has_places { Some(self.by_place(graph)?) } else { None };
+            let found = if self.table()?.has_places { self.by_place(graph)? } else { None };
             _ = self.allocations.set(found);
         }
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
     fn allocated_by(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
-        if !self.table()?.has_places {
+        if by == AllocationGroup::File && !self.table()?.has_places {
             return Ok(None);
         }
         let (texts, groups) = match by {
             AllocationGroup::File => self.texts_of(graph, L::file)?,
             AllocationGroup::Generation => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
         };
-        let mut names = vec!["(not traced)".to_string()];
+        let mut names = vec![NOT_TRACED.to_string()];
         let mut of_node = vec![0; graph.node_count()];
         let mut numbers: FxHashMap<NameId, u32> = FxHashMap::default();
         for (node, text) in groups {

@@ -73,7 +73,7 @@ pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;
 pub use source::Source;
 
-/// Every format there is, weak text formats last.
+/// Every format there is. All are asked; two that claim the same dump are an error.
 pub static READERS: &[&dyn Reader] = &[
     &hprof::Hprof,
     &phd::Phd,

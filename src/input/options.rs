@@ -22,6 +22,9 @@ pub struct ReadOptions {
     pub snapshot: SnapshotChoice,
     /// The rules of sizes and holding. Default: those of this program.
     pub rules: Rules,
+    /// What tells of single objects will be asked for: a format that would read all again for that keeps it (V8's, where there
+    /// is the memory). Default: false.
+    pub keeps_details: bool,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: XnaCfOptions,
 }
@@ -62,6 +65,7 @@ impl Default for ReadOptions {
             max_memory_bytes: None,
             snapshot: SnapshotChoice::default(),
             rules: Rules::default(),
+            keeps_details: false,
             xna_cf: XnaCfOptions::default(),
         }
     }

@@ -101,6 +101,11 @@ pub trait Reader: Sync {
     /// As `read`.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
 
+    /// Returns true for a format of which a strict reading tells problems that another does not look for.
+    fn sees_more_under_strict(&self) -> bool {
+        false
+    }
+
     /// Bytes of an array without an element, by the width of addresses, narrow ones first: no object is smaller, and no
     /// other array as small. Nothing where that is not so.
     fn empty_array_bytes(&self) -> &'static [u64] {

@@ -1,17 +1,25 @@
 //! The files that may be read: those named when the server was started, and those below folders.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use serde::Serialize;
+use serde_json::json;
 
+use super::page::Told;
 use crate::dump::{dump_named, path_of_index};
-use crate::input::{ReadOptions, Source, detect};
+use crate::escape::escape_controls;
+use crate::input::{Detected, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
 const MAX_LEVELS: usize = 8;
 const MAX_FILES: usize = 2000;
+/// Bytes of a file that are read to list it: more than a packed block takes.
+const START_BYTES: u64 = 144 << 10;
 
 /// One text for what is not there and what may not be read: it does not say which.
 const REFUSED: &str = "is no dump that this server may read; list_dumps names those";
@@ -21,14 +29,26 @@ const REFUSED: &str = "is no dump that this server may read; list_dumps names th
 pub struct Fence {
     files: Vec<(PathBuf, PathBuf)>,
     folders: Vec<(PathBuf, PathBuf)>,
+    /// Formats that were recognised; of other files none.
+    formats: Mutex<HashMap<FileKey, Option<&'static str>>>,
 }
+
+/// A file, with its bytes and time.
+type FileKey = (PathBuf, u64, Option<SystemTime>);
 
 /// A dump that may be read.
 #[derive(Debug, Serialize)]
-pub(super) struct DumpFile {
-    pub(super) file: String,
-    pub(super) format: &'static str,
-    pub(super) bytes: u64,
+struct DumpFile {
+    file: String,
+    format: &'static str,
+    bytes: u64,
+}
+
+/// The dumps that may be read.
+pub(super) struct Dumps {
+    files: Vec<DumpFile>,
+    nameless: u64,
+    is_cut: bool,
 }
 
 impl Fence {
@@ -42,7 +62,7 @@ impl Fence {
             Ok((named.clone(), named.canonicalize().map_err(named_error)?))
         };
         let all = |named: &[PathBuf]| named.iter().map(real).collect::<io::Result<Vec<_>>>();
-        Ok(Fence { files: all(files)?, folders: all(folders)? })
+        Ok(Fence { files: all(files)?, folders: all(folders)?, formats: Mutex::default() })
     }
 
     /// The file of a dump, by the name that [`dumps`](Self::dumps) gives it or any other; without a name the only one.
@@ -74,17 +94,57 @@ impl Fence {
         (is_inside && real.is_file() && beside.iter().all(is_no_link)).then_some(real)
     }
 
-    /// The dumps by name, those below folders recognised by their content; and whether there may be more.
-    pub(super) fn dumps(&self) -> (Vec<DumpFile>, bool) {
+    /// The dumps by name, those below folders recognised by their content, until `is_cancelled`.
+    pub(super) fn dumps(&self, is_cancelled: &dyn Fn() -> bool) -> Dumps {
         let mut left = MAX_FILES;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
         self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_LEVELS, &mut left, &mut files));
-        let dumps = files.iter().filter_map(|file| {
-            let source = Source::open(&self.checked(file)?).ok()?;
-            let format = detect(&source, &ReadOptions::default()).ok()?.name();
-            Some(DumpFile { file: file.to_string_lossy().into(), format, bytes: file.metadata().ok()?.len() })
+        let mut nameless = 0;
+        let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
+        let dumps = files.iter().take_while(|_| !is_cancelled()).filter_map(|file| {
+            let real = self.checked(file)?;
+            let facts = real.metadata().ok()?;
+            let is_named = self.files.iter().any(|(named, _)| named == file);
+            let format = *formats
+                .entry((file.clone(), facts.len(), facts.modified().ok()))
+                .or_insert_with(|| recognised(&real, is_named).or(is_named.then_some("index")));
+            // Only Unicode can be said in a call.
+            nameless += u64::from(format.is_some() && file.to_str().is_none());
+            Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
         });
-        (dumps.collect(), left == 0)
+        let files = dumps.collect();
+        Dumps { files, nameless, is_cut: left == 0 }
+    }
+}
+
+/// The format of a dump by its first bytes. Of a file that nobody named for certain alone: many a JSON file may be one.
+fn recognised(path: &Path, is_named: bool) -> Option<&'static str> {
+    let start = File::open(path).ok()?.take(START_BYTES);
+    let source = Source::from_reader(start).ok()?;
+    let reader = detect(&source, &ReadOptions::default()).ok()?;
+    (is_named || reader.detect(source.start()) == Detected::Yes).then_some(reader.name())
+}
+
+impl Dumps {
+    /// The first of them, as an answer.
+    pub(super) fn told(&self, rows: usize) -> Told {
+        let dumps = &self.files[..rows.min(self.files.len())];
+        let line =
+            |dump: &DumpFile| format!("{:<14} {:>12} {}\n", dump.format, dump.bytes, escape_controls(&dump.file));
+        let text = format!("{:<14} {:>12} file\n", "format", "bytes") + &dumps.iter().map(line).collect::<String>();
+        let json = json!({"schema": "heapdump.list_dumps/1", "dumps": dumps}).to_string();
+        let mut sentences = Vec::new();
+        if self.files.is_empty() {
+            sentences.push("no file here is a dump by its content".to_string());
+        }
+        if self.nameless > 0 {
+            sentences
+                .push(format!("dumps whose names are not Unicode, so that no call can name them: {}", self.nameless));
+        }
+        if self.is_cut {
+            sentences.push("there are more files than are looked at".to_string());
+        }
+        Told { text, json, sentences }
     }
 }
 

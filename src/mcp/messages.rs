@@ -1,7 +1,6 @@
 //! JSON-RPC 2.0, one message a line, and the few methods of a server that has nothing but tools.
 
 use std::io::{self, BufRead, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::fence::Fence;
 use super::page::{Called, MAX_BYTES, Told, Wanted, fitting, result_meta};
 use super::tool::{Question, Tool, of_rows};
-use super::watch::{Cancelled, Watch};
+use super::watch::Watch;
 use crate::files::end_program;
 
 /// Revisions whose requests say their version, and those that begin with `initialize`, the newest first.
@@ -19,6 +18,10 @@ const REVISIONS: [&str; 1] = ["2026-07-28"];
 const REVISIONS_WITH_SESSION: [&str; 2] = ["2025-11-25", "2025-06-18"];
 /// Longer messages are refused.
 const MAX_LINE: u64 = 1 << 20;
+/// Bytes of ids and tokens, and of what is repeated of a wrong message.
+const MAX_REPEATED: usize = 300;
+/// Between two looks for a client that is gone.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Of one answer.
 const MAX_ROWS: usize = 1000;
 const LIST_DUMPS: &str = "list_dumps";
@@ -48,7 +51,8 @@ impl Refusal {
     }
 
     fn message(self, id: Option<&Value>) -> Value {
-        let mut message = json!({"jsonrpc": "2.0", "error": {"code": self.code, "message": self.message}});
+        let text: String = self.message.chars().take(MAX_REPEATED).collect();
+        let mut message = json!({"jsonrpc": "2.0", "error": {"code": self.code, "message": text}});
         if let Some(data) = self.data {
             message["error"]["data"] = data;
         }
@@ -82,21 +86,25 @@ pub fn serve(
     server: Server,
     watch: &Arc<Watch>,
     input: impl Read + Send + 'static,
-    ask: &dyn Fn(&Question<'_>) -> Result<Told, String>,
+    ask: &mut dyn FnMut(&Question<'_>) -> Result<Told, String>,
 ) -> io::Result<()> {
     let server = Arc::new(server);
     let (queue, calls) = channel();
     let reader = Reader { server: Arc::clone(&server), watch: Arc::clone(watch), queue, has_session: false };
     std::thread::Builder::new().name("messages".into()).spawn(move || reader.read(input))?;
+    let (own, is_gone) = (Arc::clone(watch), server.is_gone);
+    std::thread::Builder::new().name("client".into()).spawn(move || {
+        while !is_gone() {
+            own.look_after_worker();
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        end_program(|| {}, 0)
+    })?;
     for Call { id, name, arguments, token } in calls {
         if !watch.begin(&id, token) {
             continue;
         }
-        let answered = catch_unwind(AssertUnwindSafe(|| server.call(&name, arguments, ask)));
-        let called = answered.unwrap_or_else(|panic| match panic.is::<Cancelled>() {
-            true => Called::error("cancelled"),
-            false => Called::error("this failed; it is a defect of heapdump"),
-        });
+        let called = server.call(&name, arguments, watch, ask);
         if watch.end() {
             let result = serde_json::value::to_raw_value(&called)?;
             watch.send(&Response { jsonrpc: "2.0", id, result })?;
@@ -119,13 +127,7 @@ impl Server {
 
     /// All tools, in a fixed order.
     fn descriptions(&self) -> Vec<Value> {
-        let of_files = Tool {
-            name: LIST_DUMPS,
-            about: "Dumps that can be asked: their names, formats and bytes.",
-            parameters: Vec::new(),
-            rows: 100,
-        };
-        std::iter::once(&of_files).chain(&self.tools).map(Tool::description).collect()
+        std::iter::once(&list_dumps()).chain(&self.tools).map(Tool::description).collect()
     }
 
     /// The result of a call; what is wrong with it is a result too.
@@ -133,9 +135,12 @@ impl Server {
         &self,
         name: &str,
         mut arguments: Map<String, Value>,
-        ask: &dyn Fn(&Question<'_>) -> Result<Told, String>,
+        watch: &Watch,
+        ask: &mut dyn FnMut(&Question<'_>) -> Result<Told, String>,
     ) -> Called {
-        let rows = self.tool(name).map_or(100, |tool| tool.rows);
+        let of_files = list_dumps();
+        let tool = self.tool(name).unwrap_or(&of_files);
+        let rows = tool.rows;
         let mut numbers = [0, rows, MAX_BYTES];
         for (number, parameter) in numbers.iter_mut().zip([1, 0, 2].map(|at| of_rows(rows).swap_remove(at))) {
             match arguments.shift_remove(&parameter.name).filter(|value| !value.is_null()) {
@@ -153,26 +158,33 @@ impl Server {
         }
         let [skip, rows, max_bytes] = numbers;
         let wanted = Wanted { skip, rows: rows.clamp(1, MAX_ROWS), max_bytes: max_bytes.max(2000) };
-        let Some(tool) = self.tool(name) else { return fitting(wanted, |rows| Ok(self.dumps(rows))) };
         match tool.question(&arguments, &self.fence) {
+            Ok(_) if tool.name == LIST_DUMPS => {
+                let found = self.fence.dumps(&|| watch.is_cancelled());
+                fitting(wanted, |rows| Ok(found.told(rows)))
+            }
             Ok(question) => {
                 fitting(wanted, |rows| ask(&Question { rows, values: question.values.clone(), ..question }))
             }
             Err(why) => Called::error(&why),
         }
     }
+}
 
-    fn dumps(&self, rows: usize) -> Told {
-        let (mut dumps, is_cut) = self.fence.dumps();
-        dumps.truncate(rows);
-        let lines = dumps.iter().map(|dump| {
-            format!("{:<14} {:>12} {}\n", dump.format, dump.bytes, crate::escape::escape_controls(&dump.file))
-        });
-        let text = format!("{:<14} {:>12} file\n", "format", "bytes") + &lines.collect::<String>();
-        let json = json!({"schema": "heapdump.list_dumps/1", "dumps": dumps}).to_string();
-        let sentences = is_cut.then(|| "there are more files than are looked at".to_string());
-        Told { text, json, sentences: sentences.into_iter().collect() }
+/// The tool that needs no dump.
+fn list_dumps() -> Tool {
+    Tool {
+        name: LIST_DUMPS,
+        command: "",
+        about: "Dumps that can be asked: their names, formats and bytes.",
+        parameters: Vec::new(),
+        rows: 100,
     }
+}
+
+/// What may be an id or a token: a text or a whole number.
+fn is_id(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() < MAX_REPEATED) || value.is_i64() || value.is_u64()
 }
 
 /// Reads messages, and answers all that need no dump.
@@ -207,13 +219,6 @@ impl Reader {
                 break;
             }
         }
-        // Who closed this end may wait for answers; who is gone does not.
-        let Reader { server, queue, .. } = self;
-        drop(queue);
-        while !(server.is_gone)() {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        end_program(|| {}, 0)
     }
 
     /// The answer to a message, if it gets one now.
@@ -222,7 +227,7 @@ impl Reader {
             Ok(message) => message,
             Err(why) => return Some(Refusal::new(NOT_JSON, why.to_string()).message(None)),
         };
-        let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+        let id = message.get("id").filter(|id| is_id(id));
         let is_request = message.get("id").is_some();
         let parts = (message["jsonrpc"].as_str(), message["method"].as_str(), &message["params"]);
         let result = match parts {
@@ -241,7 +246,7 @@ impl Reader {
             (Some("2.0"), None, _) if message.get("result").or(message.get("error")).is_some() => return None,
             _ => Err(Refusal::new(
                 NO_REQUEST,
-                "no request or notification of JSON-RPC 2.0 with a text or a whole number as id",
+                "no request or notification of JSON-RPC 2.0 with a short text or a whole number as id",
             )),
         };
         match result {
@@ -264,7 +269,8 @@ impl Reader {
         let is_spoken = revision.and_then(Value::as_str).is_some_and(|asked| REVISIONS.contains(&asked));
         if let Some(asked) = revision.filter(|_| !is_spoken) {
             let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
-            let data = Some(json!({"supported": supported, "requested": asked}));
+            let requested = asked.as_str().filter(|asked| asked.len() < MAX_REPEATED);
+            let data = Some(json!({"supported": supported, "requested": requested}));
             return Err(Refusal { code: WRONG_REVISION, message: "Unsupported protocol version".into(), data });
         }
         if is_spoken && !meta("clientCapabilities").is_some_and(Value::is_object) {
@@ -310,9 +316,7 @@ impl Reader {
                 if !self.watch.open(id) {
                     return Err(Refusal::new(NO_REQUEST, "a call with this id is not answered yet"));
                 }
-                let token = params["_meta"]
-                    .get("progressToken")
-                    .filter(|token| token.is_string() || token.is_i64() || token.is_u64());
+                let token = params["_meta"].get("progressToken").filter(|token| is_id(token));
                 let call = Call { id: id.clone(), name: name.into(), arguments, token: token.cloned() };
                 // When nobody answers any more, the program ends.
                 _ = self.queue.send(call);

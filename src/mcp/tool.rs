@@ -6,11 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::fence::Fence;
 
+/// Bytes of a text: patterns take memory and time by their length.
+const MAX_TEXT: usize = 2_000;
+
 /// A tool: a question that can be asked of a dump.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
+    /// The command that answers it first.
+    pub command: &'static str,
     /// What it answers, and when to use it.
     pub about: &'static str,
     /// What it takes, besides what all take that give rows.
@@ -114,7 +119,8 @@ impl Tool {
     pub(super) fn question(&self, arguments: &Map<String, Value>, fence: &Fence) -> Result<Question<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
-            let names: Vec<&str> = self.parameters.iter().map(|one| one.name.as_str()).collect();
+            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
+            let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
             return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
         }
         let mut values = Vec::new();
@@ -157,6 +163,9 @@ impl Kind {
             Value::Array(all) if matches!(self, Kind::Texts | Kind::Dumps) => all.iter().map(text).collect(),
             one => text(one).map(|text| vec![text]),
         }?;
+        if texts.iter().any(|text| text.len() > MAX_TEXT) {
+            return Err(format!("is longer than {MAX_TEXT} bytes"));
+        }
         let is_wrong = |text: &String| match self {
             Kind::Number => text.parse::<u32>().is_err(),
             Kind::Flag => text.parse::<bool>().is_err(),

@@ -1,51 +1,53 @@
-//! The call that is answered: its progress, whether it shall stop, and what was said beside its answer.
+//! The calls of a server: which wait, which is answered, which were cancelled; and the messages it writes.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::input::{Observer, Phase};
+use super::orders::{Order, write_line};
 
-/// Between two messages of progress.
-const BETWEEN: Duration = Duration::from_millis(200);
-
-/// What unwinds a call that was cancelled.
-pub(super) struct Cancelled;
+/// A worker that goes on so long after its order was cancelled is ended.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
 pub struct Watch {
     out: Mutex<Box<dyn Write + Send>>,
     calls: Mutex<Calls>,
-    is_cancelled: AtomicBool,
 }
 
 #[derive(Default)]
 struct Calls {
     /// Ids of calls that wait or are answered, and whether they were cancelled.
     open: HashMap<String, bool>,
-    running: Option<Running>,
-    said: Vec<String>,
+    running: Option<(String, Option<Value>)>,
+    /// Since when the one that is answered is cancelled.
+    cancelled: Option<Instant>,
+    worker: Option<Child>,
+    /// Of the last order.
+    number: u64,
 }
 
-struct Running {
-    id: String,
-    token: Option<Value>,
-    phase: Phase,
-    /// Phases that are over, and the part of this one that is.
-    done: f64,
-    told: Instant,
+impl Calls {
+    fn is_cancelled(&self) -> bool {
+        self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
+    }
+
+    fn give(&mut self, order: &Order) -> io::Result<()> {
+        let orders = self.worker.as_mut().and_then(|worker| worker.stdin.as_mut());
+        order.write(orders.ok_or(io::ErrorKind::BrokenPipe)?)
+    }
 }
 
 impl Watch {
     /// Writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Watch { out: Mutex::new(Box::new(out)), calls: Mutex::default(), is_cancelled: AtomicBool::new(false) }
+        Watch { out: Mutex::new(Box::new(out)), calls: Mutex::default() }
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -54,10 +56,7 @@ impl Watch {
 
     /// Writes a message, whole.
     pub(super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
-        let line = serde_json::to_string(message)?;
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(out, "{line}")?;
-        out.flush()
+        write_line(&self.out, message)
     }
 
     /// A call waits to be answered. Returns false if one of that id does already.
@@ -76,90 +75,76 @@ impl Watch {
             calls.open.remove(&id);
             return false;
         }
-        self.is_cancelled.store(false, Ordering::Relaxed);
-        calls.said.clear();
-        calls.running = Some(Running { id, token, phase: Phase::Reading, done: 0.0, told: Instant::now() });
+        calls.running = Some((id, token));
+        calls.cancelled = None;
         true
     }
 
     /// The call has its answer. Returns false if it was cancelled, so that nobody waits for it.
     pub(super) fn end(&self) -> bool {
         let mut calls = self.calls();
-        calls.running.take().and_then(|running| calls.open.remove(&running.id)) == Some(false)
+        calls.running.take().and_then(|(id, _)| calls.open.remove(&id)) == Some(false)
     }
 
     /// Cancels a call that waits or is answered; of others nothing is known.
     pub(super) fn cancel(&self, id: &Value) {
         let mut calls = self.calls();
         let id = id.to_string();
-        if let Some(is_cancelled) = calls.open.get_mut(&id) {
-            *is_cancelled = true;
-            let is_running = calls.running.as_ref().is_some_and(|running| running.id == id);
-            self.is_cancelled.fetch_or(is_running, Ordering::Relaxed);
+        let Some(is_cancelled) = calls.open.get_mut(&id) else { return };
+        *is_cancelled = true;
+        if calls.running.as_ref().is_some_and(|(running, _)| *running == id) {
+            calls.cancelled = Some(Instant::now());
+            let order = Order::Cancel { number: calls.number };
+            // A worker that is gone needs none.
+            _ = calls.give(&order);
         }
     }
 
-    /// What was said since this was asked last.
-    pub fn take_said(&self) -> Vec<String> {
-        std::mem::take(&mut self.calls().said)
-    }
-
-    /// The part of a phase that is done, 0 to 1. It is told from time to time, to who asked for it.
-    fn progress(&self, phase: Option<Phase>, part: f64) {
+    /// Ends a worker that does not answer to being cancelled. To be called from time to time.
+    pub(super) fn look_after_worker(&self) {
         let mut calls = self.calls();
-        let Some(running) = &mut calls.running else { return };
-        let before = running.done;
-        if let Some(phase) = phase.filter(|phase| *phase != running.phase) {
-            running.phase = phase;
-            running.done = running.done.floor() + 1.0;
+        let is_late = calls.cancelled.is_some_and(|since| since.elapsed() > PATIENCE) && calls.running.is_some();
+        if let Some(worker) = &mut calls.worker {
+            // One that has ended is known to the system until it is asked about.
+            _ = if is_late { worker.kill() } else { worker.try_wait().map(drop) };
         }
-        // A phase that begins again, of the next of several dumps, is another one.
-        let is_again = running.done.floor() + part < running.done;
-        running.done = running.done.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
-        let Some(token) = running.token.clone().filter(|_| running.done > before && running.told.elapsed() >= BETWEEN)
-        else {
-            return;
-        };
-        running.told = Instant::now();
-        let params = json!({"progressToken": token, "progress": running.done, "message": running.phase.name()});
-        drop(calls);
+    }
+
+    /// The call that is answered was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.calls().is_cancelled()
+    }
+
+    /// Has a worker, which reads its orders from its standard input.
+    pub(super) fn set_worker(&self, worker: Child) {
+        self.calls().worker = Some(worker);
+    }
+
+    /// Ends the worker. Returns how it ended.
+    pub(super) fn end_worker(&self) -> Option<ExitStatus> {
+        let mut worker = self.calls().worker.take()?;
+        // It has ended already, unless what it wrote was no report.
+        _ = worker.kill();
+        worker.wait().ok()
+    }
+
+    /// Orders the worker to answer, unless the call was cancelled. Returns whether it did; error: there is no worker.
+    pub(super) fn order(&self, line: &[OsString]) -> io::Result<bool> {
+        let mut calls = self.calls();
+        if calls.is_cancelled() {
+            return Ok(false);
+        }
+        calls.number += 1;
+        let order = Order::Answer { number: calls.number, line: line.to_vec() };
+        calls.give(&order)?;
+        Ok(true)
+    }
+
+    /// Tells how far the call is, to who asked for it.
+    pub(super) fn progress(&self, progress: f64, message: &str) {
+        let Some((_, Some(token))) = self.calls().running.clone() else { return };
+        let params = json!({"progressToken": token, "progress": progress, "message": message});
         // Who does not read this does not read the answer either, which is where it shows.
         _ = self.send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
-    }
-
-    /// Leaves the call from within, where nothing half done is left: analyses keep what is finished alone.
-    fn leave_if_cancelled(&self) {
-        if self.is_cancelled() {
-            resume_unwind(Box::new(Cancelled));
-        }
-    }
-}
-
-impl Observer for Watch {
-    fn phase(&self, phase: Phase) {
-        self.progress(Some(phase), 0.0);
-        // Reading asks itself.
-        if phase != Phase::Reading {
-            self.leave_if_cancelled();
-        }
-    }
-
-    fn bytes_read(&self, done: u64, total: Option<u64>) {
-        if let Some(total) = total.filter(|total| *total > 0) {
-            self.progress(None, done as f64 / total as f64);
-        }
-    }
-
-    fn steps(&self, done: u64, total: u64) {
-        self.progress(None, done as f64 / total.max(1) as f64);
-        self.leave_if_cancelled();
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    fn note(&self, sentence: &str) {
-        self.calls().said.push(sentence.to_string());
     }
 }

@@ -9,8 +9,8 @@ impl Style {
     /// so that rows below each other have the same ones.
     pub fn row(&self, start: &str, figures: &[String], name: &str) -> String {
         let name = escape_controls(name);
-        let orders = (1..=figures.len() as u8).rev();
-        let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(orders);
+        let priorities = (1..=figures.len() as u8).rev();
+        let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(priorities);
         let widths: Vec<_> = widths.map(|(columns, hide_priority)| FigureWidth { columns, hide_priority }).collect();
         let shown = match self.terminal {
             true => figures_shown(&widths, columns_of(start) + self.width / 2, self.width),

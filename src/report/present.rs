@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ascii::Ascii;
 use super::fit::{with_breaks, wrapping};
 use super::{Format, Outline, Style, Table, escape_controls, forms, plain, several, terminal, tree};
-use crate::names::fit_name;
+use crate::names::{columns_of, fit_name};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -95,6 +95,24 @@ impl<'w> TextPage<'w> {
         }
     }
 
+    /// A command behind some words: each of its lines but the last ends with the sign by which a shell goes on.
+    pub fn command(&mut self, text: impl AsRef<str>) {
+        let (text, width) = (text.as_ref(), self.style.width);
+        if !self.style.terminal || columns_of(text) <= width {
+            return self.line(text);
+        }
+        let indent = &text[..text.len() - text.trim_start().len()];
+        let mut line = indent.to_string();
+        for word in shell_words(&text[indent.len()..]) {
+            if line.len() > indent.len() && columns_of(&line) + columns_of(word) + 2 > width {
+                self.line(format!("{} \\", line.trim_end()));
+                line = format!("{indent}  ");
+            }
+            line += word;
+        }
+        self.line(line);
+    }
+
     /// A field and its value, which may take several lines; both are escaped.
     pub fn field(&mut self, field: &str, value: &str) {
         const INDENT: usize = 13;
@@ -146,6 +164,23 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
     let mut page = TextPage::new(out, *style);
     write_text(answer, &mut page);
     page.finish()
+}
+
+/// Words of a line for a shell, each with the blank behind it; blanks in quotes end none.
+fn shell_words(line: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    let mut is_escaped = false;
+    line.split_inclusive(move |letter| {
+        let is_blank = letter == ' ' && quote.is_none();
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            _ => {}
+        }
+        is_blank
+    })
 }
 
 /// Prints the answers of one command to several files, each with the name of its file: one below the other for people,

@@ -1,6 +1,6 @@
 //! What commands print, against the files under `tests/expected`: every command, in every form, and on terminals.
 //!
-//! `HEAPDUMP_UPDATE=1 cargo test --locked golden readme` rewrites the files (and the outputs in the README) and removes
+//! `HEAPDUMP_UPDATE=1 cargo test --locked --test it -- golden readme` rewrites the files (and the outputs in the README) and removes
 //! those that no case here is about.
 
 use std::collections::BTreeSet;

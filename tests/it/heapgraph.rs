@@ -3,7 +3,7 @@
 
 use crate::common::cmd::{project, run, run_with_input};
 use crate::common::fixtures::{Fixture, test_each_format};
-use crate::common::questions::{ask_of_dump, ask_of_objects, ids, is_small};
+use crate::common::questions::{ask_of_dump, ask_of_objects, ids};
 use heapdump::OpenOptions;
 use heapdump::answers::figure::RETAINED;
 use heapdump::export::{HeapgraphOptions, write_heapgraph};
@@ -11,14 +11,13 @@ use heapdump::report::Format;
 use serde_json::{Value, json};
 
 /// What a dump says of values, and of the file itself, and what only its format has a rule for.
-const NOT_WRITTEN: [&str; 16] = [
+const NOT_WRITTEN: [&str; 15] = [
     "fields",
     "location",
     "elements",
     "problems",
     "format",
     "value",
-    "reference",
     "distance",
     "daemon",
     "state",
@@ -32,6 +31,15 @@ const NOT_WRITTEN: [&str; 16] = [
 
 fn without_values(value: Value) -> Value {
     match value {
+        // A sentence ends with a command for its file, and may have the size that a collection's field says.
+        Value::String(mut text) => {
+            text.truncate(text.find(" Look further with: ").unwrap_or(text.len()));
+            if let Some((before, rest)) = text.split_once(" (java.util.").filter(|(_, rest)| rest.contains(".size is "))
+            {
+                text = format!("{before}{}", rest.split_once(')').map_or("", |(_, behind)| behind));
+            }
+            json!(text)
+        }
         Value::Object(map) => {
             let kept = map.into_iter().filter(|(key, _)| !NOT_WRITTEN.contains(&&**key));
             kept.map(|(key, value)| (key, without_values(value))).collect()
@@ -47,8 +55,7 @@ fn answers_as_before(fixture: &Fixture) {
     let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
     let Ok(dump) = options.open(&fixture.path) else { return };
     let mut lines = Vec::new();
-    let with_names = is_small(&dump);
-    if write_heapgraph(&dump, &HeapgraphOptions { with_names }, &mut lines).is_err() {
+    if write_heapgraph(&dump, &HeapgraphOptions { with_names: true }, &mut lines).is_err() {
         assert!(fixture.holds_allocations(), "{}", fixture.name());
         return;
     }
@@ -71,10 +78,9 @@ fn answers_as_before(fixture: &Fixture) {
         let words = before.words.join(" ");
         assert_eq!(words, after.words.join(" "), "{}", fixture.name());
         // These rest on values, or on stacks that are more than one place.
-        if matches!(before.command(), "info" | "strings" | "waste" | "leaks")
+        if matches!(before.command(), "info" | "strings" | "waste")
             || words.contains("--values")
             || before.command() == "breakdown" && has_stacks
-            || before.command() == "roots" && !with_names && dump.details().is_some()
             || words.starts_with("stats --by file")
         {
             continue;
@@ -125,29 +131,206 @@ fn lines_may_be_long() {
     assert_eq!(stats["totals"]["references"], 1_000_000);
 }
 
-/// `info --strict` is the checker for whoever writes the form: it passes what is right, and names the first line that is not.
+/// A line, and what the checker has against it: its code, and the key where it names one; nothing of a right line.
+type Checked = (&'static str, &'static str, &'static str);
+
+/// What one line tells by itself, so that the schema finds it too.
+const LINES: &[Checked] = &[
+    (
+        r#"{"heapgraph":1,"runtime":"X 1","producer":"p","ids":"padded-8","rules":["roots-told"],"sampled":[1,2.5],"mine":{}}"#,
+        "",
+        "",
+    ),
+    (r#"{"heapgraph":2}"#, "unknown-version", ""),
+    (r#"{"heapgraph":"1"}"#, "malformed-record", "heapgraph"),
+    (r#"{"heapgraph":1,"runtime":5}"#, "malformed-record", "runtime"),
+    (r#"{"heapgraph":1,"sampled":[1]}"#, "malformed-record", "sampled"),
+    (r#"{"heapgraph":1,"ids":"hexx"}"#, "malformed-key", "ids"),
+    (r#"{"heapgraph":1,"rules":["bananas"]}"#, "malformed-key", "rules"),
+    (r#"{"heapgraph":1,"dependent_references":-1}"#, "malformed-record", "dependent_references"),
+    (r#"{"id":5}"#, "", ""),
+    (
+        r#"{"id":"0x5","type":null,"size":null,"refs":null,"names":null,"weak":null,"text":null,"at":null,"generation":null}"#,
+        "",
+        "",
+    ),
+    (
+        r#"{"id":18446744073709551615,"type":"A","size":1,"refs":[2,0,2,"0x2"],"names":["a",null],"weak":[0],"soft":[2],"final":[3]}"#,
+        "",
+        "",
+    ),
+    (r#"{"id":0}"#, "malformed-record", "id"),
+    (r#"{"id":"0x0"}"#, "malformed-record", "id"),
+    (r#"{"id":"xyz"}"#, "malformed-record", "id"),
+    (r#"{"id":"0x12345678901234567"}"#, "malformed-record", "id"),
+    (r#"{"id":-1}"#, "malformed-record", "id"),
+    (r#"{"id":1.5}"#, "malformed-record", "id"),
+    (r#"{"id":18446744073709551616}"#, "malformed-record", "id"),
+    (r#"{"id":null}"#, "malformed-record", "id"),
+    (r#"{"id":[5]}"#, "malformed-record", "id"),
+    (r#"{"id":5,"size":-8}"#, "malformed-record", "size"),
+    (r#"{"id":5,"size":"8"}"#, "malformed-record", "size"),
+    (r#"{"id":5,"size":8.5}"#, "malformed-record", "size"),
+    (r#"{"id":5,"type":["A"]}"#, "malformed-record", "type"),
+    (r#"{"id":5,"type":-7}"#, "malformed-record", "type"),
+    (r#"{"id":5,"refs":2}"#, "malformed-key", "refs"),
+    (r#"{"id":5,"refs":{"a":2}}"#, "malformed-key", "refs"),
+    (r#"{"id":5,"refs":[2,"zz"]}"#, "malformed-ref", ""),
+    (r#"{"id":5,"refs":[2,null]}"#, "malformed-ref", ""),
+    (r#"{"id":5,"refs":[2],"names":"a"}"#, "malformed-key", "names"),
+    (r#"{"id":5,"refs":[2],"names":[5]}"#, "malformed-key", "names"),
+    (r#"{"id":5,"refs":[2],"weak":true}"#, "malformed-key", "weak"),
+    (r#"{"id":5,"refs":[2],"weak":[-1]}"#, "malformed-key", "weak"),
+    (r#"{"id":5,"refs":[2],"weak":["0"]}"#, "malformed-key", "weak"),
+    (r#"{"id":5,"refs":[2],"soft":[0.5]}"#, "malformed-key", "soft"),
+    (r#"{"id":5,"refs":[2],"final":0}"#, "malformed-key", "final"),
+    (r#"{"id":5,"text":7}"#, "malformed-key", "text"),
+    (r#"{"id":5,"at":["a.py"]}"#, "malformed-key", "at"),
+    (r#"{"id":5,"generation":"x"}"#, "malformed-key", "generation"),
+    (r#"{"id":5,"generation":-1}"#, "malformed-key", "generation"),
+    (r#"{"id":5,"_mine":[null,{"a":1}]}"#, "", ""),
+    (r#"{"id":5,"references":[2]}"#, "unknown-key", "references"),
+    (r#"{"id":5,"kind":"static"}"#, "unknown-key", "kind"),
+    (r#"{"id":5,"class_of":{}}"#, "malformed-key", "class_of"),
+    (r#"{"id":5,"function":"f()","variables_of":"g()","script":"a.js","place":[1,2,3]}"#, "", ""),
+    (r#"{"id":5,"function":1}"#, "malformed-key", "function"),
+    (r#"{"id":5,"place":[1,2]}"#, "malformed-key", "place"),
+    (r#"{"id":5,"root":2}"#, "mixed-record", "root"),
+    (r#"{"root":2,"end":true}"#, "mixed-record", ""),
+    (r#"{"root":2}"#, "", ""),
+    (r#"{"root":"0x2","kind":"local","name":"v","flags":["pinned"],"in":7,"thread":1,"frame":0}"#, "", ""),
+    (r#"{"root":"q"}"#, "malformed-record", "root"),
+    (r#"{"root":2,"kind":5}"#, "malformed-record", "kind"),
+    (r#"{"root":2,"name":5}"#, "malformed-record", "name"),
+    (r#"{"root":2,"flags":"weak"}"#, "malformed-record", "flags"),
+    (r#"{"root":2,"flags":["weka"]}"#, "malformed-key", "flags"),
+    (r#"{"root":2,"thread":"1"}"#, "malformed-record", "thread"),
+    (r#"{"root":2,"frame":0}"#, "malformed-key", "frame"),
+    (r#"{"root":2,"in":[]}"#, "malformed-record", "in"),
+    (
+        r#"{"thread":4,"name":"t","object":2,"frames":[{"method":"f","class":"C","file":"a","line":3},{"method":"g","code":"native"}]}"#,
+        "",
+        "",
+    ),
+    (r#"{"thread":4,"frames":[{"class":"C"}]}"#, "malformed-record", "frames"),
+    (r#"{"thread":4,"frames":[{"method":"f","code":"x"}]}"#, "malformed-key", "code"),
+    (r#"{"thread":-4}"#, "malformed-record", "thread"),
+    (r#"{"type":9,"name":"Nine","class":2,"super":7,"loader":2,"place":[1,2,3],"times":1.5,"apart":true}"#, "", ""),
+    (r#"{"type":9,"name":5}"#, "malformed-record", "name"),
+    (r#"{"type":9,"class":"zz"}"#, "malformed-record", "class"),
+    (r#"{"type":9,"place":[1]}"#, "malformed-record", "place"),
+    (r#"{"range":"part","name":"x","from":1,"to":"0xffffffffffffffff"}"#, "", ""),
+    (r#"{"range":"part","name":"x","from":1}"#, "malformed-record", ""),
+    (r#"{"range":"bananas","name":"x","from":1,"to":9}"#, "malformed-record", "range"),
+    (r#"{"section":5}"#, "malformed-record", "section"),
+    (r#"{"end":false}"#, "unknown-record", ""),
+    (r#"{"end":true,"objects":-1}"#, "malformed-record", "objects"),
+    (r#"{"mine":1}"#, "unknown-record", ""),
+];
+
+/// What only those around it tell: whole files, behind their header.
+const FILES: &[Checked] = &[
+    (r#"{"id":5,"refs":[2],"names":["a","b"]}"#, "malformed-key", "names"),
+    (r#"{"id":5,"refs":[2],"weak":[1]}"#, "malformed-key", "weak"),
+    (r#"{"id":5,"refs":[9]}"#, "dangling-ref", ""),
+    (r#"{"id":5,"type":8}"#, "unknown-type", ""),
+    (r#"{"id":5,"size":01}"#, "malformed-line", ""),
+    (r#"{"id":5,"_mine":[1,]}"#, "malformed-line", ""),
+    (r#"{"mine":{},"heapgraph":1}"#, "second-header", ""),
+    (r#"{"id":2,"size":1}"#, "duplicate-object", ""),
+    (r#"{"root":9}"#, "dangling-root", ""),
+    (r#"{"root":2,"thread":3}"#, "unknown-thread", ""),
+    (r#"{"root":2,"thread":1,"frame":1}"#, "unknown-thread", ""),
+    (r#"{"heapgraph":1}"#, "second-header", ""),
+    (r#"{"range":"part","name":"x","from":3,"to":9}"#, "bad-ranges", ""),
+    (r#"{"range":"generation","name":"bananas","from":3,"to":9}"#, "malformed-key", "name"),
+    (r#"{"end":true}"#, "behind-end", ""),
+    ("text", "malformed-line", ""),
+    ("[1]", "malformed-line", ""),
+];
+
+/// `info --strict` is the checker for whoever writes the form: it passes what is right, and names the first line and the key
+/// that are not.
 #[test]
 fn strict_names_what_is_wrong() {
-    let check = |lines: &str| run_with_input(&["info", "--strict", "-"], lines.as_bytes());
-    let right = "{\"heapgraph\":1}\n{\"id\":1,\"type\":\"a\",\"size\":8,\"refs\":[1,0]}\n{\"end\":true}\n";
-    check(right).expect_code(0);
-    for (from, to, code, line) in [
-        ("{\"end\":true}\n", "", "no-end", 2),
-        ("{\"end\":true}", "{\"end\":true,\"objects\":2}", "trailer-mismatch", 3),
-        ("[1,0]", "[1,2]", "dangling-ref", 2),
-        ("[1,0]", "[1,\"x\"]", "malformed-ref", 2),
-        ("\"size\":8", "\"size\":-8", "malformed-record", 2),
-        ("\"type\":\"a\"", "\"type\":7", "unknown-type", 2),
-        ("{\"end\":true}", "{\"root\":9}\n{\"end\":true}", "dangling-root", 3),
-        ("{\"end\":true}", "{\"x\":1}\n{\"end\":true}", "unknown-record", 3),
-        ("{\"end\":true}", "text\n{\"end\":true}", "malformed-line", 3),
-        ("\"heapgraph\":1", "\"heapgraph\":2", "unknown-version", 1),
-    ] {
-        let ran = check(&right.replace(from, to)).expect_code(2);
-        assert!(ran.stderr.contains(code) && ran.stderr.contains(&format!("line {line}")), "{code}: {}", ran.stderr);
+    for (line, code, key) in LINES.iter().chain(FILES) {
+        let is_header = line.starts_with("{\"heapgraph\"") && *code != "second-header";
+        let header = if is_header { "" } else { "{\"heapgraph\":1}\n" };
+        let right = "{\"id\":2,\"size\":1}\n{\"thread\":1,\"frames\":[{\"method\":\"f\"}]}\n{\"type\":7,\"name\":\"Seven\"}\n{\"end\":true}\n";
+        let (before, behind) =
+            if is_header { ("", right) } else { right.split_at(right.find("{\"end").expect("an end")) };
+        let lines = format!("{header}{before}{line}\n{behind}");
+        let ran = run_with_input(&["info", "--strict", "-"], lines.as_bytes());
+        let ran = ran.expect_code(if code.is_empty() { 0 } else { 2 });
+        let number = match *code {
+            // The second of two; the first place of what is not there.
+            "behind-end" => 6,
+            "unknown-version" | "malformed-record" | "malformed-key" if is_header => 1,
+            _ => 5,
+        };
+        let place = if key.is_empty() { format!("line {number}") } else { format!("key \"{key}\"") };
+        let is_named = ran.stderr.contains(code) && ran.stderr.contains(&place);
+        assert!(
+            code.is_empty() || is_named && ran.stderr.contains(&format!("line {number}")),
+            "{line}: {}",
+            ran.stderr
+        );
     }
-    // What may be missing: types, sizes, kinds.
-    check("{\"heapgraph\":1}\n{\"id\":\"0xff\"}\n{\"root\":255}\n{\"end\":true}\n").expect_code(0);
+    // A header is one wherever its key stands, and an id that comes twice explains what the end counts.
+    let twice = b"{\"by\":\"me\",\"heapgraph\":1}\n{\"id\":1}\n{\"id\":1}\n{\"end\":true,\"objects\":1}\n";
+    let twice = run_with_input(&["info", "--strict", "-"], twice).expect_code(2);
+    assert!(twice.stderr.contains("duplicate-object") && twice.stderr.contains("line 3"), "{}", twice.stderr);
+    let cut = run_with_input(&["info", "--strict", "-"], b"{\"heapgraph\":1}\n{\"id\":1}\n").expect_code(2);
+    assert!(cut.stderr.contains("no-end") && cut.stderr.contains("line 2"), "{}", cut.stderr);
+}
+
+/// The schema and the checker agree on every line that tells by itself whether it is right.
+#[test]
+fn the_schema_finds_what_the_checker_finds() {
+    if !project("target/live/mcp/installed").is_file() {
+        return crate::common::live::not_installed("mcp");
+    }
+    let program = "import json, sys, jsonschema\n\
+        schema = json.load(open(sys.argv[1]))\n\
+        jsonschema.Draft202012Validator.check_schema(schema)\n\
+        is_right = jsonschema.Draft202012Validator(schema).is_valid\n\
+        print(json.dumps([is_right(json.loads(line)) for line in json.loads(sys.argv[2])]))";
+    let lines: Vec<&str> = LINES.iter().map(|(line, ..)| *line).collect();
+    let schema = project("docs/heapgraph.schema.json").display().to_string();
+    let python = std::process::Command::new("python3")
+        .args(["-c", program, &schema, &json!(lines).to_string()])
+        .env("PYTHONPATH", project("target/live/mcp"))
+        .output()
+        .expect("python3");
+    assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
+    let found: Vec<bool> = serde_json::from_slice(&python.stdout).expect("JSON");
+    for ((line, code, _), is_right) in LINES.iter().zip(found) {
+        assert_eq!(code.is_empty(), is_right, "{line}");
+    }
+}
+
+/// A thread that is there holds what lies on its stack, with a root of its own or without.
+#[test]
+fn a_local_is_held_by_its_thread_or_by_itself() {
+    for thread in ["\"object\":1,", ""] {
+        let lines = format!(
+            "{{\"heapgraph\":1}}\n{{\"id\":1,\"type\":\"Thread\",\"size\":8}}\n{{\"id\":2,\"type\":\"A\",\"size\":16}}\n\
+             {{\"thread\":3,{thread}\"frames\":[{{\"method\":\"run\"}}]}}\n\
+             {{\"root\":2,\"kind\":\"local\",\"name\":\"v\",\"thread\":3,\"frame\":0}}\n{{\"end\":true,\"objects\":2}}\n"
+        );
+        let ask = |words: &[&str]| {
+            let words: Vec<&str> = words.iter().copied().chain(["-q", "-f", "json", "--strict", "-"]).collect();
+            run_with_input(&words, lines.as_bytes()).expect_code(0).json()
+        };
+        let path = run_with_input(&["roots", "0x2", "-q", "-"], lines.as_bytes()).expect_code(0).stdout;
+        assert!(path.contains("local v of run"), "{path}");
+        let stats = ask(&["stats"]);
+        assert_eq!(stats["totals"]["reachable_bytes"], if thread.is_empty() { 16 } else { 24 }, "{thread}");
+        assert_eq!(
+            ask(&["roots", "0x2"])["paths"][0]["root"]["kind"],
+            if thread.is_empty() { "local" } else { "thread" }
+        );
+    }
 }
 
 /// Every key that the reader knows stands in the document and in its schema, and the document's example is right.
@@ -157,8 +340,10 @@ fn the_document_has_every_key() {
     let (document, schema) = (read("docs/heapgraph.md"), read("docs/heapgraph.schema.json"));
     let schema: Value = serde_json::from_str(&schema).expect("JSON");
     let record = read("src/input/heapgraph/record.rs");
-    let of_objects = record.split("(b\"").skip(1).filter_map(|piece| piece.split('"').next());
-    let others = record.split("struct OtherLine {").nth(1).expect("the records");
+    let of_objects = record.split("b\"").skip(1).filter_map(|piece| piece.split('"').next());
+    let of_objects = of_objects.filter(|key| !["null", "{\\"].contains(key) && !key.starts_with(['\\', '}']));
+    let others =
+        record.split("struct OtherLine {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("the records");
     let renamed = others.split("rename = \"").skip(1).filter_map(|piece| piece.split('"').next());
     let fields = others.split("pub(super) ").skip(1).filter_map(|piece| piece.split(':').next());
     let is_key = |name: &&str| !["within", "type_name", "superclass"].contains(name);

@@ -116,6 +116,9 @@ fn command_lines_ask_what_the_library_answers() {
         let reading = fixture.arguments();
         let file: Vec<&str> = [file.as_str()].into_iter().chain(reading.iter().map(String::as_str)).collect();
         assert_eq!(run(&[&["index", "-q"], &file[..]].concat()).code == 0, !fixture.holds_allocations());
+        // What `leaks` tells to look further with reads the dump in the same way.
+        let way = format!(" {} ", reading.join(" "));
+        let has_way = |words: &[&str]| words[0] == "leaks" && !reading.is_empty();
         let ids = questions::ids(&dump, Some(RETAINED), Some(1));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
         asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
@@ -125,6 +128,10 @@ fn command_lines_ask_what_the_library_answers() {
             let words: Vec<&str> = words.chain(file.iter().copied()).chain(reading).collect();
             let ran = run(&words);
             match question.texts {
+                Ok(texts) if has_way(&words) => {
+                    assert_eq!(texts[0], ran.stdout.replace(&way, " "), "{words:?}");
+                    assert_eq!(texts[0].contains("Look further"), ran.stdout.contains(&way), "{words:?}");
+                }
                 Ok(texts) => assert_eq!(texts[0], ran.stdout, "{words:?}"),
                 Err(error) => {
                     assert!(ran.code != 0 && ran.stdout.is_empty(), "{words:?}: {error}\n{}", ran.stdout);

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::cmd::{project, run};
+use crate::common::heap::Heap;
+use crate::common::synth::{Shape, ibm_classic};
 use crate::common::synth_java::{Held, JavaDump};
+use crate::common::synth_phd::{FORMS, phd};
 use crate::common::synth_v8::{Node, node, v8_nodes};
 
 const COUNTS: [u64; 2] = [100, 700];
@@ -66,7 +69,7 @@ const JAVA: [JavaCase; 25] = [
     ("open-results", APP, &[LIST], "org.h2.jdbc.JdbcResultSet"),
     ("wheel-timer", APP, &[("io.netty.util.HashedWheelTimer", "wheel")], ITEM),
     (
-        "cancelled-tasks",
+        "scheduled-tasks",
         APP,
         &[
             ("java.util.concurrent.ScheduledThreadPoolExecutor", "workQueue"),
@@ -152,6 +155,116 @@ fn loaders(count: u64) -> Vec<u8> {
     }
     dump.references(0x8000, array, &loaders.iter().map(|id| id + 0x40).collect::<Vec<_>>());
     dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// Futures in a list, all of them cancelled.
+fn cancelled(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let future = dump.class("java.util.concurrent.FutureTask", object, &[("state", Held::Int(0))], &[]);
+    let class = dump.class("shop.Task", future, &[("data", Held::Reference(0))], &[]);
+    let tasks: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for &id in &tasks {
+        dump.instance(id, class, &[Held::Reference(id + 0x80), Held::Int(4)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(0x8000, array, &tasks);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// A queue with its first node and its last, of lambdas of a class of the name QueueLambda that each keep an order.
+fn queue(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let ends = ["head", "last"].map(|name| (name, Held::Reference(0)));
+    let queue = dump.class("java.util.concurrent.LinkedBlockingQueue", object, &ends, &[]);
+    let fields = ["next", "item"].map(|name| (name, Held::Reference(0)));
+    let link = dump.class("java.util.concurrent.LinkedBlockingQueue$Node", object, &fields, &[]);
+    let lambda = dump.class("shop.QueueLambda$$Lambda+0x1c08", object, &[("arg$1", Held::Reference(0))], &[]);
+    let order = dump.class("shop.QueueLambda$Order", object, &[("data", Held::Reference(0))], &[]);
+    let links: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for (at, &id) in links.iter().enumerate() {
+        let next = links.get(at + 1).copied().unwrap_or(0);
+        dump.instance(id, link, &[Held::Reference(next), Held::Reference(id + 0x20)]);
+        dump.instance(id + 0x20, lambda, &[Held::Reference(id + 0x40)]);
+        dump.instance(id + 0x40, order, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    let last = links.last().copied().unwrap_or(0);
+    dump.instance(0x7000, queue, &[Held::Reference(links[0]), Held::Reference(last)]);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
+    dump.finish()
+}
+
+/// A table whose bins are trees before, and lists after; each value is a listener without a name of a document.
+fn table(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.util.HashMap$Node;", object, &[], &[]);
+    let fields = ["next", "value"].map(|name| (name, Held::Reference(0)));
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let tree = dump.class("java.util.HashMap$TreeNode", node, &[], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("table", Held::Reference(0))], &[]);
+    let listener = dump.class("shop.Document$1", object, &[("this$0", Held::Reference(0))], &[]);
+    let document = dump.class("shop.Document", object, &[("data", Held::Reference(0))], &[]);
+    let entries: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for (at, &id) in entries.iter().enumerate() {
+        // Two in a bin.
+        let next = if at % 2 == 0 { entries.get(at + 1).copied().unwrap_or(0) } else { 0 };
+        let class = if count == COUNTS[0] { tree } else { node };
+        dump.instance(id, class, &[Held::Reference(next), Held::Reference(id + 0x40)]);
+        dump.instance(id + 0x40, listener, &[Held::Reference(id + 0x60)]);
+        dump.instance(id + 0x60, document, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    let bins: Vec<u64> = entries.iter().copied().step_by(2).collect();
+    dump.references(0x8000, array, &bins);
+    dump.instance(0x7000, map, &[Held::Reference(0x8000)]);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
+    dump.finish()
+}
+
+/// Buffers in a list, each with a MiB outside the heap.
+fn direct_buffers(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let fields = [("capacity", Held::Int(0)), ("cleaner", Held::Reference(0))];
+    let class = dump.class("java.nio.DirectByteBuffer", object, &fields, &[]);
+    let cleaner = dump.class("jdk.internal.ref.Cleaner", object, &[], &[]);
+    let buffers: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for &id in &buffers {
+        dump.instance(id, class, &[Held::Int(1 << 20), Held::Reference(id + 0x80)]);
+        dump.instance(id + 0x80, cleaner, &[]);
+    }
+    dump.references(0x8000, array, &buffers);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000))]);
+    dump.finish()
+}
+
+/// Entries of a map whose keys have one of 20 values.
+fn equal_keys(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.util.HashMap$Node;", object, &[], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("table", Held::Reference(0))], &[]);
+    let fields = ["key", "value"].map(|name| (name, Held::Reference(0)));
+    let entry = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let key = dump.class("shop.Key", object, &[("number", Held::Int(0))], &[]);
+    let item = dump.class("shop.Item", object, &[("data", Held::Reference(0))], &[]);
+    let entries: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for (at, &id) in entries.iter().enumerate() {
+        dump.instance(id, entry, &[Held::Reference(id + 0x20), Held::Reference(id + 0x40)]);
+        dump.instance(id + 0x20, key, &[Held::Int(at as i32 % 20)]);
+        dump.instance(id + 0x40, item, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(0x8000, array, &entries);
+    dump.instance(0x7000, map, &[Held::Reference(0x8000)]);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
     dump.finish()
 }
 
@@ -278,14 +391,19 @@ fn script(runtime: &str, holder: &str, count: u64) -> Vec<u8> {
     (text + &format!("{{\"end\":true,\"objects\":{}}}\n", count + 3)).into_bytes()
 }
 
-/// The one suspect of two dumps.
-fn suspect(folder: &Path, make: impl Fn(u64) -> Vec<u8>) -> Value {
+/// The answer for two dumps.
+fn answer(folder: &Path, make: impl Fn(u64) -> Vec<u8>) -> Value {
     let files = ["old", "new"].map(|name| folder.join(name));
     for (file, count) in files.iter().zip(COUNTS) {
         std::fs::write(file, make(count)).expect("written");
     }
     let files = files.map(|file| file.display().to_string());
-    let answer = run(&["leaks", "-q", "-f", "json", &files[0], &files[1]]).expect_code(0).json();
+    run(&["leaks", "-q", "-f", "json", &files[0], &files[1]]).expect_code(0).json()
+}
+
+/// The one suspect of two dumps.
+fn suspect(folder: &Path, make: impl Fn(u64) -> Vec<u8>) -> Value {
+    let answer = answer(folder, make);
     let suspects = answer["suspects"].as_array().expect("suspects");
     assert_eq!(suspects.len(), 1, "{answer:#}");
     suspects[0].clone()
@@ -311,6 +429,13 @@ fn every_shape_that_has_a_name_is_met() {
         check(case.0, case.3, COUNTS, suspect(folder.path(), |count| java(case, count)));
     }
     check("class-loaders", "shop.PluginLoader", [5, 35], suspect(folder.path(), loaders));
+    check("cancelled-tasks", "shop.Task", COUNTS, suspect(folder.path(), cancelled));
+    check("", "shop.QueueLambda$Order", COUNTS, suspect(folder.path(), queue));
+    check("", "shop.Document", COUNTS, suspect(folder.path(), table));
+    let buffers = suspect(folder.path(), direct_buffers);
+    assert_eq!(buffers["off_heap_bytes"], COUNTS[1] << 20);
+    check("direct-buffers", "java.nio.DirectByteBuffer", COUNTS, buffers);
+    check("equal-keys", ITEM, COUNTS, suspect(folder.path(), equal_keys));
     // Of one activity and of seven; those that were destroyed are told of however small they are.
     check("android-activities", "shop.MainActivity", [0, 6], suspect(folder.path(), activities));
     for (pattern, steps) in NODE {
@@ -329,4 +454,89 @@ fn every_shape_that_has_a_name_is_met() {
     let shapes = std::fs::read_to_string(project("src/answers/leaks/shapes.txt")).expect("shapes");
     let names = shapes.lines().filter(|line| !line.starts_with(['#', ' ']) && !line.is_empty());
     assert_eq!(names.filter(|name| !met.contains(*name)).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// Formats that have types and roots alone.
+#[test]
+fn types_and_roots_are_enough() {
+    let heap = |count: u64| {
+        let mut heap = Heap::default();
+        let app = heap.object("shop/App", 16);
+        let list = heap.object("java/util/ArrayList", 24);
+        let array = heap.object("[Ljava/lang/Object;", 16 + 8 * count);
+        heap.root(app);
+        heap.refer(app, list);
+        heap.refer(list, array);
+        for _ in 0..count {
+            let (item, text) = (heap.object("shop/Item", 24), heap.object("java/lang/String", 320));
+            heap.refer(array, item);
+            heap.refer(item, text);
+        }
+        heap
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let phd = |form: usize| suspect(folder.path(), |count| phd(&heap(count), FORMS[form]));
+    let text = suspect(folder.path(), |count| ibm_classic(&heap(count), Shape::Native).into_bytes());
+    for found in [phd(0), phd(1), phd(2), text] {
+        assert_eq!(found["element"], json!({"type": "shop.Item", "objects": COUNTS[1], "objects_old": COUNTS[0]}));
+        assert!(
+            found["sentence"].as_str().is_some_and(|sentence| sentence.contains("600 are new since OLD")),
+            "{found:#}"
+        );
+    }
+}
+
+/// Two collections, of texts and of what has texts too: each is a cause with its own figures.
+#[test]
+fn a_collection_is_told_beside_another_of_what_has_its_type_too() {
+    let java = |count: u64| {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+        let list = dump.class("java.util.ArrayList", object, &[("elementData", Held::Reference(0))], &[]);
+        let text = dump.class("java.lang.String", object, &[("value", Held::Reference(0))], &[]);
+        let session = dump.class("shop.Session", object, &[("name", Held::Reference(0))], &[]);
+        let ids = |from: u64| (0..count).map(move |number| from + 0x200 * number);
+        for id in ids(0x10_0000).chain(ids(0x20_0000)) {
+            dump.instance(id, text, &[Held::Reference(id + 0x80)]);
+            dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+        }
+        ids(0x20_0000).for_each(|id| dump.instance(id + 0x40, session, &[Held::Reference(id)]));
+        for (at, elements) in [ids(0x10_0000).collect::<Vec<_>>(), ids(0x20_0040).collect()].into_iter().enumerate() {
+            let id = 0x8000 + 0x100 * at as u64;
+            dump.instance(id, list, &[Held::Reference(id + 0x40)]);
+            dump.references(id + 0x40, array, &elements);
+        }
+        let fields = [("lines", Held::Reference(0x8000)), ("sessions", Held::Reference(0x8100))];
+        dump.class("shop.App", object, &[], &fields);
+        dump.finish()
+    };
+    let graph = |count: u64| {
+        let (first, sessions) = (100, 100 + count);
+        let ids = |from: u64| (from..from + count).map(|id| id.to_string()).collect::<Vec<_>>().join(",");
+        let mut text = String::from("{\"heapgraph\":1,\"runtime\":\"Ruby 3.4.1\"}\n");
+        text += "{\"root\":1,\"kind\":\"static\",\"name\":\"app\"}\n";
+        text += "{\"id\":1,\"type\":\"App\",\"size\":40,\"refs\":[2,3]}\n";
+        text += &format!("{{\"id\":2,\"type\":\"Hash\",\"size\":40,\"refs\":[{}]}}\n", ids(first));
+        text += &format!("{{\"id\":3,\"type\":\"Hash\",\"size\":40,\"refs\":[{}]}}\n", ids(sessions));
+        (first..sessions).for_each(|id| text += &format!("{{\"id\":{id},\"type\":\"String\",\"size\":320}}\n"));
+        for id in sessions..sessions + count {
+            let own = id + count;
+            text += &format!("{{\"id\":{id},\"type\":\"Session\",\"size\":40,\"refs\":[{own}]}}\n");
+            text += &format!("{{\"id\":{own},\"type\":\"String\",\"size\":320}}\n");
+        }
+        (text + &format!("{{\"end\":true,\"objects\":{}}}\n", 3 + 3 * count)).into_bytes()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    for make in [&java as &dyn Fn(u64) -> Vec<u8>, &graph] {
+        let answer = answer(folder.path(), make);
+        let suspects = answer["suspects"].as_array().expect("suspects");
+        let mut elements: Vec<&str> = suspects.iter().filter_map(|row| row["element"]["type"].as_str()).collect();
+        elements.sort_unstable_by_key(|name| name.rsplit('.').next().map(str::to_string));
+        assert_eq!(elements.len(), 2, "{answer:#}");
+        assert!(elements[0].ends_with("Session") && elements[1].ends_with("String"), "{elements:?}");
+        for row in suspects {
+            assert_eq!((&row["element"]["objects_old"], &row["element"]["objects"]), (&100.into(), &700.into()));
+        }
+    }
 }

@@ -349,6 +349,26 @@ fn the_heap_of_a_python_program_is_written_whole() {
             .collect();
         let is_in_object = names.contains(&".number") && names.contains(&".lines");
         assert!(is_in_object || names.contains(&".__dict__"), "{version}: {names:?}");
+        let lines = std::fs::read_to_string(&file).expect("lines");
+        // Roots come first: a file that is cut has them. A function that runs is held by its stack, not by native code.
+        let first_object = lines.lines().position(|line| line.starts_with("{\"id\"")).expect("objects");
+        assert!(lines.lines().skip(first_object).all(|line| !line.starts_with("{\"root\"")), "{version}");
+        assert!(lines.contains("\"kind\": \"native-stack\", \"thread\": 1, \"frame\": 0}"), "{version}");
+        // A program that ends by itself leaves its variables, and its exit code.
+        let (script, left) = (folder.path().join("left.py"), folder.path().join("left.jsonl"));
+        std::fs::write(&script, "import sys\nKEPT = bytearray(3_000_000)\nsys.exit(3)\n").expect("writable");
+        let words = ["-m", "heapgraph", "-o", &left.display().to_string(), &script.display().to_string()];
+        let ran = Command::new(format!("python{version}")).args(words).env("PYTHONPATH", &writer).output();
+        assert_eq!(ran.expect("python").status.code(), Some(3), "{version}");
+        let kept = run(&[
+            "roots",
+            &ids_of(&left.display().to_string(), "=bytearray"),
+            "-q",
+            "-f",
+            "json",
+            &left.display().to_string(),
+        ]);
+        assert_eq!(kept.expect_code(0).json()["paths"][0]["root"]["name"], "__main__", "{version}");
     }
     if ran == 0 {
         not_installed("python3");

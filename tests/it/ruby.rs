@@ -105,3 +105,19 @@ fn lines_may_be_long() {
     let info = run_with_input(&["info", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
     assert_eq!(info["records"]["references"], 1_000_000);
 }
+
+/// Lines as Ruby 2.7 writes them: no `superclass`, which a class refers to last, behind the object that has the singleton class.
+#[test]
+fn a_singleton_class_of_ruby_2_7_is_named_by_its_superclass() {
+    let lines = "{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x20\"]}\n\
+        {\"address\":\"0x20\", \"type\":\"OBJECT\", \"class\":\"0x30\", \"ivars\":3, \"memsize\":40, \"flags\":{\"wb_protected\":true}}\n\
+        {\"address\":\"0x30\", \"type\":\"CLASS\", \"class\":\"0x50\", \"references\":[\"0x40\", \"0x20\", \"0x60\"], \"memsize\":500}\n\
+        {\"address\":\"0x40\", \"type\":\"IMEMO\", \"imemo_type\":\"ment\", \"references\":[\"0x30\"], \"memsize\":40}\n\
+        {\"address\":\"0x50\", \"type\":\"CLASS\", \"name\":\"Class\", \"memsize\":600}\n\
+        {\"address\":\"0x60\", \"type\":\"CLASS\", \"class\":\"0x50\", \"name\":\"Shop::Cart\", \"memsize\":700}\n\
+        {\"address\":\"0x70\", \"type\":\"ZOMBIE\"}\n";
+    let shown = run_with_input(&["show", "0x20", "-q", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
+    assert_eq!(shown["object"]["type"], "Shop::Cart");
+    let stats = run_with_input(&["stats", "-q", "-f", "json", "-"], lines.as_bytes()).expect_code(0).json();
+    assert_eq!(stats["totals"]["reachable_bytes"], 40 + 500 + 40 + 600 + 700);
+}

@@ -136,6 +136,26 @@ impl Dominators {
         (1..self.nodes.len()).map(DomNode::new)
     }
 
+    /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
+    pub(crate) fn each(&self, mut take: impl FnMut(DomNode, DomNode)) {
+        match &self.tree {
+            ImmediateDominators::Listed(immediate) => {
+                self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DomNode(dominator)));
+            }
+            ImmediateDominators::Levels(_) => {
+                let (mut all, children) = (self.all(), self.children());
+                let dominators = std::iter::once(DomNode::ROOT).chain(self.all());
+                let pairs =
+                    dominators.flat_map(|dominator| children.of(dominator).map(move |number| (number, dominator)));
+                // Level by level, each number once, whatever a file says.
+                pairs
+                    .filter(|pair| pair.0.index() < self.nodes.len())
+                    .take_while(|&(number, _)| all.next() == Some(number))
+                    .for_each(|(number, dominator)| take(number, dominator));
+            }
+        }
+    }
+
     /// The immediate dominator of a node other than the root. O(1), or O(log objects) in a tree from an index.
     #[inline]
     pub fn immediate_of(&self, number: DomNode) -> DomNode {

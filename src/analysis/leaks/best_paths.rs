@@ -1,12 +1,17 @@
 //! The best way to every object: the one that explains most, which is not the shortest.
 
-use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// The cost of a way ends here: what is further away is as far.
-const MAX: u8 = 200;
+const MAX_COST: u8 = 200;
 /// The distance of what no way leads to.
 const UNREACHED: u8 = u8::MAX;
 const NO_PARENT: u32 = u32::MAX;
+/// In place of what is given back for an object, of one that is not reached.
+pub(super) const NO_PLACE: u32 = u32::MAX;
+/// Objects ahead in a queue whose references are asked for, and of each so many.
+const AHEAD: usize = 4;
+const MAX_AHEAD: usize = 8;
 /// A reference of this cost or more explains nothing: what is reached over it stands by itself.
 pub const CUT: u8 = 12;
 /// In a label: the reference explains nothing.
@@ -42,56 +47,80 @@ pub trait Ways {
 #[derive(Debug)]
 pub struct BestPaths {
     parents: Vec<u32>,
-    /// By object: the label of the reference from its parent.
-    labels: Vec<u32>,
-    distances: Vec<u8>,
-    /// Objects with references, each behind its parent.
-    order: Vec<NodeId>,
+}
+
+/// An object on its best way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reached {
+    pub(super) node: NodeId,
+    /// What was given back for its parent; `None` where the way begins.
+    pub(super) parent: Option<u32>,
+    /// The label of the reference from the parent.
+    pub(super) label: u32,
+    /// That reference explains nothing.
+    pub(super) is_cut: bool,
 }
 
 impl BestPaths {
     /// Dijkstra's algorithm with small whole numbers as costs, in a queue for each cost. Of ways of one cost the first that
-    /// is found stays. O(objects + references); 13 bytes per object, and 4 for each that is queued.
-    pub fn find(graph: &HeapGraph, starts: &[Start], ways: &mut impl Ways) -> Self {
+    /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on; what it
+    /// gives back stands by object beside the ways, `NO_PLACE` of what is not reached. O(objects + references); 9 bytes per
+    /// object, and 4 for each that is queued.
+    pub(super) fn find(
+        graph: &HeapGraph,
+        starts: &[Start],
+        ways: &mut impl Ways,
+        mut take: impl FnMut(Reached) -> u32,
+    ) -> (Self, Vec<u32>) {
         let count = graph.node_count();
-        let mut paths = BestPaths {
-            parents: vec![NO_PARENT; count],
-            labels: vec![0; count],
-            distances: vec![UNREACHED; count],
-            order: Vec::new(),
+        let (mut parents, mut distances) = (vec![NO_PARENT; count], vec![UNREACHED; count]);
+        // By object: the label of the reference from its parent until it is taken.
+        let mut places = vec![NO_PLACE; count];
+        let mut reach = |parents: &[u32], places: &mut [u32], node: NodeId| {
+            let (parent, label) = (parents[node.index()], places[node.index()]);
+            let parent = if parent == NO_PARENT { None } else { Some(places[parent as usize]) };
+            let (label, is_cut) = (label & !IS_CUT, label & IS_CUT != 0);
+            places[node.index()] = take(Reached { node, parent, label, is_cut });
         };
-        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX) + 1];
+        let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
-            let cost = start.cost.min(MAX);
-            if cost < paths.distances[start.node.index()] {
-                paths.distances[start.node.index()] = cost;
-                paths.labels[start.node.index()] = start.label | IS_CUT;
+            let cost = start.cost.min(MAX_COST);
+            if cost < distances[start.node.index()] {
+                distances[start.node.index()] = cost;
+                places[start.node.index()] = start.label | IS_CUT;
                 queues[usize::from(cost)].push(start.node);
             }
         }
         let mut is_done = NodeSet::new(count);
         let mut steps = Vec::new();
-        for cost in 0..=MAX {
+        for cost in 0..=MAX_COST {
             let mut at = 0;
             // References that cost nothing make the queue longer while it is worked on.
             while let Some(&from) = queues[usize::from(cost)].get(at) {
                 at += 1;
-                if paths.distances[from.index()] != cost || !is_done.insert(from) {
+                let ahead = |by: usize| queues[usize::from(cost)].get(at + by).copied();
+                ahead(4 * AHEAD).into_iter().for_each(|node| graph.prefetch_place(node));
+                ahead(2 * AHEAD).into_iter().for_each(|node| graph.prefetch_references(node));
+                for &to in ahead(AHEAD).map_or(&[][..], |node| graph.strong_references(node)).iter().take(MAX_AHEAD) {
+                    prefetch(&distances, to.index());
+                    graph.prefetch_place(to);
+                }
+                if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;
                 }
-                paths.order.push(from);
+                reach(&parents, &mut places, from);
                 let targets = graph.strong_references(from);
                 steps.clear();
                 ways.steps(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
-                    let further = cost.saturating_add(step.cost).min(MAX);
-                    let distance = &mut paths.distances[to.index()];
+                    let further = cost.saturating_add(step.cost).min(MAX_COST);
+                    let distance = &mut distances[to.index()];
                     if further >= *distance {
                         continue;
                     }
                     *distance = further;
-                    paths.parents[to.index()] = from.index() as u32;
-                    paths.labels[to.index()] = step.label | if step.cost >= CUT { IS_CUT } else { 0 };
+                    parents[to.index()] = from.index() as u32;
+                    places[to.index()] = step.label | if step.cost >= CUT { IS_CUT } else { 0 };
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
                         queues[usize::from(further)].push(to);
@@ -100,7 +129,10 @@ impl BestPaths {
             }
             queues[usize::from(cost)] = Vec::new();
         }
-        paths
+        for node in graph.nodes().filter(|node| distances[node.index()] != UNREACHED && !is_done.contains(*node)) {
+            reach(&parents, &mut places, node);
+        }
+        (BestPaths { parents }, places)
     }
 
     /// The object before this one on the best way; `None` where the way begins.
@@ -109,34 +141,10 @@ impl BestPaths {
         (parent != NO_PARENT).then(|| NodeId::new(parent as usize))
     }
 
-    /// Does a way lead to the object?
-    fn reaches(&self, node: NodeId) -> bool {
-        self.distances[node.index()] != UNREACHED
-    }
-
     /// The best way, from its start to the object itself. O(length).
     pub fn way_to(&self, node: NodeId) -> Vec<NodeId> {
         let mut way: Vec<NodeId> = std::iter::successors(Some(node), |&at| self.parent(at)).collect();
         way.reverse();
         way
-    }
-
-    /// The label of the reference from the parent, and whether that explains nothing.
-    pub(super) fn label(&self, node: NodeId) -> (u32, bool) {
-        let label = self.labels[node.index()];
-        (label & !IS_CUT, label & IS_CUT != 0)
-    }
-
-    /// Every object that is reached, each behind its parent: first those that lead on.
-    pub(super) fn ordered(&self, graph: &HeapGraph) -> impl Iterator<Item = NodeId> {
-        let leaves = graph.nodes().filter(|&node| {
-            self.reaches(node) && graph.strong_references(node).is_empty() && self.parent(node).is_some()
-        });
-        self.order.iter().copied().chain(leaves)
-    }
-
-    /// Gives up all but the parents: rows are made of the rest.
-    pub(super) fn keep_parents(&mut self) {
-        (self.labels, self.distances, self.order) = Default::default();
     }
 }

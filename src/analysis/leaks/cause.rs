@@ -12,6 +12,8 @@ use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// One cause's objects refer to so many of another's elements: an index beside a list.
 const SHARED: f64 = 0.5;
+/// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
+const MAX_SETS_IN_PASSES: usize = 24;
 /// Stands for rows of no set.
 const NO_SET: u32 = u32::MAX;
 
@@ -54,6 +56,23 @@ impl Causes<'_> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
             Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
+        if sets <= MAX_SETS_IN_PASSES {
+            // By number: which of eight sets it or what dominates it is in.
+            let mut above = vec![0u8; self.dominators.reached_count() + 1];
+            for first in (0..sets).step_by(8) {
+                self.dominators.each(|number, dominator| {
+                    let mut within = above[dominator.index()];
+                    if let Some(set) = set_of(number).filter(|set| (first..first + 8).contains(set)) {
+                        if within & 1 << (set - first) == 0 {
+                            take(set, number);
+                        }
+                        within |= 1 << (set - first);
+                    }
+                    above[number.index()] = within;
+                });
+            }
+            return;
+        }
         let mut open = vec![0u32; sets];
         self.children.walk(DomNode::ROOT, |step| match step {
             Step::Enter(number) => {
@@ -82,18 +101,31 @@ impl Causes<'_> {
         topmost
     }
 
-    /// By row: bytes that would be freed with its objects. O(objects).
-    fn held_by_rows(&self) -> Vec<u64> {
+    /// By row: bytes that would be freed with its objects, of some rows; 0 of others. O(objects).
+    fn held_by_rows(&self, is_asked: &[bool]) -> Vec<u64> {
+        let (mut set_of, mut sets) = (vec![NO_SET; self.rows.rows().len()], Vec::new());
+        for (row, _) in is_asked.iter().enumerate().skip(1).filter(|(_, is_asked)| **is_asked) {
+            set_of[row] = sets.len() as u32;
+            sets.push(row);
+        }
         let mut held = vec![0u64; self.rows.rows().len()];
-        let add = |row: usize, number| held[row] = held[row].saturating_add(self.retained.bytes_at(number));
-        self.each_topmost(self.rows.rows().len(), |row| row, add);
+        let add = |set: usize, number| {
+            let held = &mut held[sets[set]];
+            *held = held.saturating_add(self.retained.bytes_at(number));
+        };
+        self.each_topmost(sets.len(), |row| set_of[row as usize], add);
         held
     }
 
     /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do, or
     /// the one below that holds most, where nothing else that was found is there. O(objects).
     pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
-        let held = if found.iter().all(|grown| grown.is_many) { Vec::new() } else { self.held_by_rows() };
+        let large: Vec<u32> = found.iter().filter(|grown| !grown.is_many).map(|grown| grown.element).collect();
+        let above = |row: u32| {
+            std::iter::successors(Some(row), |&row| Some(self.rows.row(row).parent)).take_while(|&row| row != 0)
+        };
+        let held = if large.is_empty() { Vec::new() } else { self.held_by_rows(&self.rows.with_above(&large)) };
+        let mut held_below = None;
         let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
         let settled: Vec<u32> =
             found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
@@ -102,10 +134,10 @@ impl Causes<'_> {
             if is_settled(grown) {
                 return true;
             }
-            let above = std::iter::successors(Some(grown.element), |&row| Some(self.rows.row(row).parent));
-            let row = above.take_while(|&row| row != 0).find(|&row| held[row as usize] >= least_bytes);
+            let row = above(grown.element).find(|&row| held[row as usize] >= least_bytes);
             // Objects of a chain are in the row that it began with, which need not hold them.
             let row = row.or_else(|| {
+                let held = held_below.get_or_insert_with(|| self.held_by_rows(&self.rows.around(&large)));
                 let below = self.rows.with_below(&[grown.element]).into_iter();
                 below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
             });
@@ -183,41 +215,41 @@ impl Causes<'_> {
     }
 
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
-    /// program's own stays, else the larger. O(objects) for each, and the references of what they keep.
+    /// program's own stays, else the larger. O(objects), and the references of what they keep.
     pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
+        if causes.len() < 2 {
+            return;
+        }
         let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
-        let symbol = |cause: &Cause| self.rows.row(cause.grown.element).symbol;
+        // By row: the causes that it is in, of as many as there are bits, and the one whose element it is.
+        let (mut causes_of, mut cause_of_element) =
+            (vec![0u64; self.rows.rows().len()], vec![NO_SET; self.rows.rows().len()]);
+        for (at, cause) in causes.iter().enumerate().take(u64::BITS as usize) {
+            cause_of_element[cause.grown.element as usize] = at as u32;
+            self.rows.with_below(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
+        }
+        // By cause: how many of the others' elements it refers to.
+        let mut met = vec![vec![0u64; causes.len()]; causes.len()];
+        let mut is_met = vec![NodeSet::new(self.graph.node_count()); causes.len()];
+        for node in self.graph.nodes() {
+            let within = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
+            let targets = if within == 0 { &[] } else { self.graph.strong_references(node) };
+            for &to in targets {
+                let Some(row) = self.rows.row_of(to) else { continue };
+                let other = cause_of_element[row as usize];
+                let mut left = if other == NO_SET { 0 } else { within & !(1 << other) };
+                while left != 0 {
+                    let at = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    met[at][other as usize] += u64::from(is_met[at].insert(to));
+                }
+            }
+        }
         let mut is_gone = vec![false; causes.len()];
         for at in 0..causes.len() {
-            is_gone[at] = (0..at).any(|earlier| !is_gone[earlier] && symbol(&causes[earlier]) == symbol(&causes[at]));
-        }
-        let mut cause_of_element = vec![NO_SET; self.rows.rows().len()];
-        for (at, cause) in causes.iter().enumerate().filter(|&(at, _)| !is_gone[at]) {
-            cause_of_element[cause.grown.element as usize] = at as u32;
-        }
-        for at in 0..causes.len() {
-            if is_gone[at] || causes.len() < 2 {
-                continue;
-            }
-            let mut is_inside = vec![false; self.rows.rows().len()];
-            self.rows.with_below(&causes[at].grown.rows).iter().for_each(|&row| is_inside[row as usize] = true);
-            let mut met = vec![0u64; causes.len()];
-            let mut is_met = NodeSet::new(self.graph.node_count());
-            for node in self.graph.nodes() {
-                if !self.rows.row_of(node).is_some_and(|row| is_inside[row as usize]) {
-                    continue;
-                }
-                for &to in self.graph.strong_references(node) {
-                    let Some(row) = self.rows.row_of(to) else { continue };
-                    let other = cause_of_element[row as usize];
-                    if other != NO_SET && other != at as u32 && is_met.insert(to) {
-                        met[other as usize] += 1;
-                    }
-                }
-            }
             for other in 0..causes.len() {
                 let elements = f64::from(self.rows.row(causes[other].grown.element).objects);
-                if is_gone[other] || other == at || is_gone[at] || (met[other] as f64) < SHARED * elements {
+                if is_gone[other] || other == at || is_gone[at] || (met[at][other] as f64) < SHARED * elements {
                     continue;
                 }
                 let (larger, smaller) = (at.min(other), at.max(other));
@@ -228,14 +260,19 @@ impl Causes<'_> {
         causes.retain(|_| !gone.next().unwrap_or(false));
     }
 
-    /// The object nearest to some that dominates all that are of the first one's type; `None` where only the roots do, or it
-    /// takes too many steps.
+    /// The object nearest to some that dominates them all, else all that are of the first one's type; `None` where only the
+    /// roots do, or it takes too many steps.
     pub fn common_dominator(&self, members: &[DomNode]) -> Option<DomNode> {
-        const STEPS_FOR_EACH: usize = 64;
-        let mut left = members.len().saturating_mul(STEPS_FOR_EACH) + 1024;
         let type_of = |number: DomNode| self.graph.type_of(self.dominators.node_at(number));
         let first = type_of(*members.first()?);
-        let mut members = members.iter().copied().filter(|&member| type_of(member) == first);
+        let of_first = || members.iter().copied().filter(|&member| type_of(member) == first);
+        self.nearest_dominator(members.iter().copied(), members.len())
+            .or_else(|| self.nearest_dominator(of_first(), members.len()))
+    }
+
+    fn nearest_dominator(&self, mut members: impl Iterator<Item = DomNode>, count: usize) -> Option<DomNode> {
+        const STEPS_FOR_EACH: usize = 64;
+        let mut left = count.saturating_mul(STEPS_FOR_EACH) + 1024;
         let mut common = self.dominators.immediate_of(members.next()?);
         for member in members {
             let mut at = self.dominators.immediate_of(member);

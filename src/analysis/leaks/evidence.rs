@@ -335,7 +335,7 @@ impl Evidence<'_> {
         if self.graph.shallow_bytes(self.node(number)) as f64 >= MAIN_SHARE * self.bytes(number) as f64 {
             return Shape::Single;
         }
-        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         for child in below {
             let group = by_type.entry(self.type_of(child)).or_default();
             group.0 = group.0.saturating_add(self.bytes(child));
@@ -353,10 +353,18 @@ impl Evidence<'_> {
 
     /// The histogram of what these objects retain.
     fn held_types(&self, numbers: &[DomNode]) -> Vec<HeldType> {
+        let objects: u64 = numbers.iter().map(|&number| u64::from(self.retained.objects_at(number))).sum();
+        let types = self.graph.type_count();
+        // Of many objects a table of all types.
+        let mut table = vec![(0u64, 0u64); if objects >= types as u64 { types } else { 0 }];
         let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         let mut add = |number: DomNode| {
             let node = self.dominators.node_at(number);
-            let held = by_type.entry(self.graph.shown_type_of(node)).or_default();
+            let type_id = self.graph.shown_type_of(node);
+            let held = match table.get_mut(type_id.index()) {
+                Some(held) => held,
+                None => by_type.entry(type_id).or_default(),
+            };
             held.0 += 1;
             held.1 = held.1.saturating_add(self.graph.shallow_bytes(node));
         };
@@ -368,8 +376,10 @@ impl Evidence<'_> {
                 }
             });
         }
-        let mut held_types: Vec<HeldType> = by_type
-            .into_iter()
+        let of_table = table.into_iter().enumerate().map(|(at, held)| (TypeId::new(at), held));
+        let mut held_types: Vec<HeldType> = of_table
+            .filter(|(_, held)| held.0 > 0)
+            .chain(by_type)
             .map(|(type_id, (objects, shallow_bytes))| HeldType { type_id, objects, shallow_bytes })
             .collect();
         sort::by(&mut held_types, &|a, b| {

@@ -32,6 +32,8 @@ pub struct TypeNature {
     pub is_notable: bool,
     /// Its name says that it carries an element of a list.
     pub is_list_node: bool,
+    /// Its class has no name: it stands for what it carries one for one.
+    pub is_anonymous: bool,
     /// Some of its objects have names of their own: classes, threads, modules.
     pub has_named_objects: bool,
     /// Its objects are class objects.

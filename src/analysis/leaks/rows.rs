@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::best_paths::BestPaths;
+use super::best_paths::{BestPaths, NO_PLACE, Reached, Start, Ways};
 use super::nature::{Owner, TypeNature};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
@@ -10,8 +10,6 @@ use crate::graph::{HeapGraph, NodeId, TypeId};
 pub const ELEMENT: u32 = 0;
 /// Rows above an object in which one of its type is looked for.
 const FOLD_LEVELS: usize = 6;
-/// The row of what no way leads to.
-const NO_ROW: u32 = u32::MAX;
 
 /// Like objects that are reached alike.
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +54,15 @@ pub struct ObjectFacts {
 }
 
 impl RowTree {
-    /// Merges the tree. O(objects): a look-up for each, and for some those of the rows above. Of `paths` the parents are left.
-    pub fn merge(graph: &HeapGraph, paths: &mut BestPaths, natures: &[TypeNature], facts: &ObjectFacts) -> Self {
+    /// Finds the tree of best ways and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
+    /// rows above.
+    pub fn find(
+        graph: &HeapGraph,
+        starts: &[Start],
+        ways: &mut impl Ways,
+        natures: &[TypeNature],
+        facts: &ObjectFacts,
+    ) -> (BestPaths, Self) {
         let top = Row {
             parent: 0,
             symbol: 0,
@@ -70,15 +75,12 @@ impl RowTree {
         };
         let mut rows = vec![top];
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
-        let mut row_of = vec![NO_ROW; graph.node_count()];
         let mut last = ((0, 0, 0), 0);
         let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
-        for node in paths.ordered(graph) {
+        let (paths, row_of) = BestPaths::find(graph, starts, ways, |Reached { node, parent, label, is_cut }| {
             let type_id = graph.type_of(node);
             let nature = &natures[type_id.index()];
-            let (label, is_cut) = paths.label(node);
-            let above = paths.parent(node).map_or(0, |parent| row_of[parent.index()]);
-            let parent = if is_cut { 0 } else { above };
+            let parent = if is_cut { 0 } else { parent.unwrap_or(0) };
             let own_symbol = if nature.has_named_objects { facts.symbols.get(&node).copied() } else { None };
             let folded = if parent == 0 { None } else { fold(&rows, natures, parent, type_id, label) };
             let row = folded.unwrap_or_else(|| {
@@ -94,7 +96,6 @@ impl RowTree {
                 last.1
             });
             rows[row as usize].is_folded |= folded == Some(parent);
-            row_of[node.index()] = row;
             let mut bytes = graph.shallow_bytes(node);
             if !facts.off_heap.is_empty() {
                 bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
@@ -104,8 +105,9 @@ impl RowTree {
             into.own_bytes = into.own_bytes.saturating_add(bytes);
             let of_type = &mut types[type_id.index()];
             *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
-        }
-        paths.keep_parents();
+            row
+        });
+        rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {
             let parent = rows[at].parent as usize;
             rows[at].total_bytes = rows[at].total_bytes.saturating_add(rows[at].own_bytes);
@@ -117,7 +119,7 @@ impl RowTree {
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
         let (starts, list) = children(&rows);
-        RowTree { rows, row_of, starts, list, types: by_name }
+        (paths, RowTree { rows, row_of, starts, list, types: by_name })
     }
 
     /// The rows, each behind its parent.
@@ -137,7 +139,7 @@ impl RowTree {
 
     /// The row of an object; `None` of one that is not reached.
     pub fn row_of(&self, node: NodeId) -> Option<u32> {
-        Some(self.row_of[node.index()]).filter(|&row| row != NO_ROW)
+        Some(self.row_of[node.index()]).filter(|&row| row != NO_PLACE)
     }
 
     /// Objects and bytes of the types of a name.
@@ -150,14 +152,27 @@ impl RowTree {
         self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
     }
 
-    /// By row: is it one of these, below one, or above? O(rows in the answer).
-    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
-        let mut is_around = vec![false; self.rows.len()];
-        self.with_below(rows).iter().for_each(|&row| is_around[row as usize] = true);
+    /// By row: true for these and those above them. O(rows).
+    pub fn with_above(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_above = vec![false; self.rows.len()];
         for &row in rows {
-            let mut at = self.row(row).parent;
-            while !std::mem::replace(&mut is_around[at as usize], true) {
+            let mut at = row;
+            while !std::mem::replace(&mut is_above[at as usize], true) {
                 at = self.row(at).parent;
+            }
+        }
+        is_above
+    }
+
+    /// By row: true for these, those below and those above them. O(rows).
+    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_around = self.with_above(rows);
+        let mut is_below = vec![false; self.rows.len()];
+        let mut open = rows.to_vec();
+        while let Some(row) = open.pop() {
+            if !std::mem::replace(&mut is_below[row as usize], true) {
+                is_around[row as usize] = true;
+                open.extend_from_slice(self.below(row));
             }
         }
         is_around
@@ -178,7 +193,8 @@ impl RowTree {
 /// The row above that an object belongs to: lists, trees and graphs of one type are one row.
 fn fold(rows: &[Row], natures: &[TypeNature], parent: u32, type_id: TypeId, label: u32) -> Option<u32> {
     let nature = &natures[type_id.index()];
-    if nature.folds && label != ELEMENT && rows[parent as usize].type_id == type_id {
+    let above = &natures[rows[parent as usize].type_id.index()];
+    if nature.folds && label != ELEMENT && above.symbol == nature.symbol {
         return Some(parent);
     }
     let is_own = nature.owner == Owner::Own && !nature.is_glue && !nature.is_class;

@@ -108,7 +108,7 @@ impl<'s> Search<'s> {
         u64::try_from(self.growth(row)).is_ok_and(|growth| growth >= least)
     }
 
-    /// Do more objects explain the growth?
+    /// True where more objects explain the growth.
     fn is_explained_by_count(&self, row: u32) -> bool {
         let objects = u64::from(self.row(row).objects);
         if self.old.is_none() {
@@ -249,9 +249,10 @@ impl<'s> Search<'s> {
         self.carried(element).unwrap_or(element)
     }
 
-    /// The row that the nodes of a list of the program's own carry.
+    /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
     fn carried(&self, element: u32) -> Option<u32> {
-        if !self.nature(element).is_list_node || !self.row(element).is_folded {
+        let nature = self.nature(element);
+        if !(nature.is_anonymous || nature.is_list_node && self.row(element).is_folded) {
             return None;
         }
         let nodes = f64::from(self.row(element).objects);

@@ -54,6 +54,7 @@ fn nature(symbol: u32, owner: Owner) -> TypeNature {
         folds: true,
         is_notable: false,
         is_list_node: false,
+        is_anonymous: false,
         has_named_objects: false,
         is_class: false,
     }
@@ -61,9 +62,7 @@ fn nature(symbol: u32, owner: Owner) -> TypeNature {
 
 fn rows(graph: &HeapGraph, natures: &[TypeNature], cost: u32) -> (BestPaths, RowTree) {
     let starts = [Start { node: NodeId::new(0), cost: 0, label: 70 }];
-    let mut paths = BestPaths::find(graph, &starts, &mut ByNumber(cost));
-    let rows = RowTree::merge(graph, &mut paths, natures, &ObjectFacts::default());
-    (paths, rows)
+    RowTree::find(graph, &starts, &mut ByNumber(cost), natures, &ObjectFacts::default())
 }
 
 proptest! {

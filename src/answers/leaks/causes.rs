@@ -6,8 +6,8 @@ use super::growth::SuspectGrowth;
 use super::left_over::take_twins;
 use super::naming::{Finder, Named, Reason};
 use super::options::LeaksOptions;
-use super::program::{Heap, LeftOverLoaders, Program, Symbols};
-use crate::analysis::leaks::{Cause, Evidence, Grown, LeakSuspect, Search};
+use super::program::{Heap, LeftOverLoaders, Modules, Program, Symbols};
+use crate::analysis::leaks::{BestPaths, Cause, Evidence, Grown, LeakSuspect, Search};
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
@@ -30,6 +30,14 @@ pub(super) struct Told {
     cause: Option<Box<Cause>>,
     /// The type of what is kept.
     pub(super) element_type: TypeId,
+}
+
+impl Told {
+    /// Bytes outside the heap that go with it.
+    pub(super) fn off_heap_bytes(&self) -> u64 {
+        let of_cause = self.cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
+        self.named.as_ref().map_or(of_cause, |named| named.off_heap_bytes)
+    }
 }
 
 /// Dumps made ready, and the causes in the newer one.
@@ -134,6 +142,11 @@ impl Causes<'_> {
             known.insert((suspect.objects(), suspect.largest())).then_some((suspect, told))
         });
         (suspects.collect(), unchanged)
+    }
+
+    /// The best ways in the newer dump, and its modules.
+    pub(super) fn into_paths(self) -> (BestPaths, Modules) {
+        (self.program.paths, self.program.heap.modules)
     }
 
     fn search_of_all(&self) -> Search<'_> {

@@ -2,7 +2,7 @@
 //! replaced, and Android's activities that were destroyed.
 
 use super::growth::SuspectGrowth;
-use super::naming::{ElementRow, Finder, MIN_BYTES, Named, ended};
+use super::naming::{ElementRow, Finder, MIN_BYTES, Named};
 use super::program::{LeftOverLoaders, Program, simple_name};
 use super::shapes::Shape;
 use super::states::Over;
@@ -120,7 +120,7 @@ impl Finder<'_, '_> {
             sentence += &format!("; {} are new since OLD", now.count.saturating_sub(before.count));
         }
         Named {
-            sentence: ended(sentence),
+            sentence: sentence + ".",
             element: ElementRow {
                 type_name: heap.type_name(first),
                 objects: now.count as u64,
@@ -136,6 +136,8 @@ impl Finder<'_, '_> {
             retained_bytes: now.retained_bytes,
             topmost: now.topmost,
             holder_node: first,
+            collection: first,
+            off_heap_bytes: 0,
             element_type: heap.graph.type_of(first),
             owner: Owner::Own,
             grew_by,
@@ -146,6 +148,9 @@ impl Finder<'_, '_> {
     /// Loaders that were stopped, or were left when others took their place.
     pub(super) fn left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<Named> {
         let (program, heap) = (self.program, &self.program.heap);
+        if heap.dead.is_empty() {
+            return None;
+        }
         let loaders =
             |program: &Program<'_>| LeftOver::new(program, program.heap.dead.len(), topmost_of_loaders(program));
         let (now, before) = (loaders(program), self.before.map(loaders));

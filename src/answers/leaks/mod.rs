@@ -30,7 +30,6 @@ pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPat
 pub use words::{HolderKind, HolderRow};
 
 use causes::{Told, causes};
-use suspects::SuspectPaths;
 use view::held_types;
 
 use super::detached::{DetachedRow, detached_trees};
@@ -119,7 +118,9 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let threshold_bytes = found.threshold;
     let (mut rows, unchanged) = found.suspects(&libraries, options.with_unchanged);
     if old.is_none() {
-        sort::by_key(&mut rows, |(suspect, _)| (std::cmp::Reverse(suspect.retained_bytes), suspect.accumulation.node));
+        let bytes =
+            |(suspect, told): &(LeakSuspect, Told)| suspect.retained_bytes.saturating_add(told.off_heap_bytes());
+        sort::by_key(&mut rows, |row| (std::cmp::Reverse(bytes(row)), row.0.accumulation.node));
     }
     let is_wanted = |(suspect, told): &(LeakSuspect, Told)| {
         let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
@@ -134,7 +135,7 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
     let limits = Limits { rows: options.rows, reverse: false };
     let beyond_limit = limits.cut(&mut rows);
     found.name_suspects(&mut rows);
-    drop(found);
+    let (paths, modules) = found.into_paths();
     let (suspects, told): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
@@ -149,19 +150,22 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
         omitted: Omitted { beyond_limit, of_other_types: of_all_types - of_types, unchanged },
         suspects: Suspects {
             graph,
-            dump: dump.path(),
-            paths: SuspectPaths::find(dump, graph, &suspects),
+            dump,
+            paths,
+            modules,
             suspects,
             told,
             libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
+            reading: options.reading.clone(),
             roots: RootsByNode::new(graph),
             dominators,
             names: ReferenceNames::of(dump),
             values: ValueReader::of(dump),
             holders: RefCell::default(),
+            ways_in: RefCell::default(),
         },
     })
 }
@@ -179,7 +183,7 @@ impl Suspects<'_> {
 
     /// The sentences of those that have one.
     pub fn sentences(&self) -> Vec<String> {
-        self.iter().filter_map(|suspect| suspect.sentence).collect()
+        (0..self.len()).filter_map(|at| self.sentence(at)).map(str::to_string).collect()
     }
 
     /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.
@@ -197,6 +201,7 @@ impl<'s> SuspectView<'s> {
         let Told { growth, named, .. } = &suspects.told[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
+        suspects.reading.iter().for_each(|word| _ = look_further.word(word));
         let mut view = SuspectView {
             row: suspects.row(at),
             owner: suspect.owner.map(|owner| suspects.object(owner, values)),
@@ -204,9 +209,10 @@ impl<'s> SuspectView<'s> {
             keeping: point
                 .keeping
                 .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
-            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
+            path: suspects.path(at),
             holds: held_types(graph, suspect),
-            inside: paragraph::inside(suspects, suspect),
+            inside: paragraph::inside(suspects, suspect, suspects.told[at].element_type),
+            off_heap_bytes: suspects.told[at].off_heap_bytes(),
             growth: *growth,
             sentence: named.as_ref().map(|named| named.sentence.clone()),
             element: named.as_ref().map(|named| named.element.clone()),
@@ -218,7 +224,7 @@ impl<'s> SuspectView<'s> {
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, suspect, &view, &largest, at < causes::MAX_EXPLAINED);
+        view.evidence = paragraph::evidence(suspects, at, &view, &largest);
         view.text = paragraph::lines(suspects, &view).join(" ");
         view
     }

@@ -1,11 +1,13 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
 use super::program::{Program, simple_name};
 use super::shapes::{Shape, shape_of};
-use super::states::over;
+use super::states::{has_equal_keys, over};
 use super::way::{Way, key_of_thread_local, root_of, root_text};
 use super::words::{HolderKind, HolderRow, Words, common_name};
 use crate::analysis::diff::delta;
@@ -18,8 +20,8 @@ use crate::units::{count_of, format_bytes, format_count};
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 pub(super) const MIN_BYTES: u64 = 64 << 10;
-/// Characters of a sentence.
-const MAX_CHARACTERS: usize = 400;
+/// Letters of one name in a sentence.
+const MAX_LETTERS: usize = 120;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,10 +57,13 @@ pub(super) struct Named {
     pub(super) shape: Option<&'static Shape>,
     pub(super) growth: Option<SuspectGrowth>,
     pub(super) retained_bytes: u64,
+    pub(super) off_heap_bytes: u64,
     /// The kept objects that none of the others dominates.
     pub(super) topmost: Vec<DomNode>,
     /// The object whose field holds it.
     pub(super) holder_node: NodeId,
+    /// The collection that has it.
+    pub(super) collection: NodeId,
     /// The type of what is kept.
     pub(super) element_type: TypeId,
     /// The owner of that type.
@@ -94,18 +99,17 @@ impl Finder<'_, '_> {
         let before = self.retained_before(&found);
         let mut named: Vec<Named> =
             found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, Reason::Count)).collect();
-        // What the same object holds besides, of the runtime's types alone, is its keys and its table.
-        let holders: Vec<(NodeId, Owner, u64)> =
-            named.iter().map(|one| (one.holder_node, one.owner, one.grew_by)).collect();
-        let mut at = 0;
-        named.retain(|one| {
-            let own = at;
-            at += 1;
-            let is_main = |&(place, &(node, owner, growth)): &(usize, &(NodeId, Owner, u64))| {
-                place != own && node == one.holder_node && (owner < Owner::Runtime || growth > one.grew_by)
-            };
-            one.owner < Owner::Runtime || !holders.iter().enumerate().any(|row| is_main(&row))
-        });
+        // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
+        // with another of the same object.
+        let of_runtime = |one: &Named| one.owner == Owner::Runtime;
+        let is_below = |one: &Named, main: &Named| {
+            let is_carrier = program.heap.natures[one.element_type.index()].is_glue;
+            let is_beside = one.collection == main.collection || is_carrier && one.holder_node == main.holder_node;
+            is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by > one.grew_by)
+        };
+        let is_told: Vec<bool> = named.iter().map(|one| !named.iter().any(|main| is_below(one, main))).collect();
+        let mut is_told = is_told.into_iter();
+        named.retain(|_| is_told.next().unwrap_or(true));
         if self.before.is_none() {
             named.extend(large.into_iter().map(|cause| self.name(cause, None, Reason::Size)));
         }
@@ -117,7 +121,7 @@ impl Finder<'_, '_> {
         before.causes().retained_before(self.search, causes).into_iter().map(Some).collect()
     }
 
-    /// Does it go with a loader that is left over?
+    /// True for what goes with a loader that is left over.
     fn is_of_dead_loader(&self, cause: &Cause) -> bool {
         let heap = &self.program.heap;
         let is_dead = |node: NodeId| {
@@ -175,7 +179,11 @@ impl Finder<'_, '_> {
         let by_state = over(program, heap.graph.type_of(cause.example), element);
         let shape = match reason {
             Reason::Count => {
-                by_state.and_then(|(.., shape)| shape).or_else(|| shape_of(&type_name, &types, &references))
+                let by_bytes =
+                    || Shape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
+                let by_names = || shape_of(&type_name, &types, &references);
+                let by_keys = || Shape::named("equal-keys").filter(|_| has_equal_keys(program, &way));
+                by_state.and_then(|(.., shape)| shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
             }
             Reason::Size => None,
         };
@@ -197,17 +205,19 @@ impl Finder<'_, '_> {
             retained_bytes: cause.retained_bytes,
             topmost: cause.topmost,
             holder_node: words.node,
+            collection: way.collection(program),
+            off_heap_bytes: cause.off_heap_bytes,
             element_type: heap.graph.type_of(cause.example),
             owner: heap.nature(cause.example).owner,
             grew_by: growth,
             rows,
         };
-        let text = self.sentence(&named, reason, &way, element, cause.example, cause.off_heap_bytes);
         let says = match by_state {
             Some((count, says, _)) => format!(": {} of them {says}", format_count(count)),
             None => shape.map_or(String::new(), |shape| format!(": {}", shape.says)),
         };
-        named.sentence = ended(text + &says);
+        named.sentence =
+            self.sentence(&named, reason, &way, element, cause.example) + &says + &self.news(&named, reason) + ".";
         named
     }
 
@@ -224,19 +234,11 @@ impl Finder<'_, '_> {
         format!("{}, {share:.0} %{outside}", self.amount(bytes))
     }
 
-    fn sentence(
-        &self,
-        named: &Named,
-        reason: Reason,
-        way: &Way,
-        element: u32,
-        example: NodeId,
-        off_heap: u64,
-    ) -> String {
+    fn sentence(&self, named: &Named, reason: Reason, way: &Way, element: u32, example: NodeId) -> String {
         let heap = &self.program.heap;
-        let ElementRow { type_name, objects, objects_old } = &named.element;
-        let size = self.size(named.retained_bytes, off_heap);
-        let mut text = match heap.threads.contains_key(&example) {
+        let ElementRow { type_name, objects, .. } = &named.element;
+        let size = self.size(named.retained_bytes, named.off_heap_bytes);
+        match heap.threads.contains_key(&example) {
             true => self.threads(named, element, &size),
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
@@ -245,27 +247,31 @@ impl Finder<'_, '_> {
                 let mut text = format!(
                     "{} {} ({size}) {are} {large}kept {by} {}",
                     format_count(*objects),
-                    noun(type_name, *objects),
-                    named.holder.text
+                    brief(&noun(type_name, *objects)),
+                    brief(&named.holder.text)
                 );
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
                 if !named.keeper.is_empty() {
-                    text += &format!(", kept by {}", named.keeper);
+                    text += &format!(", kept by {}", brief(&named.keeper));
                 }
                 text
             }
-        };
-        match (objects_old.map(|old| objects.saturating_sub(old)), &named.growth) {
-            _ if reason == Reason::Size => {}
-            (Some(0), Some(growth)) => {
-                text += &format!("; grew by {}", self.amount(growth.retained_bytes_delta.unsigned_abs()))
-            }
-            (Some(new), _) => text += &format!("; {} are new since OLD", format_count(new)),
-            _ => {}
         }
-        text
+    }
+
+    /// How it grew.
+    fn news(&self, named: &Named, reason: Reason) -> String {
+        let ElementRow { objects, objects_old, .. } = &named.element;
+        match (objects_old.map(|old| objects.saturating_sub(old)), &named.growth) {
+            _ if reason == Reason::Size => String::new(),
+            (Some(0), Some(growth)) => {
+                format!("; grew by {}", self.amount(growth.retained_bytes_delta.unsigned_abs()))
+            }
+            (Some(new), _) => format!("; {} are new since OLD", format_count(new)),
+            _ => String::new(),
+        }
     }
 
     /// The object with a name between the collection and what is kept: `Timeout (_onTimeout)`.
@@ -277,7 +283,8 @@ impl Finder<'_, '_> {
         let has_word = simple_name(&name).contains(|letter: char| letter.is_ascii_lowercase()) && !name.ends_with(']');
         let is_named = !nature.is_glue && !nature.is_inner && !nature.is_class && !heap.structural.is_collection(&name);
         let field = step.field()?;
-        (!is_same && is_named && has_word && way.above > 0).then(|| format!("{} ({field})", simple_name(&name)))
+        let text = || format!("{} ({field})", brief(simple_name(&name)));
+        (!is_same && is_named && has_word && way.above > 0).then(text)
     }
 
     fn threads(&self, named: &Named, element: u32, size: &str) -> String {
@@ -297,6 +304,17 @@ impl Finder<'_, '_> {
     }
 }
 
+/// A name without its middle where it is too long for a sentence.
+fn brief(name: &str) -> Cow<'_, str> {
+    let letters: Vec<char> = name.chars().collect();
+    let (start, end) =
+        (&letters[..letters.len().min(MAX_LETTERS / 2)], &letters[letters.len().saturating_sub(MAX_LETTERS / 2)..]);
+    match letters.len() > MAX_LETTERS {
+        true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
+        false => name.into(),
+    }
+}
+
 /// The word for so many objects of a type.
 fn noun(type_name: &str, objects: u64) -> String {
     let many = if objects == 1 { "" } else { "s" };
@@ -305,13 +323,5 @@ fn noun(type_name: &str, objects: u64) -> String {
         name if name.starts_with('{') => format!("plain object{many} {name}"),
         "Object" => format!("plain object{many}"),
         name => simple_name(name).to_string(),
-    }
-}
-
-/// A sentence with its full stop, cut where it is too long.
-pub(super) fn ended(text: String) -> String {
-    match text.char_indices().nth(MAX_CHARACTERS - 2) {
-        Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => format!("{text}."),
     }
 }

@@ -1,8 +1,9 @@
 //! A suspect in a paragraph that can be pasted into a ticket.
 
+use super::causes::MAX_EXPLAINED;
 use super::knowledge;
 use super::suspects::Suspects;
-use super::view::{SubjectKind, SuspectView};
+use super::view::{SubjectKind, SuspectPath, SuspectView};
 use crate::analysis::leaks::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::graph::RootKind;
@@ -15,15 +16,10 @@ const STEPS_NAMED: usize = 6;
 
 /// The evidence in sentences, a line for each question: subject, sizes and growth; what keeps it alive; where memory piles
 /// up. Names are as in the dump.
-pub(super) fn evidence(
-    suspects: &Suspects<'_>,
-    suspect: &LeakSuspect,
-    view: &SuspectView<'_>,
-    largest: &ObjectRow,
-    is_explained: bool,
-) -> Vec<String> {
+pub(super) fn evidence(suspects: &Suspects<'_>, at: usize, view: &SuspectView<'_>, largest: &ObjectRow) -> Vec<String> {
+    let (suspect, is_explained) = (&suspects.suspects[at], at < MAX_EXPLAINED);
     let mut lines = vec![subject(suspects, view, largest) + &growth(suspects, view)];
-    lines.push(holders(suspects, view));
+    lines.push(holders(suspects, view, &suspects.path_of_cause(at)));
     lines.push(accumulation(suspects, suspect, view, is_explained));
     if is_explained {
         lines.push(knowledge::sentences(suspects, suspect, view));
@@ -49,12 +45,14 @@ fn subject(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow)
     let row = &view.row;
     let mut text = match row.kind {
         SubjectKind::Object => format!("One {} retains", named(largest)),
-        SubjectKind::Group => format!(
-            "{} of {} that no single object holds together {}",
-            count_of(row.objects as u64, "objects"),
-            row.type_name,
-            if row.objects == 1 { "retains" } else { "retain" },
-        ),
+        SubjectKind::Group if view.element.is_some() => "No single object holds them; together they retain".into(),
+        SubjectKind::Group => {
+            format!(
+                "{} of {} that no single object holds together retain",
+                format_count(row.objects as u64),
+                row.type_name
+            )
+        }
     };
     text += &format!(
         " {}, {:.1} % of {}, in {}.",
@@ -81,18 +79,29 @@ fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     }
 }
 
-fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
-    let Some(path) = view.path.row() else { return String::new() };
-    let whose = if view.row.objects > 1 { "The largest is kept alive by" } else { "It is kept alive by" };
-    let is_unreferenced = path.root().kind == RootKind::Unreferenced.name();
-    let through = match path.length() {
-        0 => ".".to_string(),
-        length => format!(", through {}.", steps(length, |places| path.steps(places))),
+fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_>) -> String {
+    let Some(path) = way.row() else { return String::new() };
+    let whose = match &view.element {
+        Some(element) if element.objects > 1 => "They are kept alive by",
+        None if view.row.objects > 1 => "The largest is kept alive by",
+        _ => "It is kept alive by",
     };
-    match path.length() {
+    let (length, from) = (path.length(), way.explained_from());
+    let steps_from = |from: usize| steps(length - from, |places| path.steps(places.start + from..places.end + from));
+    let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
+    if (1..length).contains(&from) || length > 0 && module.is_some() {
+        let module = module.map_or(String::new(), |module| format!("module {module}, through "));
+        return format!("{whose} {module}{}.", steps_from(from));
+    }
+    let is_unreferenced = path.root().kind == RootKind::Unreferenced.name();
+    let through = match length {
+        0 => ".".to_string(),
+        _ => format!(", through {}.", steps_from(0)),
+    };
+    match length {
         0 if is_unreferenced => return "Nothing in the dump refers to it (root inferred).".into(),
-        length if is_unreferenced => {
-            let (all, first) = (steps(length, |places| path.steps(places)), path.steps(0..1).concat());
+        _ if is_unreferenced => {
+            let (all, first) = (steps_from(0), path.steps(0..1).concat());
             return format!("{whose} {all}, and nothing in the dump refers to {first} (root inferred).");
         }
         _ => {}
@@ -150,13 +159,14 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
     }
 }
 
-/// The largest types, and the application's own largest if they are all a library's.
-pub(super) fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> String {
+/// The largest types and what is kept, else the application's own largest if they are all a library's.
+pub(super) fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect, element: crate::graph::TypeId) -> String {
     let held = &suspect.held_types;
     let is_own = |type_id: crate::graph::TypeId| !suspects.libraries.contains(type_id);
     let (mut named, others) = held.split_at(held.len().min(TYPES_NAMED));
     let own = others.iter().find(|held| is_own(held.type_id));
-    let extra = own.filter(|_| !named.iter().any(|held| is_own(held.type_id)));
+    let own = own.filter(|_| !named.iter().any(|held| is_own(held.type_id)));
+    let extra = others.iter().find(|held| held.type_id == element).or(own);
     if extra.is_some() {
         named = &named[..TYPES_NAMED - 1];
     }

@@ -62,6 +62,7 @@ impl Words {
             (false, place) if place.is_empty() => via,
             (false, place) => format!("{via} of {place}"),
         };
+        let keeper = if keeper == holder.text { String::new() } else { keeper };
         Words { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
     }
 }
@@ -150,7 +151,7 @@ fn is_dictionary(program: &Program<'_>, node: NodeId) -> bool {
     references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > DICTIONARY
 }
 
-/// Has the object a class with a name that says something?
+/// True for an object of a class with a name that says something.
 fn has_name(program: &Program<'_>, node: NodeId, class: &str) -> bool {
     let type_name = program.heap.type_name(node);
     let is_own_name = class == type_name;

@@ -1,10 +1,12 @@
 //! States that say that objects are over: tasks that were cancelled, Android's activities that were destroyed, its fragments
 //! and views that belong to nothing.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::Program;
 use super::shapes::Shape;
+use super::way::Way;
+use crate::analysis::leaks::Owner;
 use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, TypeId};
 use crate::input::{ReferenceName, Value};
@@ -31,7 +33,7 @@ static OVER: [Over; 6] = [
         field: "state",
         is_over: |value| matches!(value, Value::Integer(4..=6)),
         says: "are cancelled",
-        shape: None,
+        shape: Some("cancelled-tasks"),
     },
     Over {
         class: "android.app.Activity",
@@ -91,6 +93,42 @@ impl Over {
         };
         members.iter().copied().filter(is_over).collect()
     }
+}
+
+/// Keys of a hash table that are looked at, and how many are enough to judge.
+const KEYS_LOOKED_AT: usize = 1000;
+const KEYS_ENOUGH: usize = 100;
+/// Keys are equal where so many of them are one by their fields.
+const EQUAL_KEYS: usize = 4;
+
+/// True where a hash table of Java holds what is kept under keys of the program's own that are equal by their fields: with
+/// equals and hashCode it would hold one of each.
+pub(super) fn has_equal_keys(program: &Program<'_>, way: &Way) -> bool {
+    let heap = &program.heap;
+    let Some(values) = heap.values else { return false };
+    let key_of = |entry: NodeId| {
+        let fields = values.raw_fields(entry).into_iter();
+        fields.into_iter().find_map(|field| match (field.name, field.value) {
+            (ReferenceName::Field(_, name), Value::Object(key)) if name == "key" => Some(key),
+            _ => None,
+        })
+    };
+    let entry = way.steps.get(way.above).map(|step| step.from);
+    let entry = entry.filter(|&entry| heap.type_name(entry).starts_with("java.util."));
+    let key = entry.and_then(key_of).filter(|&key| heap.nature(key).owner == Owner::Own);
+    let Some(row) = key.and_then(|key| program.rows.row_of(key)) else { return false };
+    let keys = program.causes().members(row);
+    let text = |value: &Value| match value {
+        Value::Object(node) => values.said_by(*node).map_or_else(|| format!("{value:?}"), |said| said.plain()),
+        value => format!("{value:?}"),
+    };
+    let mut different = FxHashSet::default();
+    let mut looked_at = 0;
+    for &key in keys.iter().step_by(keys.len().div_ceil(KEYS_LOOKED_AT).max(1)) {
+        looked_at += 1;
+        different.insert(values.raw_fields(key).iter().map(|field| text(&field.value)).collect::<Vec<_>>());
+    }
+    looked_at >= KEYS_ENOUGH && EQUAL_KEYS * different.len() <= looked_at
 }
 
 /// How many of a row of a type are over, where these are most; words for that, and a shape.

@@ -1,17 +1,14 @@
 //! The suspects of an answer, and what is asked of each when it is shown.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::causes::Told;
-use super::view::{SuspectRow, SuspectView};
+use super::program::Modules;
+use super::view::{SuspectPath, SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
-use crate::analysis::leaks::{LeakSuspect, SuspectSubject};
-use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::root_paths::{RootPaths, find_root_paths};
-use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::leaks::{BestPaths, LeakSuspect, SuspectSubject};
+use crate::analysis::root_paths::{RootPaths, RootsByNode, path_from_roots};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
 use crate::answers::{ObjectRow, PathRow};
@@ -22,14 +19,18 @@ use crate::graph::{HeapGraph, NodeId, TypeSet};
 /// than the dump.
 pub struct Suspects<'d> {
     pub(super) graph: &'d HeapGraph,
-    pub(super) dump: Option<&'d Path>,
+    pub(super) dump: &'d OpenDump,
     pub(super) suspects: Vec<LeakSuspect>,
-    pub(super) paths: SuspectPaths<'d>,
+    pub(super) paths: BestPaths,
+    /// Modules with their files or names.
+    pub(super) modules: Modules,
     pub(super) libraries: TypeSet,
     pub(super) reachable_bytes: u64,
     /// Words for the whole that shares are of.
     pub(super) reached_words: String,
     pub(super) exact_sizes: bool,
+    /// Words of a command line that say how the dump is read.
+    pub(super) reading: Vec<String>,
     pub(super) roots: RootsByNode<'d>,
     pub(super) dominators: &'d Dominators,
     /// Names of references, where the dump has them.
@@ -38,33 +39,17 @@ pub struct Suspects<'d> {
     pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
+    /// Where best ways begin: the ways there from the roots.
+    pub(super) ways_in: RefCell<HashMap<NodeId, Option<Vec<NodeId>>>>,
     /// By suspect.
     pub(super) told: Vec<Told>,
-}
-
-/// Shortest paths to suspects.
-pub(super) enum SuspectPaths<'d> {
-    /// To each its own.
-    Each(Vec<Option<RootPaths<'d>>>),
-    /// To every object.
-    All(&'d ShortestParents),
-}
-
-impl<'d> SuspectPaths<'d> {
-    pub(super) fn find(dump: &'d OpenDump, graph: &'d HeapGraph, suspects: &[LeakSuspect]) -> Self {
-        if suspects.len() <= FEW_SUSPECTS {
-            let path = |suspect: &LeakSuspect| find_root_paths(graph, suspect.largest(), 1, false, |_| false);
-            return SuspectPaths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
-        }
-        SuspectPaths::All(dump.shortest_parents())
-    }
 }
 
 /// Words about holders that are kept, in bytes.
 const HOLDERS_KEPT: usize = 4 << 10;
 
-/// Up to so many suspects have their paths searched one by one, more all at once.
-const FEW_SUSPECTS: usize = 8;
+/// Ways from roots to so many classes and modules are searched one by one, to more all at once.
+const FEW_WAYS: usize = 8;
 
 impl<'d> Suspects<'d> {
     /// Number of suspects that are shown.
@@ -80,6 +65,11 @@ impl<'d> Suspects<'d> {
     /// Subject and retained size of a suspect below `len`, without the evidence. O(log objects).
     pub fn row(&self, at: usize) -> SuspectRow<'_> {
         SuspectRow::new(self.graph, &self.suspects[at], self.reachable_bytes)
+    }
+
+    /// The cause in one sentence, of those that have one.
+    pub fn sentence(&self, at: usize) -> Option<&str> {
+        self.told[at].named.as_ref().map(|named| named.sentence.as_str())
     }
 
     /// The object that a suspect below `len` is; `None` of a group.
@@ -105,7 +95,7 @@ impl<'d> Suspects<'d> {
 
     /// The command that looks further, as it is typed.
     pub fn command(&self, view: &SuspectView<'_>) -> String {
-        view.look_further.for_shell(self.dump)
+        view.look_further.for_shell(self.dump.path())
     }
 
     /// The object that immediately dominates another, if one does.
@@ -116,13 +106,41 @@ impl<'d> Suspects<'d> {
         }
     }
 
-    pub(super) fn path(&self, at: usize) -> Option<Cow<'_, RootPaths<'d>>> {
-        match &self.paths {
-            SuspectPaths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
-            SuspectPaths::All(parents) => {
-                parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
-            }
+    /// The path to a suspect.
+    pub(super) fn path(&self, at: usize) -> SuspectPath<'_> {
+        self.path_to(self.suspects[at].largest())
+    }
+
+    /// The path to what has all that a suspect keeps, of those that have a name; else to the suspect.
+    pub(super) fn path_of_cause(&self, at: usize) -> SuspectPath<'_> {
+        let named = self.told[at].named.as_ref();
+        self.path_to(named.map_or(self.suspects[at].largest(), |named| named.collection))
+    }
+
+    fn path_to(&self, node: NodeId) -> SuspectPath<'_> {
+        SuspectPath { graph: self.graph, roots: &self.roots, paths: self.root_path(node), names: self.names }
+    }
+
+    /// The path that is the best way to an object from where that begins on, and how many objects come before.
+    fn root_path(&self, node: NodeId) -> Option<(RootPaths<'d>, usize)> {
+        let way = self.paths.way_to(node);
+        let mut nodes = self.way_in(way[0])?;
+        let before = nodes.len() - 1;
+        nodes.extend_from_slice(&way[1..]);
+        Some((RootPaths::over(&self.roots, nodes)?, before))
+    }
+
+    /// The shortest path from the roots to where a best way begins.
+    fn way_in(&self, start: NodeId) -> Option<Vec<NodeId>> {
+        if self.roots.strong_display_root(start).is_some() {
+            return Some(vec![start]);
         }
+        let mut known = self.ways_in.borrow_mut();
+        if known.len() == FEW_WAYS && !known.contains_key(&start) {
+            let path = self.dump.shortest_parents().path_to(self.graph, &self.roots, start)?;
+            return Some(path.get(0)?.nodes().collect());
+        }
+        known.entry(start).or_insert_with(|| path_from_roots(self.graph, start)).clone()
     }
 
     pub(super) fn holders(&self, path: &PathRow<'_>) -> String {

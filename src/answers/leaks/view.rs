@@ -1,7 +1,5 @@
 //! A suspect as it is shown: plain data, and the path to it.
 
-use std::borrow::Cow;
-
 use serde::{Serialize, Serializer};
 
 use super::growth::SuspectGrowth;
@@ -89,13 +87,15 @@ pub struct SuspectView<'s> {
     pub accumulation_point: AccumulationRow<'s>,
     /// The application's own type that most members of a collection of library objects keep.
     pub keeping: Option<KeepingRow<'s>>,
-    /// The shortest path from the roots; of a group, to its largest object.
+    /// A path from the roots, through what holds it; of a group, to its largest object.
     pub path: SuspectPath<'s>,
     /// The largest types inside, and the others together.
     pub holds: Vec<HeldTypeRow<'s>>,
     /// The types inside that the paragraph names, in words.
     #[serde(skip)]
     pub inside: String,
+    /// Bytes outside the heap that go with it.
+    pub off_heap_bytes: u64,
     /// By how much it grew, where an older dump was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth: Option<SuspectGrowth>,
@@ -173,15 +173,21 @@ pub struct HeldTypeRow<'s> {
 pub struct SuspectPath<'s> {
     pub(super) graph: &'s HeapGraph,
     pub(super) roots: &'s RootsByNode<'s>,
-    pub(super) paths: Option<Cow<'s, RootPaths<'s>>>,
+    /// With the place on it at which what explains it begins: before stands how a class or a module is held.
+    pub(super) paths: Option<(RootPaths<'s>, usize)>,
     pub(super) names: Option<ReferenceNames<'s>>,
 }
 
 impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
-        let path = self.paths.as_ref()?.get(0)?;
-        Some(PathRow::new(self.graph, self.roots, path, self.names))
+        let (paths, start) = self.paths.as_ref()?;
+        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).told_from(*start))
+    }
+
+    /// The place of the class or module that explains it.
+    pub(super) fn explained_from(&self) -> usize {
+        self.paths.as_ref().map_or(0, |(_, before)| *before)
     }
 }
 

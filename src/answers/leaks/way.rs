@@ -84,6 +84,21 @@ impl Way {
         (types.chain(of_key).collect(), self.steps.iter().filter_map(WayStep::field).collect())
     }
 
+    /// The nearest object above what grew that is no array or link: the collection that has it.
+    pub(super) fn collection(&self, program: &Program<'_>) -> NodeId {
+        let is_part = |node: NodeId| {
+            let (name, nature) = (program.heap.type_name(node), program.heap.nature(node));
+            name.ends_with("[]") || name.starts_with('(') || nature.is_glue && nature.folds
+        };
+        match self.steps[..self.above].iter().rev().find(|step| !is_part(step.from)) {
+            // A class or a module has it in a variable.
+            Some(step) if program.heap.graph.types().of_class_object(step.from).is_some() => step.to,
+            Some(step) if program.heap.modules.contains_key(&step.from) => step.to,
+            Some(step) => step.from,
+            None => self.start,
+        }
+    }
+
     /// The entry of a thread's own values on the way.
     pub(super) fn thread_local_entry(&self, program: &Program<'_>) -> Option<NodeId> {
         let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
@@ -123,7 +138,7 @@ impl WayStep {
         matches!(self.name, Some(ReferenceName::Local(_)))
     }
 
-    /// Is it of the program's own, by a name?
+    /// True for a reference of the program's own that has a name.
     pub(super) fn is_own(&self) -> bool {
         self.owner == Owner::Own && (self.is_local() || self.field().is_some() || self.name.is_none())
     }

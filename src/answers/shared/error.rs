@@ -173,8 +173,12 @@ fn list_of(numbers: &[usize]) -> String {
 }
 
 /// The way to get generations into a trace.
-const GENERATIONS_HINT: &str =
-    "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
+const GENERATIONS_HINT: &str = "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as \
+    well: 0x1D80001; a dump of Ruby when ObjectSpace.trace_object_allocations_start was called before";
+
+/// The way to get places of allocation.
+const FILES_HINT: &str = "; one of Ruby does when ObjectSpace.trace_object_allocations_start was called before, one of Python \
+                          while tracemalloc runs";
 
 const PACKAGES_HINT: &str =
     ": JavaScript has none; --by owner counts by type of the program, --by interval by time in a recording";
@@ -204,6 +208,7 @@ impl AnswerError {
             AnswerError::NoSuchGroups(by, _) => {
                 let hint = match by {
                     GroupBy::Generation => GENERATIONS_HINT,
+                    GroupBy::File => FILES_HINT,
                     GroupBy::Package | GroupBy::PackageLevels(_) => PACKAGES_HINT,
                     _ => "",
                 };

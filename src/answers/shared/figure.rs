@@ -120,4 +120,5 @@ pub(crate) const TYPE_WORD: Figure = Figure::word("type", "Type");
 pub(crate) const PATH: Figure = Figure::text("path", "Path by type");
 pub(crate) const LEVEL: Figure = Figure::count("level", "Level");
 pub(crate) const EXAMPLE: Figure = Figure::word("example", "Example");
+pub(crate) const SENTENCE: Figure = Figure::text("sentence", "Sentence");
 pub(crate) const KIND: Figure = Figure::word("kind", "Kind");

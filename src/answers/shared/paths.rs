@@ -21,6 +21,8 @@ pub struct PathRow<'p> {
     roots: &'p RootsByNode<'p>,
     path: RootPath<'p>,
     names: Option<ReferenceNames<'p>>,
+    /// The place of the first object that explains it.
+    start: usize,
 }
 
 impl<'p> PathRow<'p> {
@@ -30,7 +32,12 @@ impl<'p> PathRow<'p> {
         path: RootPath<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> Self {
-        PathRow { graph, roots, path, names }
+        PathRow { graph, roots, path, names, start: 0 }
+    }
+
+    /// The same, told from a place on: what stands before explains nothing.
+    pub(in crate::answers) fn told_from(self, start: usize) -> Self {
+        PathRow { start, ..self }
     }
 
     /// The root record to show for the first object: strong before weak, then by kind.
@@ -113,7 +120,7 @@ impl<'p> PathRow<'p> {
     /// middle of a long one is left out.
     pub fn expression(&self) -> String {
         const SHOWN: usize = 12;
-        let start = self.class_start().map_or(0, |(place, _)| place);
+        let start = self.class_start().map_or(self.start, |(place, _)| place);
         let count = self.length() + 1 - start;
         let text = |places: std::ops::Range<usize>| -> String {
             let is_start = places.start == 0;

@@ -2,7 +2,7 @@
 
 use super::frames::FrameRow;
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId, Reference};
+use crate::graph::{HeapGraph, NodeId, Reference, Root, RootKind};
 use crate::input::{ObjectDetails, ReferenceName};
 
 /// Gives references their names.
@@ -31,7 +31,7 @@ impl<'d> ReferenceNames<'d> {
     /// few reads of the dump.
     pub fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
         let name = self.find_between(from, to)?;
-        let text = self.text(from, &name);
+        let text = self.text_to(from, to, &name);
         if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
             return Some(text);
         }
@@ -125,7 +125,11 @@ impl<'d> ReferenceNames<'d> {
 
     /// The name of an object's reference, counted in [`HeapGraph::references`].
     pub(in crate::answers) fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
-        Some(self.text(from, &self.find_nth(from, nth)?))
+        let name = self.find_nth(from, nth)?;
+        // Of others the name says all, and to find the reference takes as many steps as there are before it.
+        let is_local = matches!(name, ReferenceName::Local(Some(_)));
+        let to = if is_local { self.graph.references(from).nth(nth) } else { None };
+        Some(to.map_or_else(|| self.text(from, &name), |to| self.text_to(from, to.node, &name)))
     }
 
     fn find_nth(&self, from: NodeId, nth: usize) -> Option<ReferenceName> {
@@ -136,6 +140,18 @@ impl<'d> ReferenceNames<'d> {
     /// The names of an object's first references, in the order of [`HeapGraph::references`].
     pub fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
         (0..count).map(|nth| self.nth(from, nth)).collect()
+    }
+
+    /// The text of a name; of a variable on a stack with the variable's own, where the dump has it. O(roots) for these.
+    fn text_to(&self, from: NodeId, to: NodeId, name: &ReferenceName) -> String {
+        let text = self.text(from, name);
+        let ReferenceName::Local(Some(frame)) = name else { return text };
+        let is_it = |root: &&Root| root.node == to && root.frame == Some(*frame) && root.kind == RootKind::Local;
+        let variable = self.graph.roots().iter().find(is_it).and_then(|root| self.graph.root_name(root));
+        match variable {
+            Some(variable) => text.replacen("local of", &format!("local {variable} of"), 1),
+            None => text,
+        }
     }
 
     fn text(&self, from: NodeId, name: &ReferenceName) -> String {

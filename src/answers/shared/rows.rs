@@ -120,6 +120,9 @@ pub struct RootRow {
     /// Of a static variable whose class is not known: the type of its value.
     #[serde(skip)]
     pub value_type: Option<String>,
+    /// The method of the frame that a local variable is in, where the dump says so.
+    #[serde(skip)]
+    pub method: Option<String>,
 }
 
 impl RootRow {
@@ -131,12 +134,19 @@ impl RootRow {
             name: graph.root_name(root).map(str::to_string),
             meaning: root.kind.meaning(),
             value_type: Some(graph.type_name(graph.type_of(root.node)).to_string()),
+            method: graph.frame_of(root).filter(|_| root.kind == RootKind::Local && root.container.is_none()).map(
+                |frame| {
+                    let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
+                    format!("{class}{}", graph.name(frame.method))
+                },
+            ),
         }
     }
 
     /// The record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
     pub fn text(&self) -> String {
-        let of = if self.name.is_some() && self.kind == RootKind::Local.name() { " of" } else { "" };
+        let is_of_method = self.name.is_some() && self.kind == RootKind::Local.name() && self.method.is_none();
+        let of = if is_of_method { " of" } else { "" };
         let subject = self.subject().map_or(String::new(), |subject| format!(" {subject}"));
         let flags = if self.flags.is_empty() { String::new() } else { format!(" ({})", self.flags.join(", ")) };
         format!("{}{of}{subject}{flags}", self.kind)
@@ -164,6 +174,7 @@ impl RootRow {
         let mut text = match (&self.name, &self.container) {
             _ if self.is_global_object() => "the global object".to_string(),
             (Some(_), _) if is(RootKind::Static) => "static field".to_string(),
+            (Some(_), _) if self.method.is_some() => "a local variable".to_string(),
             (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
             (_, Some(_)) => format!("{} of", self.meaning),
             (_, None) => self.meaning.to_string(),
@@ -191,6 +202,9 @@ impl RootRow {
     /// value stands behind its name, as in a declaration.
     fn subject(&self) -> Option<String> {
         match (&self.container, &self.name) {
+            (None, Some(name)) if self.method.is_some() => {
+                Some(format!("{name} of {}", self.method.as_deref().unwrap_or_default()))
+            }
             (Some(container), Some(name)) => Some(format!("{container}.{name}")),
             (Some(container), None) => Some(container.clone()),
             (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
@@ -344,6 +358,7 @@ mod tests {
             name: name.map(str::to_string),
             meaning: kind.meaning(),
             value_type: Some("V".into()),
+            method: None,
         };
         let both = |root: RootRow| (root.text(), root.words());
         let expect = |text: &str, words: &str| (text.to_string(), words.to_string());
@@ -358,6 +373,8 @@ mod tests {
         assert_eq!(short(RootKind::Gc, Some("(GC roots)")), "collector (GC roots)");
         assert_eq!(short(RootKind::SystemClass, Some("a.C")), "system class a.C");
         assert_eq!(root(RootKind::Static, None, Some("V")).short_text(), "global object V");
+        let of_frame = RootRow { method: Some("C.m".into()), ..root(RootKind::Local, None, Some("v")) };
+        assert_eq!(both(of_frame), expect("local v of C.m", "a local variable v of C.m"));
         let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };
         assert_eq!(both(pinned), expect("handle (pinned, weak)", "a GC handle, pinned, weak"));
     }

@@ -179,7 +179,7 @@ pub(crate) struct ScopeArgs {
 }
 
 /// A dump that is asked: how it is read, with which roots, and whether an index may answer for it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
     #[command(flatten)]
@@ -199,6 +199,11 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
+    /// The same for a question that asks what tells of single objects, whatever the dump.
+    pub(crate) fn with_details(&self) -> Self {
+        InputArgs { read: ReadArgs { keeps_details: true, ..self.read.clone() }, ..self.clone() }
+    }
+
     /// The options that change what an answer says, for commands that ask the same.
     pub(crate) fn words(&self) -> Vec<String> {
         let ReadArgs { snapshot, input_format, size_radix, raw_types, rules, .. } = &self.read;
@@ -216,9 +221,12 @@ impl InputArgs {
 }
 
 /// Options for reading a dump.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ReadArgs {
+    /// What tells of single objects will be asked for.
+    #[arg(skip)]
+    keeps_details: bool,
     /// Which of several snapshots in the file: a number from 1, or last
     #[arg(long, value_name = "N|last", hide_short_help = true)]
     pub(crate) snapshot: Option<String>,
@@ -256,6 +264,7 @@ impl ReadArgs {
             input_format: self.input_format.clone(),
             raw_types: self.raw_types,
             strict: self.strict,
+            keeps_details: self.keeps_details,
             ..ReadOptions::default()
         };
         if let Some(threads) = self.threads {

@@ -57,11 +57,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let options = args.options()?;
+    let (options, input) = (args.options()?, args.common.input.with_details());
     if let (Some(since), Some(until)) = (&args.since, &args.until) {
         let [file] = &args.files[..] else { bail!("--since A --until B: name one more snapshot, the last") };
         let files = [since.clone(), until.clone(), file.clone()];
-        return ask_together(session, &files, &args.common.input, |asked| {
+        return ask_together(session, &files, &input, |asked| {
             let [since, until, last] = asked else { bail!("three snapshots are compared") };
             let mut answer =
                 survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
@@ -72,14 +72,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         });
     }
     if let [_, _] = &args.files[..] {
-        return ask_together(session, &args.files, &args.common.input, |asked| {
+        return ask_together(session, &args.files, &input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };
             new.note_unmatched("--library", &options.libraries);
             new.note_unmatched("--mine", &options.mine);
             args.print(new, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
         });
     }
-    ask(session, args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
+    ask(session, args.files.first().map(PathBuf::as_path), &input, |asked| {
         asked.note_unmatched("--library", &options.libraries);
         asked.note_unmatched("--mine", &options.mine);
         args.print(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
@@ -102,6 +102,7 @@ impl Args {
             scope: ScopeOptions { types: self.types.choice()?, ..self.section.options() },
             rows: self.limit.limit_here(&self.common.output),
             exact_sizes: self.common.output.bytes,
+            reading: self.common.input.words(),
         })
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::asking::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
+use crate::report::Format;
 
 /// What grew over many dumps: what never shrinks first
 ///
@@ -101,6 +102,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
+    let style = args.common.output.style();
+    let has_causes = style.format == Format::Json || style.format == Format::Table && style.terminal;
+    answer.causes.iter().filter(|_| !has_causes).for_each(|cause| session.print_sentence(cause));
     let growing = answer.growing.iter().filter(|_| args.grows);
     let over = answer.over.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));

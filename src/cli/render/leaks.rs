@@ -1,6 +1,6 @@
 //! `heapdump leaks`.
 
-use crate::answers::figure::{EXAMPLE, ID, KIND, OBJECTS, RETAINED, SHALLOW, SHARE, TYPE};
+use crate::answers::figure::{EXAMPLE, ID, KIND, OBJECTS, RETAINED, SENTENCE, SHALLOW, SHARE, TYPE};
 use crate::answers::leaks::{SurvivorRow, SuspectRow};
 use crate::answers::{Leaks, Survivors, cut_sentence};
 use crate::report::{Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
@@ -11,13 +11,14 @@ impl Present for Leaks<'_> {
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
-            .add(KIND, |row: &mut SuspectRow<'_>| row.kind.name())
-            .add(ID, |row| row.id.take())
-            .add(OBJECTS, |row| row.objects)
-            .add(RETAINED, |row| row.retained_bytes)
-            .add(SHARE, |row| row.share)
-            .add(TYPE, |row| row.type_name)
-            .table(self.suspects.len(), 0, |at| self.suspects.row(at))
+            .add(KIND, |(row, _): &mut (SuspectRow<'_>, Option<&str>)| row.kind.name())
+            .add(ID, |(row, _)| row.id.take())
+            .add(OBJECTS, |(row, _)| row.objects)
+            .add(RETAINED, |(row, _)| row.retained_bytes)
+            .add(SHARE, |(row, _)| row.share)
+            .add(TYPE, |(row, _)| row.type_name)
+            .add(SENTENCE, |(_, sentence)| *sentence)
+            .table(self.suspects.len(), 0, |at| (self.suspects.row(at), self.suspects.sentence(at)))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -33,7 +34,9 @@ impl Present for Leaks<'_> {
         for (number, lines) in self.suspects.lines(page.style().terminal).enumerate() {
             page.line(page.style().bold(&format!("Suspect {}", number + 1)));
             for (at, line) in lines.iter().enumerate() {
-                page.paragraph(format!("{}{}", if at == 0 { "" } else { "  " }, escape_controls(line)));
+                let line = format!("{}{}", if at == 0 { "" } else { "  " }, escape_controls(line));
+                // The command at the end is copied.
+                if at + 1 == lines.len() { page.command(line) } else { page.paragraph(line) }
             }
             page.line("");
         }

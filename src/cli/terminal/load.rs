@@ -209,7 +209,19 @@ pub(crate) fn read_dump(
     }
     let open = |options: &OpenOptions| input.open(options, &memory);
     let dump = match (&session.kept, input.path()) {
-        (Some(kept), Some(path)) => kept.find_or_open(path, args, options, open)?,
+        (Some(kept), Some(path)) => {
+            let writer = kept.index_writer.filter(|_| options.roots.is_as_dumped());
+            let write_index = writer.and_then(|writer| writer(path, &options));
+            kept.find_or_open(path, args, options, |options| {
+                let dump = open(options)?;
+                if let Some(write) = write_index.as_ref().filter(|_| !dump.is_indexed() && dump.graph().is_some()) {
+                    // The question is answered all the same.
+                    let said = write(&dump).unwrap_or_else(|why| format!("no index is written: {why}"));
+                    session.print_note("note", file, &said);
+                }
+                Ok(dump)
+            })?
+        }
         _ => Arc::new(open(&options)?),
     };
     session.indexes.remember(&dump, args.read.quiet);

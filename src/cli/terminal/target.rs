@@ -2,20 +2,19 @@
 
 use std::io::Write;
 use std::path::Path;
-#[cfg(feature = "explore")]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::terminal::asking::Asked;
+use crate::cli::terminal::kept::WriteIndex;
 use crate::cli::terminal::load::DumpInput;
 use crate::dump::inputs_of;
 use crate::dump::path_of_index;
-#[cfg(feature = "explore")]
 use crate::dump::{OpenDump, OpenOptions, write_index};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
 use crate::files::{Inputs, Target, TargetError};
-#[cfg(feature = "explore")]
 use crate::index::{SourceKey, is_index};
 use crate::units::format_bytes;
 
@@ -42,16 +41,15 @@ pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
 /// now: what is written to it from now on makes the index stale.
-#[cfg(feature = "explore")]
-pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
+pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<WriteIndex> {
     let path = dump.path().filter(|path| path.is_file() && !is_index(path))?;
     let key = SourceKey::of(path).ok()?;
     let target = match find_target_beside(dump, path) {
         Ok(target) => target,
-        Err(why) => return Some(std::sync::Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
+        Err(why) => return Some(Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
     };
     let (options, written_bytes, file) = (options.clone(), AtomicU64::new(0), path_of_index(path));
-    Some(std::sync::Arc::new(move |dump: &OpenDump| {
+    Some(Arc::new(move |dump: &OpenDump| {
         let is_there = || file.metadata().is_ok_and(|file| file.len() == written_bytes.load(Ordering::Relaxed));
         if dump.is_indexed() || is_there() {
             return Err("there is a fresh index already".to_string());

@@ -12,9 +12,9 @@ use crate::report::progress_line;
 /// Cells of a figure with the blank before it.
 const FIGURE_CELLS: usize = 11;
 const SHARE_CELLS: usize = 7;
-/// The orders in which they go where names want their room.
-const BAR_ORDER: u8 = u8::MAX;
-const SHARE_ORDER: u8 = 80;
+/// What goes first where names want their room.
+const BAR_PRIORITY: u8 = u8::MAX;
+const SHARE_PRIORITY: u8 = 80;
 /// Cells of what the further lines of a row are of.
 const LABEL_CELLS: usize = 13;
 
@@ -38,8 +38,8 @@ impl ColumnPlaces {
             // A blank before the title, and a mark of the order.
             widths.push(FigureWidth { columns: FIGURE_CELLS.max(column.figure.title.len() + 2), hide_priority });
             if at == 0 && listing.whole.is_some() {
-                widths.push(FigureWidth { columns: SHARE_CELLS, hide_priority: SHARE_ORDER });
-                widths.push(FigureWidth { columns: bar_cells + 1, hide_priority: BAR_ORDER });
+                widths.push(FigureWidth { columns: SHARE_CELLS, hide_priority: SHARE_PRIORITY });
+                widths.push(FigureWidth { columns: bar_cells + 1, hide_priority: BAR_PRIORITY });
             }
         }
         let others = 1 + if id_width > 0 { id_width + 1 } else { 0 };

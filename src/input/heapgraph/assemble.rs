@@ -1,6 +1,6 @@
 //! Blocks in the order of the file: sections are opened, types get their names, roots their words.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::{Block, Ends, RootLine};
 use super::codes::*;
@@ -9,8 +9,11 @@ use crate::graph::{
     Frame, Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags,
     RootKind, RootRecord, Section, SectionId, SourcePlace, ThreadRecord, TypeRecord, TypeSlot,
 };
+use crate::input::diagnostics::excerpt;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime};
+use crate::input::{
+    Code, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime,
+};
 
 /// A range of ids that has a name: a part of the heap, or the time of allocation.
 #[derive(Debug)]
@@ -19,7 +22,23 @@ struct NamedRange {
     name: String,
     from: u64,
     to: u64,
+    line: u64,
 }
+
+/// What is said of a trailer that counts what is there.
+const AGREES: &str = "agrees with what was read";
+
+/// Rules that a header may have.
+const RULES: [&str; 8] = [
+    "objects-hold-class",
+    "soft-references-told",
+    "roots-told",
+    "threads-told",
+    "frozen-heap",
+    "unheld-in-tree",
+    "counts-bytes-only",
+    "references-missing",
+];
 
 /// Puts blocks together.
 pub(super) struct Assembler<'r> {
@@ -35,6 +54,14 @@ pub(super) struct Assembler<'r> {
     multipliers: Vec<(TypeSlot, f32)>,
     parts: Vec<NamedRange>,
     intervals: Vec<NamedRange>,
+    /// By number: frames of the threads.
+    threads: FxHashMap<u32, u32>,
+    /// Threads with an object: its section and id, and the line.
+    thread_objects: Vec<(SectionId, u64, u64)>,
+    /// Objects that strong roots hold.
+    held: FxHashSet<(SectionId, u64)>,
+    /// Threads and frames of roots, with the first line of each.
+    places_of_roots: FxHashMap<(u32, Option<u32>), u64>,
     /// Objects as the `end` record counts them, where there is one.
     end: Option<Option<u64>>,
     is_cut: bool,
@@ -61,6 +88,10 @@ impl<'r> Assembler<'r> {
             multipliers: Vec::new(),
             parts: Vec::new(),
             intervals: Vec::new(),
+            threads: FxHashMap::default(),
+            thread_objects: Vec::new(),
+            held: FxHashSet::default(),
+            places_of_roots: FxHashMap::default(),
             end: None,
             is_cut: false,
             objects: 0,
@@ -75,6 +106,13 @@ impl<'r> Assembler<'r> {
         self.builder.check_memory()?;
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.slots.clear();
+        let (records, line) = match (&self.end, block.end) {
+            (Some(_), _) => (0, 0),
+            (None, Some(end)) => end,
+            (None, None) => (block.records, 0),
+        };
+        let behind_end = Position::Line(self.lines + line + 1);
+        self.reading.diagnostics.add(&BEHIND_END, block.records - records, behind_end, String::new);
         let mut from = Ends::default();
         for (until, record) in std::mem::take(&mut block.sections) {
             self.take_part(block, from, until)?;
@@ -98,9 +136,9 @@ impl<'r> Assembler<'r> {
             ended_ms: record.ended_ms,
             complete: true,
             declared_types: 0,
-            null_references: record.null_references,
-            dangling_references: record.dangling_references,
-            dangling_roots: record.dangling_roots,
+            null_references: record.null_references.unwrap_or(0),
+            dangling_references: record.dangling_references.unwrap_or(0),
+            dangling_roots: record.dangling_roots.unwrap_or(0),
         };
         self.section = Some(self.builder.begin_section(section));
         self.totals.begin_section();
@@ -124,8 +162,8 @@ impl<'r> Assembler<'r> {
         if S::BUILDS_GRAPH {
             let first = self.builder.object_count();
             for at in from.classes..to.classes {
-                let (object, key) = &block.classes[at];
-                let slot = self.slot(key, lines)?;
+                let (object, key, line) = &block.classes[at];
+                let slot = self.slot(key, lines + line)?;
                 self.builder.add_class_object(first + object - from.objects, slot);
             }
         }
@@ -187,7 +225,19 @@ impl<'r> Assembler<'r> {
         });
         let mut flags = RootFlags(if is_weak_kind { RootFlags::WEAK } else { 0 });
         for flag in &root.flags {
-            flags.0 |= RootFlags::from_name(flag).0;
+            let known = RootFlags::from_name(flag);
+            flags.0 |= known.0;
+            if known == RootFlags::default() {
+                self.on_word(&MALFORMED_KEY, line, "flags", flag);
+            }
+        }
+        if kind.holds_in_dump() && !flags.has(RootFlags::WEAK) {
+            self.held.insert((section, root.id));
+        }
+        if let Some(thread) = root.thread {
+            self.places_of_roots.entry((thread, root.frame)).or_insert(line);
+        } else if root.frame.is_some() {
+            self.on_word(&MALFORMED_KEY, line, "frame", "without thread");
         }
         let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
         let name = root.name.as_deref().map(|name| self.builder.text(name));
@@ -203,6 +253,12 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
+    /// A problem with a word under a key.
+    fn on_word(&mut self, code: &'static Code, line: u64, key: &str, word: &str) {
+        let text = || format!("key {:?}: {}", key, excerpt(word.as_bytes()));
+        self.reading.diagnostics.add(code, 1, Position::Line(line), text);
+    }
+
     fn take_other(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
         if let Some(version) = record.heapgraph {
             self.take_header(version, record, line);
@@ -211,7 +267,7 @@ impl<'r> Assembler<'r> {
         } else if record.range.is_some() {
             self.take_range(record, line);
         } else if record.end == Some(true) {
-            self.end = Some(record.objects);
+            self.end.get_or_insert(record.objects);
         } else if record.type_name.is_some() {
             self.take_type(record, line)?;
         } else {
@@ -221,6 +277,10 @@ impl<'r> Assembler<'r> {
     }
 
     fn take_header(&mut self, version: u64, record: OtherLine, line: u64) {
+        if self.reading.info.version.is_some() {
+            self.reading.diagnostics.on_line(&SECOND_HEADER, line, b"");
+            return;
+        }
         if version != 1 {
             self.reading.diagnostics.on_line(&UNKNOWN_VERSION, line, version.to_string().as_bytes());
         }
@@ -229,16 +289,28 @@ impl<'r> Assembler<'r> {
         info.stated_runtime = record.runtime.as_deref().and_then(Runtime::from_words);
         info.producer = record.producer.or(record.runtime);
         info.sampled = record.sampled;
-        self.builder.id_style = record.ids.as_deref().and_then(IdStyle::from_word).unwrap_or(IdStyle::Prefixed);
-        self.rules = record.rules;
-        self.dependent_references = record.dependent_references;
+        if let Some(word) = record.ids {
+            match IdStyle::from_word(&word) {
+                Some(style) => self.builder.id_style = style,
+                None => self.on_word(&MALFORMED_KEY, line, "ids", &word),
+            }
+        }
+        self.rules = record.rules.unwrap_or_default();
+        if let Some(rule) = self.rules.iter().find(|rule| !RULES.contains(&rule.as_str())).cloned() {
+            self.on_word(&MALFORMED_KEY, line, "rules", &rule);
+        }
+        self.dependent_references = record.dependent_references.unwrap_or(0);
     }
 
     fn take_thread(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
         let section = self.section();
-        let mut frames = Vec::with_capacity(record.frames.len());
-        for frame in record.frames {
+        let lines = record.frames.unwrap_or_default();
+        let mut frames = Vec::with_capacity(lines.len());
+        for frame in lines {
             let FrameLine { method, class, signature, file, line: number, code } = frame;
+            if let Some(word) = code.as_deref().filter(|word| !["compiled", "native"].contains(word)) {
+                self.on_word(&MALFORMED_KEY, line, "code", word);
+            }
             let class = class.map(|class| self.slot(&class, line)).transpose()?;
             let mut text = |text: String| self.builder.text(&text);
             frames.push(Frame {
@@ -254,10 +326,12 @@ impl<'r> Assembler<'r> {
                 },
             });
         }
-        let stack = self.builder.add_stack(frames)?;
-        let name = record.name.map(|name| self.builder.text(&name));
         let serial = record.thread.unwrap_or_default();
         let object = record.object.map(|id| id.0);
+        self.threads.entry(serial).or_insert(frames.len() as u32);
+        self.thread_objects.extend(object.map(|object| (section, object, line)));
+        let stack = self.builder.add_stack(frames)?;
+        let name = record.name.map(|name| self.builder.text(&name));
         self.builder.add_thread(section, ThreadRecord { name, serial, object, stack });
         Ok(())
     }
@@ -265,19 +339,25 @@ impl<'r> Assembler<'r> {
     fn take_range(&mut self, record: OtherLine, line: u64) {
         let section = self.section();
         let (Some(name), Some(from), Some(to)) = (record.name, record.from, record.to) else {
-            self.reading.diagnostics.on_line(&MALFORMED_RECORD, line, b"");
+            self.reading.diagnostics.on_line(&MALFORMED_RECORD, line, b"a range needs name, from and to");
             return;
         };
         let (from, to) = (from.0, to.0);
         match record.range.as_deref() {
             Some("generation") => {
-                let generation = Generation::from_name(&name).unwrap_or(Generation::Outside);
+                let generation = Generation::from_name(&name).unwrap_or_else(|| {
+                    self.on_word(&MALFORMED_KEY, line, "name", &name);
+                    Generation::Outside
+                });
                 let end = to.saturating_add(1);
                 self.builder.generations.push(GenerationRange { start: from, end, generation });
             }
-            Some("part") => self.parts.push(NamedRange { section, name, from, to }),
-            Some("interval") => self.intervals.push(NamedRange { section, name, from, to }),
-            _ => self.reading.diagnostics.on_line(&UNKNOWN_RECORD, line, b""),
+            Some("part") => self.parts.push(NamedRange { section, name, from, to, line }),
+            Some("interval") => self.intervals.push(NamedRange { section, name, from, to, line }),
+            word => {
+                let word = word.unwrap_or_default().to_string();
+                self.on_word(&MALFORMED_RECORD, line, "range", &word);
+            }
         }
     }
 
@@ -292,7 +372,7 @@ impl<'r> Assembler<'r> {
                     Some([script, line, column]) => {
                         self.builder.name_type_at(slot, name, SourcePlace { script, line, column });
                     }
-                    None if record.apart || record.module.is_some() => {
+                    None if record.apart == Some(true) || record.module.is_some() => {
                         self.builder.name_type_apart(slot, name, record.module.as_deref());
                     }
                     None => self.builder.name_type(slot, name),
@@ -301,7 +381,7 @@ impl<'r> Assembler<'r> {
         }
         let loader = match record.loader {
             Some(id) => LoaderRecord::Object(id.0),
-            None if record.of_runtime => LoaderRecord::Runtime,
+            None if record.of_runtime == Some(true) => LoaderRecord::Runtime,
             None => LoaderRecord::Unknown,
         };
         let superclass = record.superclass.map(|key| self.slot(&key, line)).transpose()?;
@@ -324,6 +404,14 @@ impl<'r> Assembler<'r> {
             let section = self.section();
             self.builder.add_soft_references(section, std::iter::empty());
         }
+        if !has("threads-told") {
+            // A thread that is there is alive.
+            for &(section, object, line) in
+                self.thread_objects.iter().filter(|(section, object, _)| !self.held.contains(&(*section, *object)))
+            {
+                self.builder.add_root_record(section, RootRecord::new(object, RootKind::Thread, line));
+            }
+        }
         let info = &mut self.reading.info;
         info.frozen_heap = has("frozen-heap");
         info.has_no_roots = self.roots == 0 && !has("roots-told");
@@ -332,13 +420,16 @@ impl<'r> Assembler<'r> {
         let (parts, intervals) = (self.parts, self.intervals);
         let (unheld_in_tree, counts_bytes_only) = (has("unheld-in-tree"), has("counts-bytes-only"));
         let (references_missing, dependent_references) = (has("references-missing"), self.dependent_references);
-        let objects = Objects::new(self.builder).then(move |graph, _, _| {
+        let end = extent.end;
+        let objects = Objects::new(self.builder).then(move |graph, _, reading| {
+            // Behind what explains it.
+            report_trailer(reading, end);
             graph.unheld_in_tree = unheld_in_tree;
             graph.counts_bytes_only = counts_bytes_only;
             graph.references_missing = references_missing;
             graph.dependent_references = dependent_references;
-            graph.heap_parts = parts_of(graph, parts);
-            graph.intervals = parts_of(graph, intervals);
+            graph.heap_parts = parts_of(graph, parts, reading);
+            graph.intervals = parts_of(graph, intervals, reading);
             if !multipliers.is_empty() {
                 let by_type: FxHashMap<_, _> = multipliers.into_iter().collect();
                 graph.set_multipliers(|type_id| by_type.get(&type_id).copied().unwrap_or(1.0));
@@ -350,6 +441,7 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
+        report_trailer(self.reading, extent.end);
         let (sections, names) = self.builder.into_names();
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
@@ -362,6 +454,15 @@ impl<'r> Assembler<'r> {
                 self.reading.diagnostics.on_line(&UNKNOWN_TYPE, line, number.to_string().as_bytes());
             }
         }
+        for ((thread, frame), line) in std::mem::take(&mut self.places_of_roots) {
+            let (frames, text) = (self.threads.get(&thread), || match frame {
+                Some(frame) => format!("thread {thread}, frame {frame}"),
+                None => format!("thread {thread}"),
+            });
+            if frames.is_none_or(|&frames| frame.is_some_and(|frame| frame >= frames)) {
+                self.reading.diagnostics.add(&UNKNOWN_THREAD, 1, Position::Line(line), text);
+            }
+        }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         let end = Position::Line(self.lines.max(1));
         let last = self.section();
@@ -369,9 +470,7 @@ impl<'r> Assembler<'r> {
             Some(stated) => {
                 let agrees = stated.is_none_or(|stated| stated == self.objects);
                 let found = format!("{} of {} objects", self.objects, stated.unwrap_or(self.objects));
-                self.reading.diagnostics.add(&TRAILER_MISMATCH, u64::from(!agrees), end, || found.clone());
-                let sentence = if agrees { "agrees with what was read".into() } else { found.clone() };
-                self.reading.info.trailer = stated.map(|_| sentence);
+                self.reading.info.trailer = stated.map(|_| if agrees { AGREES.into() } else { found });
             }
             None => {
                 self.reading.diagnostics.add(&NO_END, u64::from(!self.is_cut), end, String::new);
@@ -387,15 +486,24 @@ impl<'r> Assembler<'r> {
     }
 }
 
-/// Runs of nodes from ranges of ids, which lie in the order of the file; nothing where they do not ascend or leave objects
-/// out.
-fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>) -> HeapParts {
+fn report_trailer(reading: &mut Reading, end: Position) {
+    if let Some(found) = reading.info.trailer.clone().filter(|found| found != AGREES) {
+        reading.diagnostics.add(&TRAILER_MISMATCH, 1, end, || found);
+    }
+}
+
+/// Runs of nodes from ranges of ids, which lie in the order of the file; nothing, and a problem, where they do not ascend or
+/// leave objects out.
+fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Reading) -> HeapParts {
     let mut parts = HeapParts::default();
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
-    for NamedRange { section, name, from, to } in ranges {
+    let mut last_line = None;
+    for NamedRange { section, name, from, to, line } in ranges {
         let nodes = graph.nodes_of_ids(section, from, to);
         let next = parts.runs.last().map_or(0, |(nodes, _)| nodes.end);
+        last_line = Some(line);
         if nodes.start != next {
+            reading.diagnostics.on_line(&BAD_RANGES, line, name.as_bytes());
             return HeapParts::default();
         }
         let number = *numbers.entry(name).or_insert_with_key(|name| {
@@ -405,5 +513,8 @@ fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>) -> HeapParts {
         parts.runs.push((nodes, number));
     }
     let is_whole = parts.runs.last().map_or(0, |(nodes, _)| nodes.end) == graph.node_count();
+    if let Some(line) = last_line.filter(|_| !is_whole) {
+        reading.diagnostics.on_line(&BAD_RANGES, line, b"");
+    }
     if is_whole { parts } else { HeapParts::default() }
 }

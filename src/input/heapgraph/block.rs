@@ -1,16 +1,16 @@
 //! One block of lines: objects into columns, everything else into lists. Any thread, in any order.
 
 use rustc_hash::FxHashMap;
+use serde::de::IgnoredAny;
 
 use super::codes::*;
 use super::record::{ObjectLine, OtherLine, TypeKey};
 use crate::graph::Holding;
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
-use crate::input::json_lines::{Malformed, RawValue, ids, unescaped};
+use crate::input::diagnostics::excerpt;
+use crate::input::json_lines::{Field, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
 use crate::input::sink::RecordSink;
-use crate::input::text::{is_blank, split_line};
-use crate::input::{Diagnostics, Position};
+use crate::input::{Code, Diagnostics, Position};
 
 /// Counts of what a block has up to the start of a section.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,9 +55,13 @@ pub(super) struct Block<S> {
     pub(super) sections: Vec<(Ends, Box<OtherLine>)>,
     /// (from, to, how).
     pub(super) soft: Vec<(u64, u64, Holding)>,
-    /// (object of the block, the type whose class it is).
-    pub(super) classes: Vec<(usize, TypeKey)>,
+    /// (object of the block, the type whose class it is, line).
+    pub(super) classes: Vec<(usize, TypeKey, u64)>,
     pub(super) lines: u64,
+    /// Lines that are records.
+    pub(super) records: u64,
+    /// The first `end` record: how many records there are up to it, and its line.
+    pub(super) end: Option<(u64, u64)>,
     /// The input ends within its last line.
     pub(super) is_cut: bool,
     pub(super) diagnostics: Diagnostics,
@@ -73,7 +77,7 @@ impl<S: RecordSink> Block<S> {
         self.sections.clear();
         self.soft.clear();
         self.classes.clear();
-        (self.root_lines, self.lines, self.is_cut) = (0, 0, false);
+        (self.root_lines, self.lines, self.records, self.end, self.is_cut) = (0, 0, 0, None, false);
         self.diagnostics = Diagnostics::default();
     }
 
@@ -132,69 +136,123 @@ impl<S: RecordSink> Batch for Block<S> {
             + self.others.len() * size_of::<OtherLine>()
             + self.sections.len() * size_of::<OtherLine>()
             + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
-            + self.classes.capacity() * size_of::<(usize, TypeKey)>()
+            + self.classes.capacity() * size_of::<(usize, TypeKey, u64)>()
     }
 }
 
 /// Reads all lines of a block.
-pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
+/// `is_strict`: objects are JSON in every part, and have no key that is not known, nor a name that is no text.
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_strict: bool, block: &mut Block<S>) {
     block.clear();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (line, behind) = split_line(rest);
-        let is_cut = place.is_last && behind.is_empty() && !rest.ends_with(b"\n");
-        rest = behind;
-        block.lines += 1;
-        if let Err(Malformed) = parse_line(line, block)
-            && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
-        {
-            block.is_cut |= is_cut;
-            let code = if is_cut { &TRUNCATED_LINE } else { &MALFORMED_LINE };
-            block.diagnostics.on_line(code, block.lines, line);
-        }
-    }
-    let at = Position::Line(block.lines.max(1));
-    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
+    let codes = LineCodes { malformed: &MALFORMED_LINE, truncated: &TRUNCATED_LINE };
+    let (lines, is_cut, mut problems) = parse_lines(text, place, &codes, |number, line| {
+        block.lines = number;
+        parse_line(line, is_strict, block)
+    });
+    (block.lines, block.is_cut) = (lines, is_cut);
+    block.diagnostics.absorb(&mut problems, 0);
     block.objects.seal();
 }
 
-fn parse_line<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Result<(), Malformed> {
+fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), Malformed> {
     let object = ObjectLine::of_line(line)?;
-    let is_read = if object.id.is_some() { take_object(&object, block) } else { take_other(line, block) };
-    if is_read.is_none() {
-        block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line);
+    let wrong = if object.id.is_some() {
+        if is_strict {
+            let text = std::str::from_utf8(line).map_err(|_| Malformed)?;
+            serde_json::from_str::<IgnoredAny>(text).map_err(|_| Malformed)?;
+        }
+        take_object(&object, is_strict, block)
+    } else {
+        take_other(line, block)
+    };
+    block.records += 1;
+    if let Err(wrong) = wrong {
+        match wrong {
+            Some(field) => on_field(block, &MALFORMED_RECORD, field),
+            None => block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line),
+        }
     }
     Ok(())
 }
 
-fn take_object<S: RecordSink>(object: &ObjectLine<'_>, block: &mut Block<S>) -> Option<()> {
-    let id = object.id?.id()?;
+/// A problem with the value of a key.
+fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static Code, (key, value): Field<'_>) {
+    let at = Position::Line(block.lines);
+    block.diagnostics.add(code, 1, at, || format!("key {}: {}", excerpt(key), excerpt(&value.json())));
+}
+
+/// Error: the key for which the record is skipped.
+fn take_object<'l, S: RecordSink>(
+    object: &ObjectLine<'l>,
+    is_strict: bool,
+    block: &mut Block<S>,
+) -> Result<(), Option<Field<'l>>> {
+    let needed = |key: &'static [u8], value: RawValue<'l>, number: Option<u64>| number.ok_or(Some((key, value)));
+    let id_value = object.id.ok_or(None)?;
+    let id = needed(b"id", id_value, id_value.id().filter(|&id| id > 0))?;
     let bytes = match object.size {
-        Some(size) => size.number()?,
+        Some(size) => needed(b"size", size, size.number())?,
         None => {
             block.diagnostics.on_line(&MISSING_SIZE, block.lines, b"");
             0
         }
     };
-    let number = block.type_number(object.type_name)?;
-    if let Some(key) = object.class_of {
-        block.classes.push((block.objects.object_count(), type_key(key)?));
+    let number = block.type_number(object.type_name);
+    let number = number.ok_or_else(|| object.type_name.map(|value| (&b"type"[..], value)))?;
+    if let Some(value) = object.class_of {
+        match type_key(value) {
+            Some(key) => block.classes.push((block.objects.object_count(), key, block.lines)),
+            None => on_field(block, &MALFORMED_KEY, (b"class_of", value)),
+        }
+    }
+    let unknown = object.unknown.filter(|_| is_strict);
+    for (code, field) in [(&MALFORMED_KEY, object.wrong), (&MIXED_RECORD, object.other), (&UNKNOWN_KEY, unknown)] {
+        if let Some(field) = field {
+            on_field(block, code, field);
+        }
     }
     block.objects.push_object(id, number, bytes, block.lines);
-    if object.weak.is_empty() && object.soft.is_empty() && object.finalized.is_empty() {
-        for target in ids(object.refs) {
-            match target {
-                Some(target) => block.objects.push_reference(target),
-                None => drop_reference(block),
-            }
+    let marked = [(&b"weak"[..], object.weak), (b"soft", object.soft), (b"final", object.finalized)];
+    let count = match marked.iter().all(|(_, places)| places.is_empty()) {
+        true => push_references(object.refs, block),
+        false => push_marked_references(id, object.refs, marked, block),
+    };
+    if is_strict {
+        let is_name = |value: RawValue<'_>| value.text().is_some() || value == RawValue::Other(b"null");
+        if !elements(object.names).all(is_name) || elements(object.names).count() as u64 > count {
+            on_field(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.names)));
         }
-        return Some(());
     }
-    let [weak, soft, finalized] = [object.weak, object.soft, object.finalized].map(places);
-    for (place, target) in ids(object.refs).enumerate() {
-        let is_in = |places: &[u64]| places.binary_search(&(place as u64)).is_ok();
+    Ok(())
+}
+
+/// Returns how many there are, with those that are no id.
+fn push_references<S: RecordSink>(refs: &[u8], block: &mut Block<S>) -> u64 {
+    let mut count = 0;
+    for target in ids(refs) {
+        count += 1;
+        match target {
+            Some(target) => block.objects.push_reference(target),
+            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+        }
+    }
+    count
+}
+
+/// The same of an object with references that are weak, soft, and final: three keys with their places.
+fn push_marked_references<S: RecordSink>(
+    id: u64,
+    refs: &[u8],
+    marked: [(&[u8], &[u8]); 3],
+    block: &mut Block<S>,
+) -> u64 {
+    let [weak, soft, finalized] = marked.map(|(_, array)| places(array));
+    let mut count = 0;
+    for (place, target) in (0..).zip(ids(refs)) {
+        count = place + 1;
+        let is_in = |places: &[u64]| places.binary_search(&place).is_ok();
         let Some(target) = target else {
-            drop_reference(block);
+            block.diagnostics.on_line(&MALFORMED_REF, block.lines, b"");
             continue;
         };
         if is_in(&weak) {
@@ -205,16 +263,17 @@ fn take_object<S: RecordSink>(object: &ObjectLine<'_>, block: &mut Block<S>) -> 
         let how = is_in(&soft).then_some(Holding::Soft).or_else(|| is_in(&finalized).then_some(Holding::Final));
         block.soft.extend(how.map(|how| (id, target, how)));
     }
-    Some(())
+    for ((key, array), places) in marked.into_iter().zip([weak, soft, finalized]) {
+        if places.last().is_some_and(|&last| last >= count) {
+            on_field(block, &MALFORMED_KEY, (key, RawValue::Array(array)));
+        }
+    }
+    count
 }
 
-fn drop_reference<S: RecordSink>(block: &mut Block<S>) {
-    block.diagnostics.on_line(&MALFORMED_REF, block.lines, b"");
-}
-
-/// Numbers of an array, ascending.
-fn places(array: &[u8]) -> Vec<u64> {
-    let mut places: Vec<u64> = ids(array).flatten().collect();
+/// Numbers of an array, ascending; of what is no number the largest there is.
+pub(super) fn places(array: &[u8]) -> Vec<u64> {
+    let mut places: Vec<u64> = elements(array).map(|value| value.number().unwrap_or(u64::MAX)).collect();
     places.sort_unstable();
     places
 }
@@ -226,12 +285,11 @@ fn type_key(value: RawValue<'_>) -> Option<TypeKey> {
     }
 }
 
-fn take_other<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Option<()> {
-    let mut other: OtherLine = serde_json::from_slice(line).ok()?;
-    if other.section.is_some() {
-        block.sections.push((block.ends(), Box::new(other)));
-        block.forget_types();
-        return Some(());
+/// Error: the key for which the record is skipped, where it is one.
+fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
+    let mut other = OtherLine::of_line(line)?;
+    if other.is_mixed() {
+        block.diagnostics.on_line(&MIXED_RECORD, block.lines, line);
     }
     let root = other.root.filter(|_| other.heapgraph.is_none());
     block.root_lines += u64::from(root.is_some());
@@ -240,14 +298,23 @@ fn take_other<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Option<()> {
             id: id.0,
             kind: other.kind.take().map(Into::into),
             name: other.name.take().map(Into::into),
-            flags: std::mem::take(&mut other.flags).into(),
+            flags: other.flags.take().unwrap_or_default().into(),
             within: other.within.take(),
             thread: other.thread,
             frame: other.frame,
             line: block.lines,
         }),
         Some(_) => {}
-        None => block.others.push((Box::new(other), block.lines)),
+        None if other.section.is_some() && other.heapgraph.is_none() => {
+            block.sections.push((block.ends(), Box::new(other)));
+            block.forget_types();
+        }
+        None => {
+            if other.end == Some(true) {
+                block.end.get_or_insert((block.records + 1, block.lines));
+            }
+            block.others.push((Box::new(other), block.lines));
+        }
     }
-    Some(())
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! What lines say of objects besides the graph: texts, names of references, places of allocation.
 
-use super::record::ObjectLine;
-use crate::graph::{HeapGraph, NodeId, Root, TypeId};
-use crate::input::ReferenceName;
-use crate::input::json_lines::{elements, ids, unescaped};
+use super::block::places;
+use super::record::{ObjectLine, OtherLine, place};
+use crate::graph::{HeapGraph, NodeId, Root, SourcePlace, TypeId};
+use crate::input::json_lines::{RawValue, elements, ids, unescaped};
 use crate::input::line_details::{Lines, node_of_id};
 use crate::input::text::decimal_field;
+use crate::input::{ReferenceKind, ReferenceName, Runtime};
 
 /// Lines of this form.
 #[derive(Debug)]
@@ -13,7 +14,8 @@ pub(super) struct HeapgraphLines;
 
 impl Lines for HeapgraphLines {
     type Line<'a> = ObjectLine<'a>;
-    type Notes = ();
+    /// The program is one of JavaScript.
+    type Notes = bool;
 
     fn id_of(line: &[u8]) -> Option<u64> {
         // As most write it, without a look at the rest of the line.
@@ -26,8 +28,16 @@ impl Lines for HeapgraphLines {
         ObjectLine::of_line(line).ok()?.id?.id()
     }
 
-    fn note(_: &[u8], (): &mut ()) -> bool {
-        false
+    fn note(line: &[u8], is_script: &mut bool) -> bool {
+        // Any key may come first; the lines of most objects need no second look.
+        if line.starts_with(b"{\"id\":") || memchr::memmem::find(line, b"\"heapgraph\"").is_none() {
+            return false;
+        }
+        let Some(header) = OtherLine::of_line(line).ok().filter(|header| header.heapgraph.is_some()) else {
+            return false;
+        };
+        *is_script |= header.runtime.and_then(|runtime| Runtime::from_words(&runtime)) == Some(Runtime::JavaScript);
+        true
     }
 
     fn parse(line: &[u8]) -> Option<ObjectLine<'_>> {
@@ -46,7 +56,7 @@ impl Lines for HeapgraphLines {
         graph: &HeapGraph,
         from: NodeId,
         nth: usize,
-        (): &(),
+        _: &bool,
         line: &ObjectLine<'_>,
     ) -> Option<ReferenceName> {
         let listed = ids(line.refs).enumerate();
@@ -68,7 +78,7 @@ impl Lines for HeapgraphLines {
         Some(name_of_word(&unescaped(name), graph.type_of(from)))
     }
 
-    const NAMES_KEY: Option<&'static [u8]> = Some(b"\"names\"");
+    const NAMES_KEYS: Option<&'static [&'static [u8]]> = Some(&[b"\"names\"", b"\"frames\""]);
     const PLACE_KEY: &'static [u8] = b"\"at\"";
 
     /// `orders.py` of `orders.py:12`, and of `f (orders.py:12)`.
@@ -86,9 +96,63 @@ impl Lines for HeapgraphLines {
     fn place(line: &ObjectLine<'_>) -> Option<String> {
         line.at.map(|place| unescaped(place).into_owned())
     }
+
+    fn function(line: &ObjectLine<'_>) -> Option<String> {
+        line.function.map(|name| unescaped(name).into_owned())
+    }
+
+    fn function_of_variables(line: &ObjectLine<'_>) -> Option<String> {
+        line.variables_of.map(|name| unescaped(name).into_owned())
+    }
+
+    fn source_place(line: &ObjectLine<'_>) -> Option<SourcePlace> {
+        place(line.place)
+    }
+
+    fn script(line: &ObjectLine<'_>) -> Option<String> {
+        line.script.map(|script| unescaped(script).into_owned())
+    }
+
+    fn has_kinds(is_script: &bool) -> bool {
+        *is_script
+    }
+
+    fn kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
+        let weak = places(line.weak);
+        let mut names = elements(line.names);
+        let mut kinds = Vec::new();
+        for (at, id) in (0..).zip(ids(line.refs)) {
+            let name = names.next().and_then(RawValue::text);
+            let leads_somewhere = id.is_some_and(|id| node_of_id(graph, id).is_some());
+            if leads_somewhere && weak.binary_search(&at).is_err() {
+                let name = name.map(|name| name_of_word(&unescaped(name), TypeId::new(0)));
+                kinds.push(name.map_or((ReferenceKind::Hidden, String::new()), kind_of_name));
+            }
+        }
+        kinds
+    }
 }
 
-/// A name as the form writes it: what is no property is told by its brackets. Ruby's variables are fields of the type.
+/// The kind of a reference by its name, and that without what tells the kind.
+fn kind_of_name(name: ReferenceName) -> (ReferenceKind, String) {
+    match name {
+        ReferenceName::Property(name) | ReferenceName::Field(_, name) | ReferenceName::StaticField(name) => {
+            (ReferenceKind::Property, name)
+        }
+        ReferenceName::Element(index) => (ReferenceKind::Element, index.to_string()),
+        ReferenceName::Variable(name) => (ReferenceKind::Variable, name),
+        ReferenceName::VariableSlot(slot) => (ReferenceKind::Hidden, slot.to_string()),
+        // A slot of the map's table.
+        ReferenceName::OfMap(_) => (ReferenceKind::Internal, "0".into()),
+        ReferenceName::Internal(slot) => match slot.strip_prefix("slot ") {
+            Some(number) => (ReferenceKind::Hidden, number.into()),
+            None => (ReferenceKind::Internal, slot),
+        },
+        name => (ReferenceKind::Internal, name.to_string()),
+    }
+}
+
+/// A name as the form writes it: its start or its brackets tell what it is of; `'` that what follows is a name as it stands.
 fn name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
     let inside = |open: char, close: char| word.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     if let Some(index) = inside('[', ']').and_then(|inside| inside.parse().ok()) {
@@ -97,18 +161,23 @@ fn name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
     if let Some(slot) = inside('{', '}') {
         return ReferenceName::Internal(slot.to_string());
     }
+    let behind = |start: &str| word.strip_prefix(start).map(str::to_string);
     match word {
-        _ if word.starts_with('@') => ReferenceName::Field(type_id, word.to_string()),
-        "<class>" => ReferenceName::Class,
-        "<superclass>" => ReferenceName::Superclass,
-        "<loader>" => ReferenceName::Loader,
-        "<local>" => ReferenceName::Local(None),
-        _ => match (word.strip_prefix("context variable "), word.strip_prefix(' ')) {
-            (Some(variable), _) => ReferenceName::Variable(variable.to_string()),
-            (_, Some(text)) => ReferenceName::OfMap(text.to_string()),
-            _ => ReferenceName::Property(word.to_string()),
-        },
+        "<class>" => return ReferenceName::Class,
+        "<superclass>" => return ReferenceName::Superclass,
+        "<loader>" => return ReferenceName::Loader,
+        "<local>" => return ReferenceName::Local(None),
+        _ if word.starts_with('@') => return ReferenceName::Field(type_id, word.to_string()),
+        _ => {}
     }
+    behind(".")
+        .map(|name| ReferenceName::Field(type_id, name))
+        .or_else(|| behind("static ").map(ReferenceName::StaticField))
+        .or_else(|| behind("context variable ").map(ReferenceName::Variable))
+        .or_else(|| Some(ReferenceName::VariableSlot(word.strip_prefix("context slot ")?.parse().ok()?)))
+        .or_else(|| behind(" ").map(ReferenceName::OfMap))
+        .or_else(|| behind("'").map(ReferenceName::Property))
+        .unwrap_or_else(|| ReferenceName::Property(word.to_string()))
 }
 
 #[cfg(test)]
@@ -125,7 +194,12 @@ mod tests {
             ("[x]", property("[x]")),
             ("{map}", ReferenceName::Internal("map".into())),
             ("<class>", ReferenceName::Class),
+            (".next", ReferenceName::Field(TypeId::new(3), "next".into())),
+            ("static CACHE", ReferenceName::StaticField("CACHE".into())),
+            ("'static x", property("static x")),
+            ("''", property("'")),
             ("context variable x", ReferenceName::Variable("x".into())),
+            ("context slot 4", ReferenceName::VariableSlot(4)),
             (" Map[\"a\"]", ReferenceName::OfMap("Map[\"a\"]".into())),
             ("", property("")),
         ] {

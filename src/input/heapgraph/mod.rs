@@ -18,6 +18,7 @@ mod details;
 mod record;
 
 use super::blocks::{Cut, parse_blocks};
+use super::json_lines::Fields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
@@ -37,20 +38,31 @@ impl Reader for Heapgraph {
         Format::text("heapgraph", "Heap graph in JSON lines", Runtime::Unknown)
     }
 
-    /// The first key of the first line that has one.
+    /// The first line that is not blank is an object with this key.
     fn detect(&self, start: &[u8]) -> Detected {
         let (line, _) = text::split_any_line(start.trim_ascii_start());
-        let key = line.strip_prefix(b"{").map(|rest| rest.trim_ascii_start());
-        if key.is_some_and(|key| key.starts_with(b"\"heapgraph\"")) { Detected::Yes } else { Detected::No }
+        let Ok(mut fields) = Fields::of_line(line) else { return Detected::No };
+        while let Ok(Some((key, _))) = fields.next_field() {
+            if key == b"heapgraph" {
+                return Detected::Yes;
+            }
+        }
+        Detected::No
     }
 
     fn has_values(&self) -> bool {
         true
     }
 
+    fn sees_more_under_strict(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        // Before references are missed that only a broken line had.
+        reading.check_strict()?;
         reading.details = reread.filter(Reread::is_there).and_then(details);
         Ok(dump)
     }
@@ -69,9 +81,10 @@ fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
 }
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
-    let threads = reading.options.threads;
+    let (threads, is_strict) = (reading.options.threads, reading.options.strict);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, Cut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
+    let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, is_strict, block);
+    parse_blocks(source, Cut::AfterLine, threads, parse, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

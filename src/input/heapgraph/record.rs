@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::input::json_lines::{Fields, Malformed, RawValue};
+use crate::graph::SourcePlace;
+use crate::input::json_lines::{Field, Fields, Malformed, RawValue, elements};
 use crate::input::text::hex_field;
 
-/// The fields of an object's line. Of a key that comes twice the last counts.
+/// The fields of an object's line. Of a key that comes twice the last counts; one that is `null` is as one that is not there.
 #[derive(Debug, Default)]
 pub(super) struct ObjectLine<'a> {
     pub(super) id: Option<RawValue<'a>>,
@@ -23,31 +24,78 @@ pub(super) struct ObjectLine<'a> {
     pub(super) generation: Option<u64>,
     /// The type whose class object it is.
     pub(super) class_of: Option<RawValue<'a>>,
+    /// Of a function its name.
+    pub(super) function: Option<&'a [u8]>,
+    /// The function whose captured variables it has.
+    pub(super) variables_of: Option<&'a [u8]>,
+    /// The file of its function or constructor.
+    pub(super) script: Option<&'a [u8]>,
+    /// Script, line and column of the same.
+    pub(super) place: &'a [u8],
+    /// The first key whose value is of the wrong kind.
+    pub(super) wrong: Option<Field<'a>>,
+    /// The first key that says that the line is another record.
+    pub(super) other: Option<Field<'a>>,
+    /// The first key that is none of an object's.
+    pub(super) unknown: Option<Field<'a>>,
 }
 
 impl<'a> ObjectLine<'a> {
     pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
         let mut object = ObjectLine::default();
         let mut fields = Fields::of_line(line)?;
-        while let Some((key, value)) = fields.next_field()? {
-            match (key, value) {
-                (b"id", value) => object.id = Some(value),
-                (b"type", value) => object.type_name = Some(value),
-                (b"size", value) => object.size = Some(value),
-                (b"refs", RawValue::Array(array)) => object.refs = array,
-                (b"names", RawValue::Array(array)) => object.names = array,
-                (b"weak", RawValue::Array(array)) => object.weak = array,
-                (b"soft", RawValue::Array(array)) => object.soft = array,
-                (b"final", RawValue::Array(array)) => object.finalized = array,
-                (b"text", value) => object.text = value.text(),
-                (b"at", value) => object.at = value.text(),
-                (b"generation", value) => object.generation = value.number(),
-                (b"class_of", value) => object.class_of = Some(value),
-                _ => {}
+        while let Some(field @ (key, value)) = fields.next_field()? {
+            let is_right = match key {
+                b"id" => set(&mut object.id, Some(Some(value))),
+                _ if value == RawValue::Other(b"null") => true,
+                b"type" => set(&mut object.type_name, Some(Some(value))),
+                b"size" => set(&mut object.size, Some(Some(value))),
+                b"refs" => set(&mut object.refs, value.array()),
+                b"names" => set(&mut object.names, value.array()),
+                b"weak" => set(&mut object.weak, value.array()),
+                b"soft" => set(&mut object.soft, value.array()),
+                b"final" => set(&mut object.finalized, value.array()),
+                b"text" => set(&mut object.text, value.text().map(Some)),
+                b"at" => set(&mut object.at, value.text().map(Some)),
+                b"generation" => set(&mut object.generation, value.number().map(Some)),
+                b"class_of" => set(&mut object.class_of, Some(Some(value))),
+                b"function" => set(&mut object.function, value.text().map(Some)),
+                b"variables_of" => set(&mut object.variables_of, value.text().map(Some)),
+                b"script" => set(&mut object.script, value.text().map(Some)),
+                b"place" => set(&mut object.place, value.array().filter(|array| place(array).is_some())),
+                b"heapgraph" | b"root" | b"section" | b"range" | b"end" => {
+                    object.other.get_or_insert(field);
+                    true
+                }
+                // Those that begin so are the writer's own.
+                [b'_', ..] => true,
+                _ => {
+                    object.unknown.get_or_insert(field);
+                    true
+                }
+            };
+            if !is_right {
+                object.wrong.get_or_insert(field);
             }
         }
         Ok(object)
     }
+}
+
+/// Script, line and column of a place.
+pub(super) fn place(array: &[u8]) -> Option<SourcePlace> {
+    let mut numbers = elements(array).map(|value| u32::try_from(value.number()?).ok());
+    let place = SourcePlace { script: numbers.next()??, line: numbers.next()??, column: numbers.next()?? };
+    numbers.next().is_none().then_some(place)
+}
+
+/// Sets a field to a value that may be of the wrong kind. Returns true if it is right.
+fn set<T>(field: &mut T, value: Option<T>) -> bool {
+    let is_right = value.is_some();
+    if let Some(value) = value {
+        *field = value;
+    }
+    is_right
 }
 
 /// An id: a number, or a text that is a hexadecimal one.
@@ -102,28 +150,28 @@ pub(super) struct OtherLine {
     pub(super) runtime: Option<String>,
     pub(super) producer: Option<String>,
     pub(super) ids: Option<String>,
-    pub(super) rules: Vec<String>,
+    pub(super) rules: Option<Vec<String>>,
     pub(super) sampled: Option<(f32, f32)>,
-    pub(super) dependent_references: u64,
+    pub(super) dependent_references: Option<u64>,
 
     pub(super) root: Option<Id>,
     pub(super) kind: Option<String>,
     pub(super) name: Option<String>,
-    pub(super) flags: Vec<String>,
+    pub(super) flags: Option<Vec<String>>,
     #[serde(rename = "in")]
     pub(super) within: Option<TypeKey>,
     pub(super) thread: Option<u32>,
     pub(super) frame: Option<u32>,
 
     pub(super) object: Option<Id>,
-    pub(super) frames: Vec<FrameLine>,
+    pub(super) frames: Option<Vec<FrameLine>>,
 
     pub(super) section: Option<String>,
     pub(super) started_ms: Option<u64>,
     pub(super) ended_ms: Option<u64>,
-    pub(super) null_references: u64,
-    pub(super) dangling_references: u64,
-    pub(super) dangling_roots: u64,
+    pub(super) null_references: Option<u64>,
+    pub(super) dangling_references: Option<u64>,
+    pub(super) dangling_roots: Option<u64>,
 
     pub(super) range: Option<String>,
     pub(super) from: Option<Id>,
@@ -138,9 +186,40 @@ pub(super) struct OtherLine {
     #[serde(rename = "super")]
     pub(super) superclass: Option<TypeKey>,
     pub(super) loader: Option<Id>,
-    pub(super) of_runtime: bool,
+    pub(super) of_runtime: Option<bool>,
     pub(super) module: Option<String>,
     pub(super) place: Option<[u32; 3]>,
-    pub(super) apart: bool,
+    pub(super) apart: Option<bool>,
     pub(super) times: Option<f32>,
+}
+
+impl OtherLine {
+    /// A record of the line. Error: the key whose value is of the wrong kind, where it is one key.
+    pub(super) fn of_line(line: &[u8]) -> Result<Self, Option<Field<'_>>> {
+        serde_json::from_slice(line).map_err(|_| wrong_field(line).unwrap_or_default())
+    }
+
+    /// The line is more than one record.
+    pub(super) fn is_mixed(&self) -> bool {
+        let kinds = [
+            self.heapgraph.is_some(),
+            self.root.is_some(),
+            self.section.is_some(),
+            self.range.is_some(),
+            self.end.is_some(),
+        ];
+        kinds.into_iter().filter(|&is_one| is_one).count() > 1
+    }
+}
+
+/// The first field that is wrong by itself.
+fn wrong_field(line: &[u8]) -> Result<Option<Field<'_>>, Malformed> {
+    let mut fields = Fields::of_line(line)?;
+    while let Some(field @ (key, value)) = fields.next_field()? {
+        let alone = [b"{\"", key, b"\":", &value.json(), b"}"].concat();
+        if serde_json::from_slice::<OtherLine>(&alone).is_err() {
+            return Ok(Some(field));
+        }
+    }
+    Ok(None)
 }

@@ -6,12 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::codes::*;
 use crate::graph::RootKind;
+use crate::input::Diagnostics;
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
-use crate::input::json_lines::{Fields, Malformed, RawValue, ids};
+use crate::input::json_lines::{Fields, LineCodes, Malformed, RawValue, ids, parse_lines};
 use crate::input::sink::RecordSink;
-use crate::input::text::{decimal_field, is_blank, split_line};
-use crate::input::{Diagnostics, Position};
+use crate::input::text::decimal_field;
 
 /// The name of a type as far as one line tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,22 +95,13 @@ impl<S: RecordSink> Batch for Block<S> {
 /// Reads all lines of a block.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (line, behind) = split_line(rest);
-        let is_cut = place.is_last && behind.is_empty() && !rest.ends_with(b"\n");
-        rest = behind;
-        block.lines += 1;
-        if let Err(Malformed) = parse_line(line, block)
-            && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
-        {
-            block.is_cut |= is_cut;
-            let code = if is_cut { &TRUNCATED_LINE } else { &MALFORMED_LINE };
-            block.diagnostics.on_line(code, block.lines, line);
-        }
-    }
-    let at = Position::Line(block.lines.max(1));
-    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
+    let codes = LineCodes { malformed: &MALFORMED_LINE, truncated: &TRUNCATED_LINE };
+    let (lines, is_cut, mut problems) = parse_lines(text, place, &codes, |number, line| {
+        block.lines = number;
+        parse_line(line, block)
+    });
+    (block.lines, block.is_cut) = (lines, is_cut);
+    block.diagnostics.absorb(&mut problems, 0);
     block.objects.seal();
 }
 
@@ -238,7 +228,9 @@ fn take_object<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) -> Opti
             block.names.extend_from_slice(name);
             start..block.names.len()
         });
-        let (superclass, object) = (record.superclass, block.objects.object_count());
+        // Ruby 2.7 writes no `superclass`: a class refers to it last.
+        let last = || ids(record.references).last().flatten().filter(|_| record.name.is_none());
+        let (superclass, object) = (record.superclass.or_else(last), block.objects.object_count());
         block.classes.push(ClassLine { address, name, superclass, object });
     }
     block.objects.push_object(address, number, bytes, block.lines);

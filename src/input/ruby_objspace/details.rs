@@ -102,7 +102,7 @@ impl Lines for RubyLines {
         }
     }
 
-    const NAMES_KEY: Option<&'static [u8]> = None;
+    const NAMES_KEYS: Option<&'static [&'static [u8]]> = None;
     const PLACE_KEY: &'static [u8] = b"\"file\":\"";
 
     fn file(record: &Record<'_>) -> Option<String> {

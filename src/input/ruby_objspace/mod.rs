@@ -59,6 +59,8 @@ impl Reader for RubyObjspace {
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        // Before references are missed that only a broken line had.
+        reading.check_strict()?;
         reading.details = reread.filter(Reread::is_there).and_then(details);
         Ok(dump)
     }

@@ -31,8 +31,9 @@ pub(super) struct V8Details {
 }
 
 impl V8Details {
-    pub(super) fn new(input: Reread) -> Self {
-        V8Details { input, read: Mutex::new(None), allocations: OnceLock::new() }
+    /// `kept` is the snapshot with all its strings, where it was kept.
+    pub(super) fn new(input: Reread, kept: Option<Snapshot>) -> Self {
+        V8Details { input, read: Mutex::new(kept.map(Read::of)), allocations: OnceLock::new() }
     }
 
     fn read(&self, graph: &HeapGraph) -> Result<Arc<Read>, ReadError> {
@@ -42,11 +43,8 @@ impl V8Details {
         }
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (budget, mut problems) = (self.input.budget_beside(graph), Diagnostics::default());
-        let (mut snapshot, _share) =
-            Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
-        snapshot.ids.make_unique();
-        let tables = super::names::tables(&snapshot);
-        Ok(Arc::clone(read.insert(Arc::new(Read::new(snapshot, tables)))))
+        let (snapshot, _share) = Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
+        Ok(Arc::clone(read.insert(Read::of(snapshot))))
     }
 }
 
@@ -64,6 +62,13 @@ impl V8Details {
 }
 
 impl Read {
+    /// A snapshot with all its strings.
+    fn of(mut snapshot: Snapshot) -> Arc<Self> {
+        snapshot.ids.make_unique();
+        let tables = super::names::tables(&snapshot);
+        Arc::new(Read::new(snapshot, tables))
+    }
+
     /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
         self.snapshot.field_of_value(ordinal, "truncated")?;

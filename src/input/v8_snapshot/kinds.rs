@@ -46,26 +46,29 @@ impl ReferenceKinds for V8Kinds {
     fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
         let snapshot = &self.read.snapshot;
         let Some(ordinal) = self.read.ordinal(from) else { return };
+        let reference = |edge: usize| {
+            let kind = match snapshot.edge_labels.kind(edge) {
+                Some(EdgeKind::Property) => ReferenceKind::Property,
+                Some(EdgeKind::Element) => ReferenceKind::Element,
+                Some(EdgeKind::Context) => ReferenceKind::Variable,
+                Some(EdgeKind::Hidden) => ReferenceKind::Hidden,
+                Some(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
+                _ => ReferenceKind::Internal,
+            };
+            (kind, snapshot.edge_number(edge))
+        };
+        // Of most objects every edge is a reference that holds.
+        if snapshot.edges(ordinal).len() == graph.strong_references(from).len() {
+            kinds.extend(snapshot.edges(ordinal).map(reference));
+            return;
+        }
         let leads_somewhere = |&edge: &usize| {
             let target = snapshot.targets[edge];
             target != NOWHERE && !snapshot.is_category(target)
         };
         let edges = snapshot.edges(ordinal).filter(leads_somewhere);
-        for (edge, reference) in edges.zip(graph.references(from)) {
-            if reference.is_weak {
-                continue;
-            }
-            let is = |kind| snapshot.is_kind(edge, kind);
-            let kind = match () {
-                () if is(EdgeKind::Property) => ReferenceKind::Property,
-                () if is(EdgeKind::Element) => ReferenceKind::Element,
-                () if is(EdgeKind::Context) => ReferenceKind::Variable,
-                () if is(EdgeKind::Hidden) => ReferenceKind::Hidden,
-                () if is(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
-                () => ReferenceKind::Internal,
-            };
-            kinds.push((kind, snapshot.edge_number(edge)));
-        }
+        let strong = edges.zip(graph.references(from)).filter(|(_, to)| !to.is_weak);
+        kinds.extend(strong.map(|(edge, _)| reference(edge)));
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {

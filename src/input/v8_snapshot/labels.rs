@@ -25,7 +25,7 @@ impl EdgeLabel {
 }
 
 /// Labels of all edges. A number is the index of a name, or that of an element.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct EdgeLabels {
     all: Vec<EdgeLabel>,
     /// By kind: numbers in the order in which they were met, and the place of each.
@@ -64,6 +64,12 @@ impl EdgeLabels {
     #[inline]
     pub(super) fn of(&self, edges: Range<usize>) -> &[EdgeLabel] {
         &self.all[edges]
+    }
+
+    /// The kind of an edge, if it is one that rules know.
+    #[inline]
+    pub(super) fn kind(&self, edge: usize) -> Option<EdgeKind> {
+        EdgeKind::ALL.get(usize::from(self.all[edge].0) % KINDS).copied()
     }
 
     #[inline]

@@ -61,6 +61,18 @@ pub(super) enum EdgeKind {
 }
 
 impl EdgeKind {
+    /// In the order of their numbers.
+    pub(super) const ALL: [EdgeKind; 8] = [
+        EdgeKind::Context,
+        EdgeKind::Element,
+        EdgeKind::Property,
+        EdgeKind::Internal,
+        EdgeKind::Hidden,
+        EdgeKind::Shortcut,
+        EdgeKind::Weak,
+        EdgeKind::Other,
+    ];
+
     fn of(name: &str) -> EdgeKind {
         match name {
             "context" => EdgeKind::Context,

@@ -77,16 +77,20 @@ impl Reader for V8Snapshot {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
-        let (mut snapshot, share) =
-            Snapshot::read(source, Keep::Names, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let keep = if keeps_details(&source, reading) { Keep::All } else { Keep::Names };
+        let (mut snapshot, mut share) =
+            Snapshot::read(source, keep, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let kept = if keep == Keep::All { Some(snapshot.clone()) } else { None };
+        share.hold(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end);
         let has_edges = snapshot.has_edges;
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
-        reading.details =
-            reread.filter(Reread::is_there).map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
+        reading.details = reread
+            .filter(Reread::is_there)
+            .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
         let extent = Extent { end, objects: assembled.objects, lost: &LOST };
         let objects = Objects::new(assembled.builder).then(move |graph, _, _| {
             graph.unheld_in_tree = true;
@@ -100,7 +104,7 @@ impl Reader for V8Snapshot {
     }
 
     fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
-        Some(Box::new(V8Details::new(input)))
+        Some(Box::new(V8Details::new(input, None)))
     }
 
     /// Classes of plain objects follow from their edges, and sizes from who refers to what: the snapshot is read whole.
@@ -114,6 +118,16 @@ impl Reader for V8Snapshot {
         let extent = Extent { end: Position::Byte(snapshot.end), objects, lost: &LOST };
         Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
+}
+
+/// True where what tells of single objects is to be kept, and there is the memory for the whole file beside its graph.
+fn keeps_details(source: &Source, reading: &Reading) -> bool {
+    /// Times the file's size.
+    const ROOM: u64 = 4;
+    let is_plain = source.reread().is_some_and(|reread| !reread.is_packed);
+    let file = source.path().filter(|_| reading.options.keeps_details && is_plain);
+    let bytes = file.and_then(|path| std::fs::metadata(path).ok()).map(|facts| facts.len());
+    bytes.is_some_and(|bytes| reading.budget.limit_bytes().is_none_or(|limit| bytes.saturating_mul(ROOM) <= limit))
 }
 
 /// Sorted keys have the header behind what it tells of; blanks may stand anywhere.

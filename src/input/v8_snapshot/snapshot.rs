@@ -14,7 +14,7 @@ use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
     /// By ordinal: the number of its type.

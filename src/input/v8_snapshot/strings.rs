@@ -11,7 +11,7 @@ pub(super) enum Keep {
 }
 
 /// Strings behind one another.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Strings {
     text: Vec<u8>,
     ends: Vec<u64>,

@@ -57,7 +57,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whose a module is, by its file (JavaScript) or its name.
+    /// The owner of a module, by its file (JavaScript) or its name.
     pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> Owner {
         if self.kinds.is_some() { owner_of_script(module) } else { self.libraries.owner_of(module) }
     }
@@ -107,14 +107,21 @@ pub(in crate::answers::leaks) fn masked(name: &str) -> String {
     masked
 }
 
-/// Appends a step for each reference, labelled by its place among those of the object to its type. O(references).
-pub(super) fn label_by_place(graph: &HeapGraph, to: &[NodeId], steps: &mut Vec<Step>) {
+/// By type: the nodes of lists and tables, to which several fields lead, as to the first and the last.
+pub(super) fn list_nodes(natures: &[TypeNature]) -> Vec<bool> {
+    natures.iter().map(|nature| nature.is_glue && nature.folds && nature.is_list_node).collect()
+}
+
+/// Appends a step for each reference, labelled by its place among those of the object to its type; all to nodes of a list
+/// alike. O(references).
+pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId], steps: &mut Vec<Step>) {
     const FEW: usize = 12;
     if to.len() <= FEW {
         let mut types = [0u32; FEW];
         for (at, &to) in to.iter().enumerate() {
             let type_id = graph.type_of(to).index() as u32;
-            let place = types[..at].iter().filter(|&&known| known == type_id).count();
+            let is_node = is_node[type_id as usize];
+            let place = if is_node { 0 } else { types[..at].iter().filter(|&&known| known == type_id).count() };
             types[at] = type_id;
             steps.push(Step { cost: 1, label: Symbols::place(place) });
         }
@@ -122,8 +129,9 @@ pub(super) fn label_by_place(graph: &HeapGraph, to: &[NodeId], steps: &mut Vec<S
     }
     let mut places: FxHashMap<TypeId, usize> = FxHashMap::default();
     for &to in to {
-        let place = places.entry(graph.type_of(to)).or_default();
+        let type_id = graph.type_of(to);
+        let place = places.entry(type_id).or_default();
         steps.push(Step { cost: 1, label: Symbols::place(*place) });
-        *place += 1;
+        *place += usize::from(!is_node[type_id.index()]);
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::heap::{Heap, label_by_place};
+use super::heap::{Heap, label_by_place, list_nodes};
 use super::symbols::Symbols;
 use crate::analysis::leaks::{CUT, ELEMENT, Owner, Start, Step, Ways};
 use crate::answers::libraries::dotted;
@@ -35,6 +35,9 @@ pub(super) struct JavaWays<'h> {
     /// By type: what every reference to its objects costs besides.
     into: Vec<u8>,
     is_array: Vec<bool>,
+    /// By type: some of its objects are classes or threads.
+    has_named: Vec<bool>,
+    is_node: Vec<bool>,
     /// By type: some of its objects hold softly.
     is_soft: Vec<bool>,
     soft: &'h [SoftReference],
@@ -67,6 +70,8 @@ impl<'h> JavaWays<'h> {
             graph,
             into,
             is_array: types.ids().map(|type_id| types.name(type_id).ends_with(']')).collect(),
+            has_named: heap.natures.iter().map(|nature| nature.has_named_objects).collect(),
+            is_node: list_nodes(&heap.natures),
             is_soft,
             soft,
             of_classes: types
@@ -89,7 +94,9 @@ impl<'h> JavaWays<'h> {
 impl Ways for JavaWays<'_> {
     fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
         let type_id = self.graph.type_of(from);
-        if let Some(known) = self.of_classes.get(&from).filter(|known| known.len() == to.len()) {
+        let has_named = self.has_named[type_id.index()];
+        let of_class = if has_named { self.of_classes.get(&from) } else { None };
+        if let Some(known) = of_class.filter(|known| known.len() == to.len()) {
             steps.extend(to.iter().zip(known).map(|(&to, step)| {
                 let into = if step.cost < CUT { self.into[self.graph.type_of(to).index()] } else { 0 };
                 Step { cost: step.cost + into, ..*step }
@@ -98,14 +105,15 @@ impl Ways for JavaWays<'_> {
         }
         let has_class = self.graph.types().class_is_stored(type_id) && !to.is_empty();
         let own = &to[..to.len() - usize::from(has_class)];
-        let on_stack = self.of_stacks.get(&from).map_or(&[][..], Vec::as_slice);
+        let of_stack = if has_named { self.of_stacks.get(&from) } else { None };
+        let on_stack = of_stack.map_or(&[][..], Vec::as_slice);
         let fields = own.len().saturating_sub(on_stack.len());
         let is_array = self.is_array[type_id.index()];
         if is_array {
             let step = |&to: &NodeId| Step { cost: FIELD + self.into[self.graph.type_of(to).index()], label: ELEMENT };
             steps.extend(own.iter().map(step));
         } else {
-            label_by_place(self.graph, &own[..fields], steps);
+            label_by_place(self.graph, &self.is_node, &own[..fields], steps);
             let is_soft = self.is_soft[type_id.index()];
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
@@ -236,7 +244,7 @@ impl LeftOverLoaders {
     }
 }
 
-/// Does the field `state` of a loader say that it was stopped?
+/// True where the field `state` of a loader says that it was stopped.
 fn is_stopped(heap: &Heap<'_>, values: ValueReader<'_>, loader: NodeId) -> bool {
     let fields = values.raw_fields(loader);
     let state = fields.iter().find_map(|field| match (&field.name, &field.value) {

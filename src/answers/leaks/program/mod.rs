@@ -1,4 +1,4 @@
-//! A dump made ready for the search for causes: whose its types are and what they are for, what references explain, where ways
+//! A dump made ready for the search for causes: owners and natures of its types, what references explain, where ways
 //! begin, and the rows of the tree of best ways.
 
 mod heap;
@@ -12,7 +12,7 @@ mod symbols;
 
 pub(super) use heap::{Heap, masked};
 pub(super) use java::LeftOverLoaders;
-pub(super) use modules::owner_of_script;
+pub(super) use modules::{Modules, owner_of_script};
 pub(super) use natures::simple_name;
 pub(super) use ready::Program;
 pub(super) use symbols::Symbols;

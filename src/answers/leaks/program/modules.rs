@@ -13,7 +13,7 @@ const MAX_CONTEXTS: usize = 50;
 const MAX_SCOPES: usize = 8;
 
 /// Modules with their files: the scope of a file's functions, and CommonJS's own objects.
-pub(super) type Modules = FxHashMap<NodeId, String>;
+pub(in crate::answers::leaks) type Modules = FxHashMap<NodeId, String>;
 
 /// The owner of the code of a file.
 pub(in crate::answers::leaks) fn owner_of_script(script: &str) -> Owner {

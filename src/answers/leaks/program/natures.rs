@@ -20,6 +20,8 @@ pub(in crate::answers::leaks) struct Structural {
     inner: Vec<&'static str>,
     links: Vec<&'static str>,
     list_nodes: Vec<&'static str>,
+    /// Types that stand for one another, of which the first names all.
+    same: Vec<Vec<&'static str>>,
     notable: Vec<&'static str>,
     registries: Vec<TypePattern>,
     finalizers: Vec<TypePattern>,
@@ -48,6 +50,7 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
                 "inner" => of.inner = names,
                 "link" => of.links = names,
                 "list-node" => of.list_nodes = names,
+                "same" => of.same.push(names),
                 "notable" => of.notable = names,
                 "registry" => of.registries = patterns(),
                 "finalizer" => of.finalizers = patterns(),
@@ -79,12 +82,12 @@ fn any(patterns: &[TypePattern], name: &str) -> bool {
 }
 
 impl Structural {
-    /// Are its references elements, whatever their number?
+    /// True for a type whose references are elements, whatever their number.
     pub(super) fn is_array(&self, name: &str) -> bool {
         self.arrays.contains(&name)
     }
 
-    /// Reaches everything and explains nothing?
+    /// True for what reaches everything and explains nothing.
     pub(super) fn is_registry(&self, name: &str) -> bool {
         any(&self.registries, name)
     }
@@ -97,7 +100,7 @@ impl Structural {
         any(&self.live_loaders, name)
     }
 
-    /// Is it a collection without a word of its own?
+    /// True for a collection without a word of its own.
     pub(in crate::answers::leaks) fn is_collection(&self, name: &str) -> bool {
         any(&self.collections, name) && !any(&self.named, name)
     }
@@ -118,7 +121,7 @@ impl Structural {
         let is_primitive = is_array && is_primitive(element);
         let simple = simple_name(name);
         let is_engine = is_script && name.starts_with("system / ");
-        let is_made = name.contains("Lambda") || simple.starts_with("$Proxy");
+        let is_made = LAMBDAS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
         let carries = owner != Owner::Own && !is_array && (self.carries(simple) || any(&self.glue, simple));
         let is_plain = (is_script && (name == "Object" || name.starts_with('{')))
             || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
@@ -127,7 +130,11 @@ impl Structural {
             false => is_made || (is_array && !is_primitive) || carries,
         };
         TypeNature {
-            symbol: symbols.number(if is_script && is_plain { "Object" } else { without_numbers(name) }),
+            symbol: symbols.number(match self.same.iter().find(|names| names.contains(&name)) {
+                Some(names) => names[0],
+                None if is_script && is_plain => "Object",
+                None => without_numbers(name),
+            }),
             // A plain object is the runtime's, before its texts.
             owner: if is_script && is_glue { Owner::Runtime } else { owner },
             is_glue,
@@ -137,12 +144,13 @@ impl Structural {
             folds: !(is_array || (is_script || has_plain_glue) && is_glue && !is_engine),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
+            is_anonymous: runtime == Some(Runtime::Java) && is_anonymous(simple),
             has_named_objects: false,
             is_class: false,
         }
     }
 
-    /// Does the simple name of a type of a library say that it carries others?
+    /// True where the simple name of a type of a library says that it carries others.
     fn carries(&self, simple: &str) -> bool {
         let name = without_end(simple);
         let last =
@@ -150,6 +158,15 @@ impl Structural {
         let last = last.unwrap_or(name).trim_end_matches(|letter: char| letter.is_ascii_digit());
         self.carriers.iter().any(|end| last.ends_with(end))
     }
+}
+
+/// In the names of classes that HotSpot, and Android's compiler, make for lambdas.
+const LAMBDAS: [&str; 2] = ["$$Lambda", "$$ExternalSyntheticLambda"];
+
+/// A class without a name has a number.
+fn is_anonymous(simple: &str) -> bool {
+    let number = simple.rsplit_once('$').map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// V8's own data about the program.
@@ -188,8 +205,8 @@ pub(in crate::answers::leaks) fn simple_name(name: &str) -> &str {
 
 /// The name of a type that the runtime made, without the number that it gave.
 fn without_numbers(name: &str) -> &str {
-    let made = ["Lambda", "$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor"];
-    match made.iter().find_map(|part| Some(name.find(part)? + part.len())) {
+    let made = ["$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor"];
+    match LAMBDAS.iter().chain(&made).find_map(|part| Some(name.find(part)? + part.len())) {
         Some(end) => &name[..end],
         None => name,
     }

@@ -1,6 +1,6 @@
 //! Heaps of other runtimes, by types and roots alone: .NET, PHD, text formats.
 
-use super::heap::{Heap, label_by_place};
+use super::heap::{Heap, label_by_place, list_nodes};
 use super::symbols::Symbols;
 use crate::analysis::leaks::{ELEMENT, Owner, Start, Step, Ways};
 use crate::answers::libraries::dotted;
@@ -27,6 +27,7 @@ const MAX_FIELDS: usize = 200;
 /// Costs and labels where references have no names.
 pub(super) struct PlainWays<'h> {
     graph: &'h HeapGraph,
+    is_node: Vec<bool>,
     is_array: Vec<bool>,
     /// By type: its objects refer to one another as a list does.
     folds: Vec<bool>,
@@ -45,6 +46,7 @@ impl<'h> PlainWays<'h> {
         let has_classes = classes_are_starts(heap);
         PlainWays {
             graph: heap.graph,
+            is_node: list_nodes(&heap.natures),
             is_array: names().map(is_array).collect(),
             folds: heap.natures.iter().map(|nature| nature.folds).collect(),
             explains_nothing: names().map(|name| has_classes && heap.structural.is_registry(&dotted(name))).collect(),
@@ -74,7 +76,7 @@ impl PlainWays<'_> {
             steps.extend(to.iter().map(|_| Step { cost: 1, label: ELEMENT }));
             return;
         }
-        label_by_place(self.graph, to, steps);
+        label_by_place(self.graph, &self.is_node, to, steps);
         for (step, &to) in steps.iter_mut().zip(to) {
             if self.folds[type_id.index()] && self.graph.type_of(to) == type_id {
                 step.cost = 0;
@@ -130,7 +132,7 @@ pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols
     starts
 }
 
-/// Does a program find what it keeps by its classes, which the dump has roots of only at the top (Ruby, Python)?
+/// True for programs that find what they keep by their classes, of which the dump has roots at the top alone (Ruby, Python).
 fn classes_are_starts(heap: &Heap<'_>) -> bool {
     matches!(heap.runtime, Some(Runtime::Python | Runtime::Ruby))
 }

@@ -101,9 +101,8 @@ impl<'d> Program<'d> {
         heap.dead = loaders.stopped;
         let facts = ObjectFacts { symbols: heap.object_symbols(symbols), off_heap: std::mem::take(&mut heap.off_heap) };
         let (starts, mut ways) = heap.ways(dump, symbols);
-        let mut paths = BestPaths::find(heap.graph, &starts, &mut ways);
+        let (paths, rows) = RowTree::find(heap.graph, &starts, &mut ways, &heap.natures, &facts);
         drop(ways);
-        let rows = RowTree::merge(heap.graph, &mut paths, &heap.natures, &facts);
         heap.off_heap = facts.off_heap;
         Ok(Program { heap, paths, rows, dominators, retained, children: dominators.children() })
     }

@@ -1,0 +1,260 @@
+//! The process that reads dumps and answers, apart from the one that speaks: what ends it (its memory limit, the system, a
+//! defect) ends one call, and the next one gets a process of its own. Orders and reports are lines of JSON.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::orders::{Order, Report, write_line};
+use super::page::Told;
+use super::watch::Watch;
+use crate::files::end_program;
+use crate::input::{Observer, Phase};
+
+/// Between two reports of progress.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// Asks worker processes, one after the other.
+pub struct Workers {
+    watch: Arc<Watch>,
+    command: Box<dyn Fn() -> io::Result<Command>>,
+    /// The reports of the one that runs.
+    reports: Option<BufReader<ChildStdout>>,
+    /// It has answered before, so that it may hold dumps of earlier calls.
+    is_used: bool,
+}
+
+impl Workers {
+    /// Workers that a command starts, each with the orders as its standard input.
+    pub fn new(watch: Arc<Watch>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
+        Workers { watch, command: Box::new(command), reports: None, is_used: false }
+    }
+
+    /// The answer to a line of the program. A worker that ends and had answered before is replaced, and asked once more.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence.
+    pub fn ask(&mut self, line: &[OsString]) -> Result<Told, String> {
+        loop {
+            let was_used = std::mem::take(&mut self.is_used);
+            match self.ask_once(line) {
+                Ok(answer) => {
+                    self.is_used = true;
+                    return answer;
+                }
+                Err(why) if !was_used || self.watch.is_cancelled() => return Err(why),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Error: why the worker ended.
+    fn ask_once(&mut self, line: &[OsString]) -> Result<Result<Told, String>, String> {
+        let cannot = |why: io::Error| format!("no process can be started to read dumps: {why}; start the server again");
+        let mut sentences = Vec::new();
+        let reports = match &mut self.reports {
+            Some(reports) => reports,
+            none => none.insert(start(&self.watch, (self.command)().map_err(cannot)?).map_err(cannot)?),
+        };
+        let is_ordered = self.watch.order(line);
+        if let Ok(false) = is_ordered {
+            return Ok(Err("cancelled".into()));
+        }
+        if is_ordered.is_ok() {
+            for text in reports.lines().map_while(Result::ok) {
+                match serde_json::from_str(&text) {
+                    Ok(Report::Progress { progress, message }) => self.watch.progress(progress, &message),
+                    Ok(Report::Sentence(sentence)) => sentences.push(sentence),
+                    Ok(Report::Answer(told)) => return Ok(Ok(Told { sentences, ..told })),
+                    Ok(Report::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
+                    Ok(Report::Failed(why)) => return Ok(Err(why)),
+                    Err(_) => break,
+                }
+            }
+        }
+        self.reports = None;
+        let status = self.watch.end_worker();
+        // One that ends itself says why at last; of any other the last sentence is about its dump.
+        let why = sentences.pop().filter(|_| status.is_some_and(|status| status.code() == Some(2)));
+        Err(why.unwrap_or_else(|| ended(status)))
+    }
+}
+
+/// Why there is no answer of a worker that said nothing.
+fn ended(status: Option<ExitStatus>) -> String {
+    let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+    // SIGKILL, which nobody else sends.
+    let hint = if status.contains("signal: 9") { "; a system that is short of memory does so" } else { "" };
+    format!("the process that read the dump was ended{status}{hint}")
+}
+
+/// Starts a worker, and gives it to the watch.
+fn start(watch: &Watch, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let reports = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    watch.set_worker(child);
+    Ok(BufReader::new(reports))
+}
+
+/// What unwinds an order that was cancelled.
+struct Cancelled;
+
+/// The worker's own end: reports progress and sentences, and knows whether the order shall go on.
+pub struct Reporter {
+    out: Mutex<Box<dyn Write + Send>>,
+    order: AtomicU64,
+    cancelled: AtomicU64,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    phase: Phase,
+    /// Phases that are over, and the part of this one that is.
+    done: f64,
+    told: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Progress { phase: Phase::Reading, done: 0.0, told: Instant::now() }
+    }
+}
+
+impl Reporter {
+    /// Writes to `out`.
+    pub fn new(out: impl Write + Send + 'static) -> Self {
+        Reporter {
+            out: Mutex::new(Box::new(out)),
+            order: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            progress: Mutex::new(Progress::new()),
+        }
+    }
+
+    fn send(&self, report: &Report) -> io::Result<()> {
+        write_line(&self.out, report)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part of a phase that is done, 0 to 1; reported from time to time, and never less than before.
+    fn add_progress(&self, phase: Option<Phase>, part: f64) {
+        let mut progress = self.progress();
+        let before = progress.done;
+        if let Some(phase) = phase.filter(|phase| *phase != progress.phase) {
+            progress.phase = phase;
+            progress.done = progress.done.floor() + 1.0;
+        }
+        // A phase that begins again, of the next of several dumps, is another one.
+        let is_again = progress.done.floor() + part < progress.done;
+        progress.done = progress.done.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
+        if progress.done <= before || progress.told.elapsed() < BETWEEN {
+            return;
+        }
+        progress.told = Instant::now();
+        let report = Report::Progress { progress: progress.done, message: progress.phase.name().into() };
+        drop(progress);
+        _ = self.send(&report);
+    }
+
+    /// Leaves the order from within, where nothing half done is left: analyses keep what is finished alone.
+    fn leave_if_cancelled(&self) {
+        if self.is_cancelled() {
+            resume_unwind(Box::new(Cancelled));
+        }
+    }
+}
+
+impl Observer for Reporter {
+    fn phase(&self, phase: Phase) {
+        self.add_progress(Some(phase), 0.0);
+        // Reading asks itself.
+        if phase != Phase::Reading {
+            self.leave_if_cancelled();
+        }
+    }
+
+    fn bytes_read(&self, done: u64, total: Option<u64>) {
+        if let Some(total) = total.filter(|total| *total > 0) {
+            self.add_progress(None, done as f64 / total as f64);
+        }
+    }
+
+    fn steps(&self, done: u64, total: u64) {
+        self.add_progress(None, done as f64 / total.max(1) as f64);
+        self.leave_if_cancelled();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) >= self.order.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, sentence: &str) {
+        _ = self.send(&Report::Sentence(sentence.to_string()));
+    }
+}
+
+/// Answers orders until they end, one after the other, on this thread.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn work(
+    reporter: &Arc<Reporter>,
+    orders: impl BufRead + Send + 'static,
+    answer: &dyn Fn(Vec<OsString>) -> Result<Told, String>,
+) -> io::Result<()> {
+    let (queue, waiting) = channel();
+    let own = Arc::clone(reporter);
+    std::thread::Builder::new().name("orders".into()).spawn(move || {
+        for order in orders.lines().map_while(Result::ok) {
+            match serde_json::from_str(&order) {
+                Ok(Order::Answer { number, line }) => _ = queue.send((number, line)),
+                Ok(Order::Cancel { number }) => own.cancelled.store(number, Ordering::Relaxed),
+                Err(_) => break,
+            }
+        }
+        // Nobody waits for an answer.
+        end_program(|| {}, 0)
+    })?;
+    for (number, line) in waiting {
+        reporter.order.store(number, Ordering::Relaxed);
+        *reporter.progress() = Progress::new();
+        let report = match catch_unwind(AssertUnwindSafe(|| answer(line))) {
+            Ok(Ok(told)) => Report::Answer(told),
+            Ok(Err(why)) => Report::Failed(why),
+            Err(panic) if panic.is::<Cancelled>() => Report::Failed("cancelled".into()),
+            Err(_) => Report::Failed("this failed; it is a defect of heapdump".into()),
+        };
+        reporter.send(&report)?;
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sentence_is_the_reason_of_a_worker_that_ended_itself_alone() {
+        for (end, expected) in
+            [("exit 2", "sizes look decimal"), ("kill -9 $$", "the process that read the dump was ended")]
+        {
+            let script = format!("read order; echo '{{\"Sentence\":\"sizes look decimal\"}}'; {end}");
+            let shell = move || {
+                let mut command = Command::new("sh");
+                command.args(["-c", &script]);
+                Ok(command)
+            };
+            let mut workers = Workers::new(Arc::new(Watch::new(io::sink())), shell);
+            let why = workers.ask(&[]).unwrap_err();
+            assert!(why.starts_with(expected), "{end}: {why}");
+        }
+    }
+}
