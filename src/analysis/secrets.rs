@@ -8,6 +8,8 @@ use super::collections::BadLine;
 const KNOWN: &str = include_str!("secrets.txt");
 /// Digits that a text has at least, to be looked through for numbers of cards.
 const CARD_DIGITS: usize = 13;
+/// Secrets of a rule in a text, at most.
+const MAX_FOUND: usize = 100;
 
 /// Rules for secrets.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +62,7 @@ impl SecretRules {
             let Some((_, _, words, pattern, is_card)) = &mut open else { return Err(bad("a name comes first")) };
             match rest.trim_start().split_once(' ').unwrap_or((rest, "")) {
                 ("word", rest) => words.extend(rest.split_whitespace().map(|word| match word.strip_suffix('/') {
-                    Some(word) if !word.ends_with(':') && !word.ends_with('/') => (word.to_string(), true),
+                    Some(word) if !word.ends_with(':') && !word.ends_with('/') => (word.to_ascii_lowercase(), true),
                     _ => (word.to_string(), false),
                 })),
                 ("pattern", rest) => {
@@ -75,27 +77,32 @@ impl SecretRules {
         Ok(())
     }
 
-    /// The first rule that a text fulfils, by its name, and the secret in the text.
-    pub fn find<'t>(&self, text: &'t str) -> Option<(&str, &'t str)> {
+    /// The secrets in a text, each by the name of its rule; what several rules match belongs to the first.
+    pub fn find<'t>(&self, text: &'t str) -> Vec<(&str, &'t str)> {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        self.rules.iter().find_map(|rule| {
-            let has_word = rule.words.is_empty() || rule.words.iter().any(|(word, any)| contains(text, word, *any));
+        let lower = std::cell::OnceCell::new();
+        let contains = |word: &str, ignores_case: bool| match ignores_case {
+            true => lower.get_or_init(|| text.to_ascii_lowercase()).contains(word),
+            false => text.contains(word),
+        };
+        let mut found: Vec<(&str, regex_lite::Match<'t>)> = Vec::new();
+        for rule in &self.rules {
+            let has_word = rule.words.is_empty() || rule.words.iter().any(|(word, any)| contains(word, *any));
             if !has_word || (rule.is_card && digits < CARD_DIGITS) {
-                return None;
+                continue;
             }
-            rule.pattern.captures_iter(text).find_map(|found| {
-                let secret = found.get(1).or(found.get(0))?.as_str();
-                (!rule.is_card || is_card(secret)).then_some((rule.kind.as_str(), secret))
-            })
-        })
+            for captures in rule.pattern.captures_iter(text).take(MAX_FOUND) {
+                let Some(secret) = captures.get(1).or(captures.get(0)) else { continue };
+                let is_known = |(_, other): &(&str, regex_lite::Match<'t>)| {
+                    secret.start() < other.end() && other.start() < secret.end()
+                };
+                if (!rule.is_card || is_card(secret.as_str())) && !found.iter().any(is_known) {
+                    found.push((&rule.kind, secret));
+                }
+            }
+        }
+        found.into_iter().map(|(kind, secret)| (kind, secret.as_str())).collect()
     }
-}
-
-fn contains(text: &str, word: &str, ignores_case: bool) -> bool {
-    if !ignores_case {
-        return text.contains(word);
-    }
-    text.as_bytes().windows(word.len().max(1)).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// The check digit of ISO/IEC 7812-1 (Luhn), of a number that is not one digit again and again.
@@ -172,7 +179,7 @@ mod tests {
         ];
         let rules = SecretRules::known();
         for (kind, text) in &found {
-            assert_eq!(rules.find(text).map(|(kind, _)| kind), Some(*kind), "{text}");
+            assert_eq!(rules.find(text).iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [*kind], "{text}");
         }
         for (rule, _) in rules.rules.iter().map(|rule| (&rule.kind, ())) {
             assert!(found.iter().any(|(kind, _)| kind == rule), "a text of {rule}");
@@ -190,7 +197,7 @@ mod tests {
             "eyJ.eyJ.",
             "java.util.concurrent.ConcurrentHashMap",
         ] {
-            assert_eq!(rules.find(text), None, "{text}");
+            assert_eq!(rules.find(text), [], "{text}");
         }
     }
 
@@ -198,7 +205,7 @@ mod tests {
     fn rules_of_a_file_are_added_and_bad_ones_named() {
         let mut rules = SecretRules::default();
         rules.add("acme-key\n  word ACME\n  pattern ACME-([0-9]+)\n  source none\n").expect("a rule");
-        assert_eq!(rules.find("the ACME-4711"), Some(("acme-key", "4711")));
+        assert_eq!(rules.find("the ACME-4711, ACME-12"), [("acme-key", "4711"), ("acme-key", "12")]);
         for (text, line) in [("  word x", 1), ("a\n  pattern (", 2), ("a\n  word x\n", 1), ("a\n  what x", 2)] {
             assert_eq!(SecretRules::default().add(text).map_err(|bad| bad.line), Err(line), "{text}");
         }

@@ -88,6 +88,14 @@ fn java(texts: &[String], named: &str) -> Vec<u8> {
         dump.extend(writer.root(id));
     }
     let last = 0x10_0000 + 0x40 * texts.len() as u64;
+    // Characters and bytes that no string has: of a key in two bytes a character, and of what a string has too.
+    let key = ["-----BEGIN EC PRIV", "ATE KEY-----\n", &"MHcCAQEEIIrYSSNQFaA2Hwf1".repeat(3)].concat();
+    let wide: Vec<u8> = key.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let copied = texts.join("; ").into_bytes();
+    for (id, kind, elements, bytes) in [(0x40_0000u64, 5, wide.len() / 2, wide), (0x40_1000, 8, copied.len(), copied)] {
+        let head = [vec![0x23], writer.id(id), vec![0; 4], (elements as u32).to_be_bytes().to_vec(), vec![kind]];
+        dump.extend([head.concat(), bytes, writer.root(id)].concat());
+    }
     dump.extend(writer.instance(0x30_0000, client, &[last]));
     dump.extend(writer.root(0x30_0000));
     writer.record(0x0C, &dump);
@@ -153,22 +161,23 @@ fn planted_secrets_are_found_and_masked() {
     let dump = java(&texts, named);
     let ran = run_with_input(&["strings", "-", "--secrets", "-f", "json"], &dump).expect_code(0);
     let mut with_named = expected.clone();
-    with_named.push("named-field".to_string());
+    with_named.extend(["named-field".to_string(), "private-key".to_string()]);
     with_named.sort();
     assert_eq!(kinds(&ran.json()), with_named);
     for secret in ["s3cr3t", "hunter22", "IOSFODNN7", "G7h8I9j0", named] {
         assert!(!ran.stdout.contains(secret), "{secret} is masked");
     }
     let row = ran.json()["secrets"].as_array().expect("rows").iter().find(|row| row["kind"] == "named-field").cloned();
-    assert_eq!(row.expect("a row")["holder"], "app.Client.apiToken");
+    let row = row.expect("a row");
+    assert_eq!((&row["holder"], &row["path"]), (&json!("app.Client.apiToken"), &json!("java.lang.String")));
     let shown = run_with_input(&["strings", "-", "--secrets", "--show"], &dump).expect_code(0).stdout;
     assert!(shown.contains(named) && shown.contains("hunter22"), "{shown}");
     let ran = run_with_input(&["strings", "-", "--secrets", "-f", "json"], javascript(&texts).as_bytes());
     assert_eq!(kinds(&ran.expect_code(0).json()), expected);
     // A gate.
-    let over = run_with_input(&["strings", "-", "--secrets", "--fail-over", "41", "-q"], &dump).expect_code(1).stderr;
-    assert!(over.contains("42 secrets, more than --fail-over 41"), "{over}");
-    run_with_input(&["strings", "-", "--secrets", "--fail-over", "42"], &dump).expect_code(0);
+    let over = run_with_input(&["strings", "-", "--secrets", "--fail-over", "42", "-q"], &dump).expect_code(1).stderr;
+    assert!(over.contains("43 secrets, more than --fail-over 42"), "{over}");
+    run_with_input(&["strings", "-", "--secrets", "--fail-over", "43"], &dump).expect_code(0);
 }
 
 /// Programs that hold no secrets: hardly one is found.
@@ -202,7 +211,7 @@ fn rules_are_added_by_a_file() {
     let dump = java(&["the ACME-471147114711".to_string()], "x");
     let ran =
         run_with_input(&["strings", "-", "--secrets", "--rules-file", &rules, "-f", "json"], &dump).expect_code(0);
-    assert_eq!(kinds(&ran.json()), ["acme-key"]);
+    assert_eq!(kinds(&ran.json()), ["acme-key", "private-key"]);
     std::fs::write(&rules, "acme-key\n  pattern (\n").expect("written");
     let wrong = run_with_input(&["strings", "-", "--secrets", "--rules-file", &rules], &dump).expect_code(2).stderr;
     assert!(wrong.contains("--rules-file") && wrong.contains("line 2"), "{wrong}");
