@@ -87,6 +87,7 @@ pub mod mcp;
 mod names;
 pub mod page;
 mod parallel;
+pub mod redact;
 #[cfg(feature = "cli")]
 pub mod report;
 mod sort;

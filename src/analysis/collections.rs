@@ -122,6 +122,20 @@ impl CollectionTable {
         Ok(())
     }
 
+    /// The fields that say how many elements collections have, as `Class.field`; without counters that other objects use
+    /// too.
+    pub fn size_fields(&self) -> Vec<String> {
+        let sizes = self.rules.iter().filter_map(|(class, rule)| match &rule.size {
+            Some(Size::Sum(terms)) => Some(terms.iter().map(move |term| match &term.behind {
+                Some((_, class, field)) => (class, field),
+                None => (class, &term.field),
+            })),
+            _ => None,
+        });
+        let own = sizes.flatten().filter(|(class, _)| !class.starts_with("java.util.concurrent.atomic."));
+        own.flat_map(|(class, fields)| fields.split('|').map(move |field| format!("{class}.{field}"))).collect()
+    }
+
     fn add_class<'t>(&mut self, class: &str, words: impl Iterator<Item = &'t str>) -> Result<(), String> {
         if class.contains('=') {
             return Err(format!("\"{class}\" is no class; a line begins with the class"));

@@ -25,6 +25,7 @@
 //! | `dominator_order` | what does an object retain, as a range? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
+//! | `secrets` | which texts should not be in a heap? | words, then regular expressions (`secrets.txt`) | O(characters x rules) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 //! | `selection::near` | which name was meant? | edit distance | O(names) | per name |
 //! | `held` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
@@ -49,6 +50,7 @@ pub mod merged_paths;
 pub mod reachability;
 pub mod retained_sets;
 pub mod root_paths;
+pub mod secrets;
 pub mod selection;
 pub mod series;
 pub mod shortest_parents;

@@ -98,6 +98,7 @@ commands! {
     Strings strings by StringsOptions::ORDERS,
     Waste waste by WasteOptions::ORDERS,
     Report report,
+    Redact redact,
     #[cfg(feature = "explore")]
     Explore explore,
     Export export,

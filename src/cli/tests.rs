@@ -61,7 +61,9 @@ fn question_of(command: &Command) -> Option<String> {
         Command::Waste(args) => text(&args.options().expect("a question")),
         #[cfg(feature = "explore")]
         Command::Explore(_) => return None,
-        Command::Report(_) | Command::Export(_) | Command::Index(_) | Command::Mcp(_) => return None,
+        Command::Report(_) | Command::Redact(_) | Command::Export(_) | Command::Index(_) | Command::Mcp(_) => {
+            return None;
+        }
         Command::Completions(_) | Command::Man(_) => return None,
         #[cfg(all(feature = "collect", target_os = "linux"))]
         Command::Collect(_) => return None,

@@ -23,6 +23,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
     OpenOptions::default().open(path)
 }
 
+/// `OutOfMemoryError`: what stands before the thread's name.
+fn without_thread(reason: &str) -> String {
+    reason.split(" of thread ").next().unwrap_or_default().to_string()
+}
+
 impl OpenOptions {
     /// Opens the dump in a file, or behind an index.
     ///
@@ -140,6 +145,7 @@ impl OpenOptions {
             }
             details = details.map(NamesOnly::of);
             diagnostics.forget_texts();
+            info.reason = info.reason.take().map(|reason| without_thread(&reason));
             if let Dump::Graph(graph) = &mut content {
                 graph.forget_thread_names();
             }

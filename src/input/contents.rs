@@ -63,6 +63,28 @@ impl Strings {
         Strings { nodes, keys, ..Strings::default() }
     }
 
+    /// Appends the arrays of bytes and of characters that no string has, to be read as texts of their own (the bytes as
+    /// Latin-1). Of formats whose strings have arrays. O(objects).
+    pub fn append_arrays(&mut self, graph: &HeapGraph) {
+        if self.arrays.is_empty() {
+            return;
+        }
+        let mut known = NodeSet::new(graph.node_count());
+        (0..self.len()).filter_map(|at| self.array(at)).for_each(|array| _ = known.insert(array));
+        let kinds = primitive_array_kinds(graph);
+        for node in graph.nodes().filter(|&node| !known.contains(node)) {
+            if let Some(FieldKind::Byte | FieldKind::Char) = kinds[graph.type_of(node).index()] {
+                self.nodes.push(node);
+                self.arrays.push(node.index() as u32);
+                self.wide.push(false);
+                self.keys.push(ContentKey::UNKNOWN);
+                if !self.parts.is_empty() {
+                    self.parts.push((0, u32::MAX));
+                }
+            }
+        }
+    }
+
     /// The number of strings.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -21,7 +21,7 @@ mod error;
 mod foreign;
 mod gcdump;
 mod heapgraph;
-mod hprof;
+pub(crate) mod hprof;
 mod ibm_classic;
 mod info;
 mod java_types;

@@ -7,7 +7,7 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
     ("units", &[], &[]),
     ("names", &[], &["unicode_width"]),
     ("parallel", &[], &["rayon"]),
@@ -77,6 +77,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "thiserror", "twox_hash"],
     ),
     (
+        "redact",
+        &["files", "graph", "input", "analysis", "dump", "answers", "units"],
+        &["flate2", "rustc_hash", "ruzstd", "serde_json", "thiserror"],
+    ),
+    (
         "page",
         &["analysis", "dump", "answers", "escape", "names", "units", "sort"],
         &["serde", "serde_json", "thiserror"],
@@ -111,6 +116,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 21] = [
             "report",
             "export",
             "page",
+            "redact",
             "files",
             "units",
         ],

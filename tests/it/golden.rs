@@ -112,7 +112,7 @@ fn every_command_on_a_terminal() {
 }
 
 /// Commands that answer no question about a dump in a form of text; the page and the server have tests of their own.
-const NO_ANSWER: [&str; 8] = ["collect", "explore", "export", "index", "completions", "man", "mcp", "report"];
+const NO_ANSWER: [&str; 9] = ["collect", "explore", "export", "index", "completions", "man", "mcp", "redact", "report"];
 
 #[test]
 fn every_command_that_answers_has_a_case() {

@@ -161,6 +161,9 @@ fn occurring() -> BTreeMap<String, Keys> {
     add(&["threads", &long.display().to_string()]);
     add(&["list", ZOO, "--select", ".name,.holder", "-t", "java.lang.Thread", "-n", "9"]);
     add(&["strings", ZOO, "--where", "reachable", "-n", "1"]);
+    let rules = directory.path().join("rules.txt");
+    std::fs::write(&rules, "duplicate\n  pattern duplicate text\n").expect("written");
+    add(&["strings", ZOO, "--secrets", "--rules-file", &rules.display().to_string()]);
     add(&["waste", ZOO, "--where", "reachable", "-n", "1"]);
     add(&["list", ZOO, "--values", "-t", "java.lang.String", "--sort", "retained", "-n", "9"]);
     let directory = tempfile::tempdir().unwrap();

@@ -602,6 +602,7 @@ fn help_lists_the_options_of_each_command() {
         #[cfg(feature = "explore")]
         ("explore", (asking.clone(), vec![])),
         ("export", (asking, [&["--domain"][..], &heaps].concat())),
+        ("redact", (reading.clone(), vec![])),
         ("index", (reading, vec![])),
         ("collect", (form.to_vec(), vec!["--quiet"])),
         ("completions", (vec![], vec![])),

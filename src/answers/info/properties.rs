@@ -75,6 +75,11 @@ fn masked(mut row: ProcessSettings) -> ProcessSettings {
     row
 }
 
+/// Returns true for a text that was blotted out: of zeros, or of bytes without sense.
+fn is_blotted(text: &str) -> bool {
+    text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace())
+}
+
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
@@ -129,7 +134,8 @@ impl MapReader<'_> {
         let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.0)).collect();
         let texts: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.1)).collect();
         let said = self.values.said(&keys).into_iter().zip(self.values.said(&texts));
-        said.filter_map(|(name, text)| Some((plain(name)?, plain(text)?))).collect()
+        let texts: BTreeMap<_, _> = said.filter_map(|(name, text)| Some((plain(name)?, plain(text)?))).collect();
+        if texts.keys().any(|name| is_blotted(name)) { BTreeMap::new() } else { texts }
     }
 
     /// The text in a key or value: itself, or in the wrapper that variables of the environment have on Unix.
@@ -177,7 +183,8 @@ impl MapReader<'_> {
             let fields = self.values.raw_fields(list);
             if let Some(array) = object_in(&fields, &["elementData", "a"]) {
                 let nodes = self.values.objects_in(array, MAX_ENTRIES);
-                return self.values.said(&nodes).into_iter().filter_map(plain).collect();
+                let texts = self.values.said(&nodes).into_iter().filter_map(plain);
+                return texts.filter(|text| !is_blotted(text)).collect();
             }
             match object_in(&fields, &["list", "c"]) {
                 Some(inner) => list = inner,

@@ -1,6 +1,7 @@
 //! `heapdump export --to NAME`: the heap in other tools' forms; an option that does not act in a form is refused there.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 #[cfg(feature = "parquet")]
 use anyhow::anyhow;
@@ -53,6 +54,9 @@ pub(crate) struct Args {
     /// Where to write; - for standard output, which is the default. parquet: a folder
     #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
+    /// Without texts, numbers and keys of objects, and without names of threads
+    #[arg(long, hide_short_help = true)]
+    no_values: bool,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
@@ -68,6 +72,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Args { files, to, form, rows, heaps, section, input, .. } = args;
     form.check(*to, heaps, section, rows)?;
+    session.hides_values.store(args.no_values, Ordering::Relaxed);
     if *to == ExportForm::Parquet {
         #[cfg(feature = "parquet")]
         return export_each(

@@ -17,6 +17,7 @@ pub(crate) mod leaks;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod redact;
 pub(crate) mod referrers;
 pub(crate) mod report;
 pub(crate) mod roots;

@@ -1,6 +1,7 @@
 //! `heapdump report`: one page that a team can look at.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Error, Result, bail};
 
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// Where to write the page; - for standard output
     #[arg(short, long, value_name = "PAGE")]
     output: Option<PathBuf>,
+    /// A page without texts, numbers and keys of objects, and without names of threads
+    #[arg(long)]
+    no_values: bool,
     /// What a suspect retains at least, as a share of what is reachable or as a size
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
@@ -48,6 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     let options = args.options()?;
+    session.hides_values.store(args.no_values, Ordering::Relaxed);
     // The page is made before anything is written.
     let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[DumpInput]| {
         let target = find_target(inputs, Some(output))?;

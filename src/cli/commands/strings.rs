@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
+use crate::analysis::secrets::SecretRules;
 use crate::answers::strings::no_such_file;
-use crate::answers::{StringsOptions, strings};
+use crate::answers::{SecretsOptions, StringsOptions, secrets, strings};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs, WhereArgs, parse_patterns};
 use crate::cli::terminal::{asking::ask, session::Session};
+use crate::report::count_of;
 
 /// Texts: copies of each, bytes, what is wasted
 ///
@@ -16,6 +18,8 @@ use crate::cli::terminal::{asking::ask, session::Session};
 /// be freed if there were one. A text of more than 1,024 characters is compared whole and shown cut, or with --full whole.
 ///
 /// Example: heapdump strings app.hprof --duplicates --holders -n 20
+///
+/// Example: heapdump strings app.hprof --secrets --fail-over 0
 ///
 /// Example: heapdump strings app.hprof --grep '/^jdbc:/' -f json
 #[derive(Debug, clap::Args)]
@@ -37,6 +41,18 @@ pub(crate) struct Args {
     /// Which fields of which classes hold the copies
     #[arg(long)]
     holders: bool,
+    /// Keys, tokens, passwords and card numbers in place of a list of texts, masked
+    #[arg(long, conflicts_with_all = ["duplicates", "grep", "full", "holders", "filter", "sort"])]
+    secrets: bool,
+    /// With --secrets: more rules, in the form of those that are known
+    #[arg(long, value_name = "FILE", requires = "secrets", hide_short_help = true)]
+    rules_file: Option<PathBuf>,
+    /// With --secrets: whole, not masked
+    #[arg(long, requires = "secrets", hide_short_help = true)]
+    show: bool,
+    /// With --secrets: exit code 1 when there are more than N
+    #[arg(long, value_name = "N", requires = "secrets", hide_short_help = true)]
+    fail_over: Option<usize>,
     #[command(flatten)]
     filter: WhereArgs,
     #[command(flatten)]
@@ -50,6 +66,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {
         bail!(no_such_file(&text.to_string_lossy()));
     }
+    if args.secrets {
+        return find_secrets(args, session);
+    }
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;
         answer.redaction_note().iter().for_each(|note| asked.note(note));
@@ -58,6 +77,25 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             return Ok(args.filter.outcome(session, "", answer.found == 0, args.common.input.read.quiet));
         };
         asked.note(&format!("no text matches --grep {pattern}"));
+        Ok(CommandOutcome::No)
+    })
+}
+
+/// Shows secrets; with `--fail-over` a gate.
+fn find_secrets(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let mut rules = SecretRules::known();
+    if let Some(path) = &args.rules_file {
+        let name = || format!("--rules-file {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(name)?;
+        rules.add(&text).map_err(|bad| anyhow!(bad)).with_context(name)?;
+    }
+    let options = SecretsOptions { rules, are_shown: args.show, limits: args.rows.limits(&args.common.output) };
+    ask(session, args.file.as_deref(), &args.common.input, |asked| {
+        let answer = secrets(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        session.print_answer(&answer, &args.common.output)?;
+        let Some(most) = args.fail_over.filter(|most| answer.found > *most) else { return Ok(CommandOutcome::Done) };
+        let found = count_of(answer.found as u64, "secrets");
+        session.print_sentence(&format!("{found}, more than --fail-over {most}"));
         Ok(CommandOutcome::No)
     })
 }

@@ -7,9 +7,10 @@ use crate::answers::figure::{
 };
 use crate::answers::histogram::{Histogram, HistogramRow};
 use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
+use crate::answers::secrets::SecretRow;
 use crate::answers::strings::TextRow;
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
-use crate::answers::{StringsAnswer, Waste};
+use crate::answers::{Secrets, StringsAnswer, Waste};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 impl Present for Histogram {
@@ -155,6 +156,21 @@ impl Present for StringsAnswer<'_> {
         }
         page.line("");
         page.table(&self.table(&style));
+    }
+}
+
+impl Present for Secrets {
+    const COMMAND: &'static str = "strings";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let rows = &self.secrets;
+        Columns::new()
+            .add(KIND, |row: &mut &SecretRow| row.kind.as_str())
+            .add(COPIES, |row| row.copies)
+            .add(EXAMPLE, |row| row.example.as_str())
+            .add(Column::word("masked", "Secret"), |row| row.masked.as_str())
+            .add(Column::text("holder", "Held by"), |row| row.holder.as_deref())
+            .table(rows.len(), self.found - rows.len(), |at| &rows[at])
     }
 }
 

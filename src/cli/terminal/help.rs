@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("What is there", &["info", "stats", "list", "show", "explore"]),
     ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff", "trend"]),
     ("What could be smaller", &["strings", "waste"]),
-    ("For others, for later, for other programs", &["report", "index", "export", "mcp"]),
+    ("For others, for later, for other programs", &["report", "redact", "index", "export", "mcp"]),
     ("This program", &["completions", "man", "help"]),
 ];
 const HELP_ABOUT: &str = "This text, or the help of a command";

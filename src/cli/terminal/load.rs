@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
@@ -186,6 +187,7 @@ pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputAr
     let options = OpenOptions {
         roots: RootPolicy { without, keep_unreachable: args.keep_unreachable },
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
+        hides_values: session.hides_values.load(Ordering::Relaxed),
         spool_bytes: args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10),
         ..options
     };

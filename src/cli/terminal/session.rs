@@ -1,5 +1,6 @@
 //! State that one run of the program has for all its dumps.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
@@ -22,6 +23,8 @@ pub struct Session {
     dumps: Mutex<Vec<Arc<OpenDump>>>,
     /// Dumps that stay open from one call of a server to the next.
     pub(crate) kept: Option<Arc<KeptDumps>>,
+    /// What objects hold besides references is not told.
+    pub(crate) hides_values: AtomicBool,
     /// A server's answer, which is not printed.
     pub(crate) answer: Option<Mutex<Answer>>,
 }

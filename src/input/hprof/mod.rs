@@ -15,11 +15,11 @@ mod assemble;
 mod codes;
 mod content;
 mod details;
-mod layout;
+pub(crate) mod layout;
 mod machine;
-mod records;
+pub(crate) mod records;
 mod segments;
-mod wire;
+pub(crate) mod wire;
 
 use std::sync::Arc;
 

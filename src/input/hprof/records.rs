@@ -14,26 +14,26 @@ use nom::number::complete::{be_i32, be_u8, be_u16, be_u32, be_u64};
 use super::wire::{OBJECT, element_bytes, sub, u32_at, value_bytes};
 
 /// The result of a parser of this format: an error where bytes are missing, a failure where they make no sense.
-pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
+pub(crate) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
 /// The first bytes of every file.
-pub(super) const START: &[u8] = b"JAVA PROFILE ";
+pub(crate) const START: &[u8] = b"JAVA PROFILE ";
 /// The version and its NUL are within so many bytes.
 const MAX_VERSION_BYTES: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// `1.0.2`
-    pub(super) version: String,
-    pub(super) id_bytes: usize,
-    pub(super) unix_ms: u64,
+    pub(crate) version: String,
+    pub(crate) id_bytes: usize,
+    pub(crate) unix_ms: u64,
     /// Its own length.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// A reason for which a file cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BadHeader {
+pub(crate) enum BadHeader {
     Cut,
     /// Not 1.0, 1.0.1, 1.0.2 ...
     Version(String),
@@ -42,7 +42,7 @@ pub(super) enum BadHeader {
 }
 
 impl Header {
-    pub(super) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
+    pub(crate) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
         let text = start.strip_prefix(START).ok_or(BadHeader::Cut)?;
         let end =
             text.iter().take(MAX_VERSION_BYTES - START.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
@@ -61,23 +61,23 @@ impl Header {
 
 /// `u1 tag, u4 microseconds, u4 length`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RecordHead {
-    pub(super) tag: u8,
-    pub(super) micros: u32,
-    pub(super) length: u32,
+pub(crate) struct RecordHead {
+    pub(crate) tag: u8,
+    pub(crate) micros: u32,
+    pub(crate) length: u32,
 }
 
 impl RecordHead {
-    pub(super) const BYTES: usize = 9;
+    pub(crate) const BYTES: usize = 9;
 
-    pub(super) fn parse(input: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(input: &[u8]) -> Option<Self> {
         let head: Parsed<'_, _> = (be_u8, be_u32, be_u32).parse(input);
         head.ok().map(|(_, (tag, micros, length))| RecordHead { tag, micros, length })
     }
 }
 
 /// An id of 4 or 8 bytes.
-pub(super) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Error = ()> + Clone {
+pub(crate) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Error = ()> + Clone {
     move |input: &'a [u8]| {
         if id_bytes == 8 { be_u64(input) } else { be_u32(input).map(|(rest, id)| (rest, u64::from(id))) }
     }
@@ -85,14 +85,14 @@ pub(super) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Err
 
 /// `u4 serial, id class, u4 trace, id name`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LoadClass {
-    pub(super) serial: u32,
-    pub(super) class: u64,
-    pub(super) name: u64,
+pub(crate) struct LoadClass {
+    pub(crate) serial: u32,
+    pub(crate) class: u64,
+    pub(crate) name: u64,
 }
 
 impl LoadClass {
-    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+    pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
         let fields: Parsed<'_, _> = (be_u32, id(id_bytes), be_u32, id(id_bytes)).parse(input);
         fields.ok().map(|(_, (serial, class, _, name))| LoadClass { serial, class, name })
     }
@@ -100,19 +100,19 @@ impl LoadClass {
 
 /// `id frame, id method, id signature, id file, u4 class serial, i4 line`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) id: u64,
-    pub(super) method: u64,
-    pub(super) signature: u64,
+pub(crate) struct Frame {
+    pub(crate) id: u64,
+    pub(crate) method: u64,
+    pub(crate) signature: u64,
     /// 0 where unknown.
-    pub(super) file: u64,
-    pub(super) class_serial: u32,
+    pub(crate) file: u64,
+    pub(crate) class_serial: u32,
     /// Above 0 a line, -3 native code, else unknown.
-    pub(super) line: i32,
+    pub(crate) line: i32,
 }
 
 impl Frame {
-    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+    pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
         let id = id(id_bytes);
         let fields: Parsed<'_, _> = (id.clone(), id.clone(), id.clone(), id, be_u32, be_i32).parse(input);
         fields.ok().map(|(_, (id, method, signature, file, class_serial, line))| Frame {
@@ -128,14 +128,19 @@ impl Frame {
 
 /// `u4 serial, u4 thread serial, u4 n, n * id frame`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trace {
-    pub(super) serial: u32,
+pub(crate) struct Trace {
+    pub(crate) serial: u32,
     /// Innermost first.
-    pub(super) frames: Vec<u64>,
+    pub(crate) frames: Vec<u64>,
 }
 
 impl Trace {
-    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+    /// Returns true if it is all of the body of its record.
+    pub(crate) fn is_whole(&self, body: &[u8], id_bytes: usize) -> bool {
+        body.len() == 12 + self.frames.len() * id_bytes
+    }
+
+    pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
         let head: Parsed<'_, _> = (be_u32, be_u32, be_u32).parse(input);
         let (rest, (serial, _, frames)) = head.ok()?;
         if frames as usize > rest.len() / id_bytes {
@@ -148,41 +153,41 @@ impl Trace {
 
 /// A static variable or a constant, with its value as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Static {
-    pub(super) name: u64,
-    pub(super) basic_type: u8,
+pub(crate) struct Static {
+    pub(crate) name: u64,
+    pub(crate) basic_type: u8,
     /// As many low bytes as the type has.
-    pub(super) value: u64,
+    pub(crate) value: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: u64,
-    pub(super) basic_type: u8,
+pub(crate) struct Field {
+    pub(crate) name: u64,
+    pub(crate) basic_type: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ClassDump {
-    pub(super) id: u64,
-    pub(super) super_id: u64,
+pub(crate) struct ClassDump {
+    pub(crate) id: u64,
+    pub(crate) super_id: u64,
     /// 0 for the boot loader.
-    pub(super) loader: u64,
+    pub(crate) loader: u64,
     /// The instance size that the writer states, which differs between writers.
-    pub(super) instance_bytes: u32,
+    pub(crate) instance_bytes: u32,
     /// Objects in the constant pool, 0 for null.
-    pub(super) constants: Box<[u64]>,
-    pub(super) statics: Box<[Static]>,
+    pub(crate) constants: Box<[u64]>,
+    pub(crate) statics: Box<[Static]>,
     /// Its own, without those of superclasses.
-    pub(super) fields: Box<[Field]>,
+    pub(crate) fields: Box<[Field]>,
     /// Offset of the record in the file.
-    pub(super) position: u64,
+    pub(crate) position: u64,
     /// The Android heap that the class object is in, as far as the caller knows.
-    pub(super) heap: Option<(u32, u64)>,
+    pub(crate) heap: Option<(u32, u64)>,
 }
 
 /// The way in which a class object refers to another: constants and static variables by their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClassReference {
+pub(crate) enum ClassReference {
     Superclass,
     Loader,
     Constant(usize),
@@ -203,7 +208,7 @@ fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<
 impl ClassDump {
     /// References of the class object in the order in which the graph has them. The boot loader is no object: what it
     /// holds, `of_boot_loader`, comes last where it is the loader.
-    pub(super) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = (ClassReference, u64)> {
+    pub(crate) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = (ClassReference, u64)> {
         use ClassReference::{Constant, Loader, Static, Superclass};
         let constants = self.constants.iter().enumerate().map(|(index, &id)| (Constant(index), id));
         let statics = self.statics.iter().enumerate().filter(|(_, one)| one.basic_type == OBJECT);
@@ -216,7 +221,7 @@ impl ClassDump {
     /// The sub-record behind its tag:
     /// `id, u4 trace, 6 * id (super, loader, signers, domain, reserved), u4 instance size,
     /// u2 n * (u2 index, u1 type, value), u2 n * (id name, u1 type, value), u2 n * (id name, u1 type)`
-    pub(super) fn parse(input: &[u8], id_bytes: usize, position: u64) -> Parsed<'_, ClassDump> {
+    pub(crate) fn parse(input: &[u8], id_bytes: usize, position: u64) -> Parsed<'_, ClassDump> {
         let id = id(id_bytes);
         let (rest, (class, _, super_id, loader, _, instance_bytes)) =
             (id.clone(), be_u32, id.clone(), id.clone(), count(id.clone(), 4), be_u32).parse(input)?;

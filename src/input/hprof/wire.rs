@@ -3,7 +3,7 @@
 use crate::graph::FieldKind;
 use crate::input::java_types::PRIMITIVES;
 
-pub(super) mod record {
+pub(crate) mod record {
     pub const TEXT: u8 = 0x01;
     pub const LOAD_CLASS: u8 = 0x02;
     pub const FRAME: u8 = 0x04;
@@ -34,7 +34,7 @@ pub(super) mod record {
 }
 
 /// Tags of sub-records, which are in heap dumps and their segments.
-pub(super) mod sub {
+pub(crate) mod sub {
     pub const ROOT_JNI_GLOBAL: u8 = 0x01;
     pub const ROOT_JNI_LOCAL: u8 = 0x02;
     pub const ROOT_JAVA_FRAME: u8 = 0x03;
@@ -79,17 +79,17 @@ pub(super) mod sub {
 }
 
 /// The basic type of a reference.
-pub(super) const OBJECT: u8 = 2;
+pub(crate) const OBJECT: u8 = 2;
 
 /// Bytes of a value of a basic type; `None` for a number that is no type.
 #[inline(always)]
-pub(super) fn value_bytes(basic_type: u8, id_bytes: usize) -> Option<usize> {
+pub(crate) fn value_bytes(basic_type: u8, id_bytes: usize) -> Option<usize> {
     if basic_type == OBJECT { Some(id_bytes) } else { element_bytes(basic_type) }
 }
 
 /// The same for types that are no references: those of primitive arrays.
 #[inline(always)]
-pub(super) fn element_bytes(basic_type: u8) -> Option<usize> {
+pub(crate) fn element_bytes(basic_type: u8) -> Option<usize> {
     match basic_type {
         4 | 8 => Some(1),
         5 | 9 => Some(2),
@@ -99,21 +99,21 @@ pub(super) fn element_bytes(basic_type: u8) -> Option<usize> {
     }
 }
 
-pub(super) const FIRST_PRIMITIVE: u8 = 4;
+pub(crate) const FIRST_PRIMITIVE: u8 = 4;
 
-pub(super) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
+pub(crate) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
     Some(PRIMITIVES.get(usize::from(basic_type.checked_sub(FIRST_PRIMITIVE)?))?.0)
 }
 
 /// The u4 at an offset, if it is there.
 #[inline(always)]
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// The id of `W` bytes (4 or 8) at an offset, if it is there.
 #[inline(always)]
-pub(super) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?;
     Some(if W == 8 {
         u64::from_be_bytes(*bytes.first_chunk()?)
@@ -123,6 +123,6 @@ pub(super) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// The same with a width that is known only at run time.
-pub(super) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
+pub(crate) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
     if id_bytes == 8 { id_at::<8>(bytes, at) } else { id_at::<4>(bytes, at) }
 }

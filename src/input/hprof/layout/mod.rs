@@ -3,4 +3,4 @@
 pub(super) mod classes;
 pub(super) mod measure;
 pub(super) mod sizes;
-pub(super) mod texts;
+pub(crate) mod texts;

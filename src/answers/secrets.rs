@@ -1,0 +1,245 @@
+//! Secrets in the texts of a dump: keys, tokens, passwords, and what fields of such names hold.
+
+use std::cmp::Reverse;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::grouped_strings::{GroupedStrings, text_details};
+use super::holders::{Holders, KnownCollections};
+use super::reference_names::ReferenceNames;
+use super::values::unreadable;
+use super::{AnswerError, Limits, PathRow};
+use crate::analysis::root_paths::RootsByNode;
+use crate::analysis::secrets::{SecretRules, entropy, masked};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId};
+use crate::input::{ObjectDetails, ReadError, ReferenceKind, ReferenceName, Text, Value, WantedContents};
+
+/// Characters of a text that are looked through.
+const MAX_UNITS: usize = 1 << 20;
+/// Parts of the names of fields that hold secrets.
+const SECRET_FIELDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
+/// The kind of what is found by the name of its field.
+const BY_FIELD: &str = "named-field";
+/// A text in such a field is a secret from so many bits of information a character on, and of this length.
+const MIN_ENTROPY: f64 = 3.0;
+const LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
+
+/// Options of the search for secrets.
+#[derive(Debug, Clone, Default)]
+pub struct SecretsOptions {
+    /// The rules.
+    pub rules: SecretRules,
+    /// Secrets are shown whole.
+    pub are_shown: bool,
+    /// Number of rows.
+    pub limits: Limits,
+}
+
+/// Secrets of a dump.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Secrets {
+    /// The name of the dump's format.
+    pub format: String,
+    /// Secrets, of each text each, shown or not.
+    pub found: usize,
+    /// The rows that are shown: by kind, then most copies first.
+    pub secrets: Vec<SecretRow>,
+}
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SecretRow {
+    /// The rule's name.
+    pub kind: String,
+    /// The secret, all but its ends masked, unless it was to be shown.
+    pub masked: String,
+    /// String objects with the text; 1 of an array.
+    pub copies: u32,
+    /// The field that holds the first of them; of what was found by its field that.
+    pub holder: Option<String>,
+    /// The first of them.
+    pub example: String,
+    /// The shortest path to it from a root, as an expression; `None` when no strong root reaches it.
+    pub path: Option<String>,
+}
+
+/// A secret before its row is made.
+struct Found {
+    kind: String,
+    secret: String,
+    copies: u32,
+    /// The first text that has it: a string or an array.
+    node: NodeId,
+    /// The field that it is named by.
+    field: Option<String>,
+    is_array: bool,
+}
+
+/// Looks for secrets in the texts of all string objects and in arrays of bytes and characters that no string has, each text once.
+/// As `strings`: two passes over the dump, one more where fields have such names, and one for the holders.
+///
+/// # Errors
+/// If the dump holds no objects or no texts, or takes more memory than it may.
+pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let details = text_details(dump)?;
+    dump.check_rows(graph.node_count() as u64, 8)?;
+    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable)?;
+    let mut grouped = GroupedStrings::new(graph, contents.strings);
+    let named = texts_of_named_fields(graph, details).map_err(unreadable)?;
+    // By place of a text: its copies, and the one in a field with such a name.
+    let mut looked: FxHashMap<usize, (u32, Option<NodeId>)> = FxHashMap::default();
+    for group in &grouped.groups {
+        let mut nodes = grouped.copies(group).map(|at| grouped.strings.node(at));
+        looked.insert(grouped.first(group), (group.copies, nodes.find(|node| named.contains_key(node))));
+    }
+    let strings = grouped.strings.len();
+    grouped.strings.append_arrays(graph);
+    let arrays = strings..grouped.strings.len();
+    looked.extend(
+        arrays
+            .map(|at| (at, grouped.strings.node(at)))
+            .map(|(at, node)| (at, (1, named.contains_key(&node).then_some(node)))),
+    );
+    let found: Mutex<Vec<Found>> = Mutex::default();
+    let look = |at: usize, text: Text| {
+        let Some(&(copies, of_field)) = looked.get(&at) else { return };
+        let text = if at >= strings { without_high_bytes(text.text) } else { text.text };
+        let mut secrets = options.rules.find(&text);
+        if secrets.is_empty() && of_field.is_some() && is_random(&text) {
+            secrets.push((BY_FIELD, &text));
+        }
+        let found_one = |(kind, secret): (&str, &str)| Found {
+            kind: kind.to_string(),
+            secret: secret.to_string(),
+            copies,
+            node: of_field.unwrap_or(grouped.strings.node(at)),
+            field: of_field.and_then(|node| named.get(&node).cloned()),
+            is_array: at >= strings,
+        };
+        found.lock().unwrap_or_else(PoisonError::into_inner).extend(secrets.into_iter().map(found_one));
+    };
+    let places: Vec<usize> = looked.keys().copied().collect();
+    details.visit_texts(graph, &grouped.strings, &places, MAX_UNITS, &look).map_err(unreadable)?;
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_unstable_by(|a, b| {
+        (&a.kind, Reverse(a.copies), a.node, &a.secret).cmp(&(&b.kind, Reverse(b.copies), b.node, &b.secret))
+    });
+    // What a text was made of is in buffers too.
+    let of_strings: FxHashSet<String> =
+        found.iter().filter(|one| !one.is_array).map(|one| one.secret.clone()).collect();
+    found.retain(|one| !one.is_array || !of_strings.contains(&one.secret));
+    let count = found.len();
+    options.limits.cut(&mut found);
+    let secrets = rows(dump, graph, options, found)?;
+    Ok(Secrets { format: dump.info().format.to_string(), found: count, secrets })
+}
+
+fn rows(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    options: &SecretsOptions,
+    found: Vec<Found>,
+) -> Result<Vec<SecretRow>, AnswerError> {
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nodes: Vec<NodeId> = found.iter().map(|one| one.node).collect();
+    let collections = KnownCollections::default().table()?.resolve(graph);
+    let held = Holders::find(dump, &collections)?.of(&nodes)?;
+    let (roots, names) = (RootsByNode::new(graph), ReferenceNames::of(dump));
+    let path_to = |node: NodeId| {
+        let paths = dump.shortest_parents().path_to(graph, &roots, node)?;
+        Some(PathRow::new(graph, &roots, paths.get(0)?, names).expression())
+    };
+    let row = |(one, holder): (Found, &u32)| SecretRow {
+        kind: one.kind,
+        masked: if options.are_shown { one.secret } else { masked(&one.secret) },
+        copies: one.copies,
+        holder: one.field.or_else(|| Some(held.names[*holder as usize].text())).filter(|holder| !holder.is_empty()),
+        example: graph.display_id(one.node),
+        path: path_to(one.node),
+    };
+    Ok(found.into_iter().zip(&held.of).map(row).collect())
+}
+
+/// The text in bytes of which there may be two a character: without zeros, if they are many.
+fn without_high_bytes(text: String) -> String {
+    let zeros = text.bytes().filter(|&byte| byte == 0).count();
+    if zeros > text.len() / 3 { text.replace('\0', "") } else { text }
+}
+
+/// Returns true for a text that nobody would write by hand.
+fn is_random(text: &str) -> bool {
+    LENGTHS.contains(&text.len())
+        && !text.contains(char::is_whitespace)
+        && text.contains(|c: char| c.is_ascii_digit())
+        && entropy(text) >= MIN_ENTROPY
+}
+
+/// What fields, static variables and properties with names of secrets hold, each with such a name: `app.Client.apiToken`. O(objects +
+/// references) for formats whose references have kinds.
+fn texts_of_named_fields(
+    graph: &HeapGraph,
+    details: &dyn ObjectDetails,
+) -> Result<FxHashMap<NodeId, String>, ReadError> {
+    let types = graph.types();
+    let is_secret = |name: &str| {
+        let name = name.to_lowercase();
+        SECRET_FIELDS.iter().any(|word| name.contains(word))
+    };
+    let mut held = FxHashMap::default();
+    let mut add = |from: NodeId, field: &str, to: NodeId| {
+        let of = types.of_class_object(from).unwrap_or_else(|| graph.type_of(from));
+        held.entry(to).or_insert_with(|| format!("{}.{field}", types.name(of)));
+    };
+    let (mut names, mut classes) = (Vec::new(), Vec::new());
+    for type_id in types.ids() {
+        for field in types.fields(type_id).iter().filter(|field| is_secret(types.text(field.name))) {
+            match types.class_object(type_id).filter(|_| field.is_static) {
+                Some(class) => classes.push(class),
+                None => names.push(types.text(field.name)),
+            }
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        for (name, column) in names.iter().zip(details.values_of_fields(graph, &names)?) {
+            for (from, value) in column {
+                if let Value::Object(to) = value {
+                    add(from, name, to);
+                }
+            }
+        }
+    }
+    classes.dedup();
+    for class in classes {
+        for field in details.fields(graph, class)? {
+            if let (ReferenceName::StaticField(name), Value::Object(to)) = (&field.name, &field.value)
+                && is_secret(name)
+            {
+                add(class, name, *to);
+            }
+        }
+    }
+    if let Some(kinds) = details.reference_kinds(graph)? {
+        let (mut of_node, mut known) = (Vec::new(), FxHashMap::default());
+        for from in graph.nodes() {
+            of_node.clear();
+            kinds.append_kinds(graph, from, &mut of_node);
+            for (&(kind, name), &to) in of_node.iter().zip(graph.strong_references(from)) {
+                let is_named = matches!(kind, ReferenceKind::Property | ReferenceKind::Variable);
+                if is_named && *known.entry(name).or_insert_with(|| is_secret(&kinds.name(name))) {
+                    add(from, &kinds.name(name), to);
+                }
+            }
+        }
+    }
+    Ok(held)
+}

@@ -1,0 +1,158 @@
+//! `heapdump redact`: a copy of a dump without its values, that may be shared.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+
+use crate::cli::CommandOutcome;
+use crate::cli::args::options::ReadArgs;
+use crate::cli::terminal::load::{DumpInput, open_options};
+use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::find_target;
+use crate::dump::{IndexUse, OpenOptions};
+use crate::redact::{
+    Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, compare,
+    find_left, lost_text, redact,
+};
+use crate::report::format_bytes;
+
+/// A copy without values, that may be shared
+///
+/// Every text, number and key becomes zero; objects, types, names, sizes, references, roots, threads with their frames and
+/// ids stay. So do sizes and states of known collections and the names of threads, enumerations and class loaders, unless
+/// --keep none says otherwise. The copy has the format of the dump; a name in .gz or .zst packs it. What of a damaged dump
+/// cannot be parsed is zero.
+///
+/// Example: heapdump redact app.hprof -o shared.hprof.zst
+///
+/// Example: heapdump redact --verify app.hprof shared.hprof.zst
+///
+/// Example: heapdump redact app.hprof -o shared.hprof --keep-equality --keep com.acme.Order.state
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// The copy that is compared with it
+    #[arg(requires = "verify")]
+    copy: Option<PathBuf>,
+    /// Compare a copy with its dump, and look for texts in it; exit code 1 when one is left or an answer differs
+    #[arg(long, requires = "copy", conflicts_with = "output")]
+    verify: bool,
+    /// Where to write; - for standard output. In .gz or .zst it is packed
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace what is there
+    #[arg(long)]
+    force: bool,
+    /// Equal values stay equal and different ones different: each becomes a hash with a key of this run
+    #[arg(long)]
+    keep_equality: bool,
+    /// Fields that stay as they are: Class.field, a glob or a /regex/; none: not even those that stay by default
+    #[arg(long, value_name = "PATTERN")]
+    keep: Vec<String>,
+    /// A file with other names, one com.acme=a.b a line, or such pairs with commas between them
+    #[arg(long, value_name = "MAP")]
+    names: Option<String>,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    if let (Some(file), Some(copy)) = (&args.file, &args.copy) {
+        return verify(file, copy, args, session);
+    }
+    let Some(output) = &args.output else { bail!("where to? heapdump redact FILE -o shared.hprof") };
+    let input = DumpInput::find(args.file.as_deref())?;
+    let target = find_target(std::slice::from_ref(&input), Some(output))?;
+    if target.is_standard_output() && std::io::stdout().is_terminal() {
+        bail!("-o -: a dump is nothing for a terminal to show");
+    }
+    if !target.is_standard_output() && output.is_file() && !args.force {
+        bail!("{} exists; --force replaces it", output.display());
+    }
+    let options = args.options()?;
+    let observer = open_options(session, None, &args.read)?.0.observer;
+    let file = match &input {
+        DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
+        DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
+    };
+    let file = file.map_err(|error| input.unless_url(error.into())).with_context(|| input.name())?;
+    let out = target.begin_with_first_byte(|| {});
+    let mut out = PackedOutput::new(out, OutputPacking::of_name(output));
+    let redacted = redact(&file, &options, &mut out).map_err(|error| match error {
+        RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
+        RedactError::Damaged(lost) => {
+            anyhow!("{}: {} (an error because of --strict)", input.name(), lost_text(&lost))
+        }
+        error => input.unless_url(error.into()).context(input.name()),
+    })?;
+    out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
+    session.progress.end();
+    if redacted.lost.bytes > 0 || redacted.lost.is_cut {
+        let so = if redacted.lost.bytes > 0 { "; they are zero in the copy" } else { "" };
+        session.print_note("warning", None, &format!("{}: {}{so}", input.name(), lost_text(&redacted.lost)));
+    }
+    if !args.read.quiet {
+        let bytes = format_bytes(redacted.bytes);
+        let words = if redacted.has_values { "without values" } else { "as it is: the format has no values" };
+        session.print_sentence(&format!("wrote {} ({bytes} unpacked) {words}", target.name()));
+    }
+    Ok(CommandOutcome::Done)
+}
+
+/// Says what of a dump and its copy is the same, and whether a text is left.
+fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let options = args.options()?;
+    let (read, memory) = open_options(session, None, &args.read)?;
+    let open = OpenOptions { index: IndexUse::Never, hides_values: true, ..read.clone() };
+    let inputs = [DumpInput::of(file), DumpInput::of(copy)];
+    if inputs.iter().any(|input| input.path().is_none()) {
+        bail!("--verify reads both more than once: name two files");
+    }
+    let mut checks = {
+        let [dump, copy] = [inputs[0].open(&open, &memory)?, inputs[1].open(&open, &memory)?];
+        compare(&dump, &copy, &options.names)?
+    };
+    let again = |path: &Path| DumpFile::of_path(path.to_path_buf(), Arc::clone(&read.observer));
+    let [dump, copy] = [again(file)?, again(copy)?];
+    checks.extend(find_left(&dump, &copy, &options)?);
+    let line = |check: &Check| match &check.difference {
+        None => format!("same     {}", check.what),
+        Some(difference) => format!("differs  {}: {difference}", check.what),
+    };
+    session.print_lines(checks.iter().map(line))?;
+    let is_same = checks.iter().all(|check| check.is_same);
+    Ok(if is_same { CommandOutcome::Done } else { CommandOutcome::No })
+}
+
+impl Args {
+    fn options(&self) -> Result<RedactOptions> {
+        let is_none = |text: &&String| *text == "none";
+        let mut keep = match self.keep.iter().any(|text| is_none(&text)) {
+            true => KeptFields::default(),
+            false => KeptFields::known(),
+        };
+        for text in self.keep.iter().filter(|text| !is_none(text)) {
+            keep.add(text).map_err(|why| anyhow!("--keep: {why}"))?;
+        }
+        Ok(RedactOptions {
+            read: self.read.read_options()?,
+            keep,
+            equality: self.keep_equality.then(KeyedHash::default),
+            names: self.names.as_deref().map(names_of).transpose()?.unwrap_or_default(),
+            is_strict: self.read.strict,
+        })
+    }
+}
+
+/// The names in a file, or in the words themselves.
+fn names_of(text: &str) -> Result<NameMap> {
+    let path = Path::new(text);
+    let text = match text.contains('=') && !path.exists() {
+        true => text.to_string(),
+        false => std::fs::read_to_string(path).with_context(|| format!("--names {text}"))?,
+    };
+    NameMap::parse(&text).map_err(|why| anyhow!("--names: {why}"))
+}

@@ -1,0 +1,26 @@
+//! The copy of a file.
+
+use std::io::Write;
+
+use super::gather::{Gathered, gather};
+use super::rewrite::Rewrite;
+use super::walk::Walk;
+use crate::redact::dump_file::DumpFile;
+use crate::redact::options::{RedactError, RedactOptions, Redacted};
+
+/// Writes a copy without values. Walks through the file two to four times; memory grows with its texts and classes, not
+/// with its objects.
+pub(in crate::redact) fn redact(
+    file: &DumpFile,
+    options: &RedactOptions,
+    out: &mut dyn Write,
+) -> Result<Redacted, RedactError> {
+    let Gathered { header, facts, bytes, lost } = gather(file, &options.keep, options.hash())?;
+    if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
+        return Err(RedactError::Damaged(lost));
+    }
+    let work = Rewrite::new(&facts, &options.keep, options.hash(), &options.names);
+    let mut walk = Walk::new(file.open()?, &header, Some(bytes), work, Some(out));
+    let bytes = walk.run(&header)?;
+    Ok(Redacted { format: "hprof", bytes, lost: walk.lost, has_values: true })
+}

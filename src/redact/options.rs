@@ -1,0 +1,84 @@
+//! Options of a copy, what comes of it, and why there is none.
+
+use std::io;
+
+use super::keep::KeptFields;
+use super::keyed::KeyedHash;
+use super::names::NameMap;
+use crate::input::{ReadError, ReadOptions};
+use crate::units::count_of;
+
+/// What becomes of values.
+#[derive(Debug, Default)]
+pub struct RedactOptions {
+    /// The reader of the dump, as for reading it.
+    pub read: ReadOptions,
+    /// Fields whose values stay. Default: none; [`KeptFields::known`] has those that say how much there is.
+    pub keep: KeptFields,
+    /// Equal values stay equal, by a hash with this key. Default: all become zero.
+    pub equality: Option<KeyedHash>,
+    /// Other names for classes and fields. Default: names stay.
+    pub names: NameMap,
+    /// What cannot be parsed is an error.
+    pub is_strict: bool,
+}
+
+impl RedactOptions {
+    pub(super) fn hash(&self) -> Option<&KeyedHash> {
+        self.equality.as_ref()
+    }
+}
+
+/// A copy that was written.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Redacted {
+    /// The reader's name of its format.
+    pub format: &'static str,
+    /// Unpacked bytes.
+    pub bytes: u64,
+    /// Bytes that could not be parsed, and are zero.
+    pub lost: LostBytes,
+    /// The format has values.
+    pub has_values: bool,
+}
+
+/// A reason for which there is no copy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RedactError {
+    /// The dump cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The copy cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+    /// The dump is damaged, and that is an error.
+    #[error("{}", lost_text(.0))]
+    Damaged(LostBytes),
+    /// There is no writer for the format.
+    #[error("redact writes copies of Java heap dumps (HPROF, PHD and IBM's text); this is {0}")]
+    Format(&'static str),
+}
+
+/// What is lost, in words.
+pub fn lost_text(lost: &LostBytes) -> String {
+    let bytes = count_of(lost.bytes, "bytes");
+    let at = format!("{bytes} cannot be parsed (first at byte {})", lost.first_at);
+    match (lost.bytes, lost.is_cut) {
+        (0, _) => "the dump is cut off".to_string(),
+        (_, true) => format!("the dump is cut off, and {at}"),
+        (_, false) => at,
+    }
+}
+
+/// Bytes that could not be parsed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LostBytes {
+    /// How many.
+    pub bytes: u64,
+    /// Offset of the first.
+    pub first_at: u64,
+    /// The file ends before what it says it has.
+    pub is_cut: bool,
+}

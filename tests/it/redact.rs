@@ -1,0 +1,365 @@
+//! `redact`: copies without values, and the proof that nothing is left. Texts are looked for here by a search of their own.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use heapdump::input::NoObserver;
+use heapdump::redact::{DumpFile, KeptFields, KeyedHash, RedactOptions, redact};
+use serde_json::Value;
+
+use crate::common::cmd::{heapdump, run, run_with_input};
+use crate::common::fixtures::{all, unpacked};
+use crate::common::synth_hprof::Writer;
+
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+const MODES: [&[&str]; 3] = [&[], &["--keep-equality"], &["--keep", "none"]];
+
+/// The texts of a dump, as `strings` reads them.
+fn texts(path: &str) -> Vec<String> {
+    let ran = run(&["strings", path, "--full", "-q", "-n", "0", "-f", "jsonl"]);
+    let rows = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    rows.filter_map(|row| row["text"].as_str().map(String::from)).collect()
+}
+
+/// Runs of six bytes: of texts in one byte a character, and of three characters in two.
+fn runs(texts: &[String]) -> HashSet<[u8; 6]> {
+    let mut found = HashSet::new();
+    for text in texts {
+        let narrow: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(0)).collect();
+        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        found.extend(narrow.windows(6).map(|run| <[u8; 6]>::try_from(run).expect("six")));
+        found.extend(wide.windows(6).step_by(2).map(|run| <[u8; 6]>::try_from(run).expect("six")));
+    }
+    // What is no text: zeros, and what any structure has.
+    found.retain(|run| run.iter().filter(|byte| **byte >= 0x20).count() >= 3);
+    found
+}
+
+fn runs_in(bytes: &[u8]) -> HashSet<[u8; 6]> {
+    bytes.windows(6).map(|run| <[u8; 6]>::try_from(run).expect("six")).collect()
+}
+
+/// Every dump of Java in every mode: the same answers, and no text.
+#[test]
+fn copies_of_every_fixture_answer_alike_and_have_no_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for fixture in all().into_iter().filter(|fixture| fixture.format == "hprof") {
+        let path = fixture.path.display().to_string();
+        let copy = folder.path().join(fixture.name().trim_end_matches(".zst")).display().to_string();
+        for mode in MODES {
+            run(&[&["redact", &path, "-o", &copy, "--force", "-q"], mode].concat()).expect_code(0);
+            let keeps: &[&str] = if mode.contains(&"none") { mode } else { &[] };
+            let verified = run(&[&["redact", "--verify", &path, &copy], keeps].concat()).expect_code(0).stdout;
+            assert!(verified.contains("leak suspects") && verified.contains("no text is left"), "{verified}");
+            assert!(verified.lines().all(|line| line.starts_with("same ")), "{verified}");
+            assert_eq!(unpacked(&path).len(), std::fs::read(&copy).expect("there").len(), "{path} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_and_numbers_go_and_sizes_and_thread_names_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof").display().to_string();
+    run(&["redact", ZOO, "-o", &copy]).expect_code(0);
+    let bytes = std::fs::read(&copy).expect("there");
+    let has = |text: &str| bytes.windows(text.len()).any(|run| run == text.as_bytes());
+    // A literal of the program, which is a text record too, and the virtual machine's version.
+    assert!(!has("duplicate text") && !has("17.0.") && has("zoo/Zoo$View") && has("zoo-worker"));
+    let rows =
+        |path: &str, question: &[&str]| run(&[question, &[path, "-q", "-f", "csv"]].concat()).expect_code(0).stdout;
+    for question in [
+        &["stats", "--retained"][..],
+        &["threads"],
+        &["leaks"],
+        &["waste", "--kind", "empty-collections,sparse-collections,huge-collections,colliding-maps"],
+    ] {
+        assert_eq!(rows(&copy, question), rows(ZOO, question), "{question:?}");
+    }
+    assert_eq!(run(&["info", "--properties", "-q", &copy]).expect_code(0).stdout.matches("property.").count(), 0);
+    assert!(run(&["info", "--properties", "-q", ZOO]).stdout.matches("property.").count() > 10);
+}
+
+#[test]
+fn equality_is_kept_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof.gz").display().to_string();
+    // Kept texts would differ from others that are the same.
+    let keep = ["--keep", "none", "--keep", "java.lang.String.coder"];
+    run(&[&["redact", ZOO, "-o", &copy, "--keep-equality"], &keep[..]].concat()).expect_code(0);
+    // Of texts of four characters or more.
+    let copies = |path: &str| {
+        let ran = run(&["strings", path, "--duplicates", "-q", "-n", "0", "-f", "jsonl"]).expect_code(0).stdout;
+        let rows = ran.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let long = rows.filter(|row| row["text"].as_str().is_some_and(|text| text.encode_utf16().count() >= 4));
+        let mut rows: Vec<_> = long.map(|row| (row["example"].to_string(), row["copies"].to_string())).collect();
+        rows.sort();
+        rows
+    };
+    assert!(copies(ZOO).len() > 30);
+    assert_eq!(copies(&copy), copies(ZOO));
+    assert!(run(&["info", "--properties", "-q", &copy]).expect_code(0).stdout.matches("property.").count() == 0);
+    // Another run has another key.
+    let again = folder.path().join("again.hprof.gz").display().to_string();
+    run(&["redact", ZOO, "-o", &again, "--keep-equality"]).expect_code(0);
+    assert_ne!(unpacked(&copy), unpacked(&again));
+}
+
+#[test]
+fn a_text_that_is_left_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof");
+    run(&["redact", ZOO, "-o", copy.to_str().expect("a path"), "-q"]).expect_code(0);
+    let (original, mut bytes) = (unpacked(ZOO), std::fs::read(&copy).expect("there"));
+    let at = original.windows(14).rposition(|run| run == b"duplicate text").expect("in an array");
+    bytes[at..at + 14].copy_from_slice(b"duplicate text");
+    std::fs::write(&copy, &bytes).expect("written");
+    let told = run(&["redact", "--verify", ZOO, copy.to_str().expect("a path")]).expect_code(1).stdout;
+    assert!(told.contains("differs  no text is left") && told.contains("differs  no number is left"), "{told}");
+    assert_eq!(told.lines().filter(|line| line.starts_with("differs")).count(), 2, "{told}");
+    bytes[at..at + 14].fill(0);
+    std::fs::write(&copy, &bytes).expect("written");
+    run(&["redact", "--verify", ZOO, copy.to_str().expect("a path")]).expect_code(0);
+    // A name that is none of the dump, a reference, and numbers.
+    let changed = |from: &[u8], to: &[u8], change: &str| {
+        let at = bytes.windows(from.len()).position(|run| run == from).expect(change);
+        let mut bytes = bytes.clone();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        std::fs::write(&copy, &bytes).expect("written");
+        let told = run(&["redact", "--verify", ZOO, copy.to_str().expect("a path")]).expect_code(1).stdout;
+        assert!(told.contains("differs"), "{change}: {told}");
+    };
+    changed(b"emptyCollections", b"duplicate text  ", "a field's name");
+    changed(b"zoo-worker", b"duplicate ", "a thread's name");
+    changed(b"zoo/Zoo$View", b"zoo/Zoo$Views", "a class's name");
+}
+
+/// Numbers that are left, in fields and arrays.
+#[test]
+fn numbers_that_are_left_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // All numbers and no text are kept.
+    let copy = path("numbers.hprof");
+    run(&["redact", ZOO, "-o", &copy, "--keep", "java.util.*.hash", "--keep", "java.lang.Integer.*"]).expect_code(0);
+    let told = run(&["redact", "--verify", ZOO, &copy]).expect_code(1).stdout;
+    let differing: Vec<&str> = told.lines().filter(|line| line.starts_with("differs")).collect();
+    assert!(differing.len() == 1 && differing[0].contains("no number is left"), "{told}");
+    run(&["redact", "--verify", ZOO, &copy, "--keep", "java.util.*.hash", "--keep", "java.lang.Integer.*"])
+        .expect_code(0);
+}
+
+fn copy_of(bytes: &[u8], equality: bool) -> Result<Vec<u8>, String> {
+    let file = DumpFile::of_reader(bytes, Arc::new(NoObserver)).expect("kept");
+    let equality = equality.then(KeyedHash::default);
+    let options = RedactOptions { keep: KeptFields::known(), equality, ..RedactOptions::default() };
+    let mut out = Vec::new();
+    redact(&file, &options, &mut out).map(|_| out).map_err(|error| error.to_string())
+}
+
+/// A dump with bytes changed or cut off: the copy is as long, and no text gets into it.
+#[test]
+fn damaged_dumps_leak_nothing() {
+    let mut state = 7u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for (path, changes) in [
+        (ZOO, 60),
+        ("fixtures/hprof/shop-old.hprof.zst", 300),
+        ("fixtures/hprof/android.hprof", 3000),
+        ("fixtures/hprof/tiny-4byte.hprof", 1000),
+        ("fixtures/hprof/tiny-8byte-segments.hprof", 1000),
+        ("fixtures/hprof/two-dumps.hprof", 1000),
+    ] {
+        let original = unpacked(path);
+        let undamaged = copy_of(&original, false).expect("a copy");
+        let secrets: HashSet<[u8; 6]> = runs(&texts(path)).difference(&runs_in(&undamaged)).copied().collect();
+        for change in 0..changes {
+            let mut bytes = original.clone();
+            match change % 4 {
+                0 => bytes.truncate(next(bytes.len())),
+                1 => bytes[next(original.len())] ^= 1 << next(8),
+                2 => bytes[next(original.len())] = next(256) as u8,
+                _ => {
+                    let at = next(original.len() - 8);
+                    bytes[at..at + 4].copy_from_slice(&(next(1 << 12) as u32).to_be_bytes());
+                }
+            }
+            let Ok(copy) = copy_of(&bytes, change % 8 > 5) else { continue };
+            assert_eq!(copy.len(), bytes.len(), "{path}: change {change}");
+            let leaked = copy.windows(6).find(|run| secrets.contains(*run));
+            assert_eq!(leaked.map(String::from_utf8_lossy), None, "{path}: change {change}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_dump_is_told_and_strict_refuses_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut bytes = unpacked(ZOO);
+    bytes.truncate(1_000_000);
+    std::fs::write(path("cut.hprof"), &bytes).expect("written");
+    let (cut, copy) = (path("cut.hprof"), path("copy.hprof"));
+    let refused = run(&["redact", &cut, "-o", &copy, "--strict"]).expect_code(2);
+    assert!(refused.stderr.contains("cut off") && !Path::new(&copy).exists(), "{}", refused.stderr);
+    let told = run(&["redact", &cut, "-o", &copy]).expect_code(0).stderr;
+    assert!(told.contains("warning: ") && told.contains("cut off"), "{told}");
+    run(&["redact", "--verify", &cut, &copy]).expect_code(0);
+}
+
+#[test]
+fn outputs_are_never_inputs_and_replaced_by_force_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("dump.hprof"), unpacked(ZOO)).expect("written");
+    let (dump, copy) = (path("dump.hprof"), path("copy.hprof.zst"));
+    let refused = run(&["redact", &dump, "-o", &dump, "--force"]).expect_code(2).stderr;
+    assert!(refused.contains("is an input"), "{refused}");
+    run(&["redact", &dump]).expect_code(2);
+    run(&["redact", &dump, "-o", &copy]).expect_code(0);
+    let refused = run(&["redact", &dump, "-o", &copy]).expect_code(2).stderr;
+    assert!(refused.contains("--force"), "{refused}");
+    run(&["redact", &dump, "-o", &copy, "--force"]).expect_code(0);
+    // From a pipe.
+    let piped = path("piped.hprof");
+    run_with_input(&["redact", "-", "-o", &piped], &unpacked(ZOO)).expect_code(0);
+    assert_eq!(unpacked(&piped), unpacked(&copy));
+    // What is no dump leaves nothing.
+    let nothing = path("nothing");
+    run_with_input(&["redact", "-", "-o", &nothing], b"no dump").expect_code(2);
+    assert!(!Path::new(&nothing).exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof").display().to_string();
+    let mut child = heapdump(&["redact", "-", "-o", &copy]).stdin(Stdio::piped()).spawn().expect("starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut stdin, &unpacked(ZOO)[..500_000]).expect("written");
+    let status = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+    assert!(!child.wait().expect("ends").success());
+    assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
+}
+
+#[test]
+fn names_are_replaced_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof").display().to_string();
+    run(&["redact", ZOO, "-o", &copy, "--names", "zoo=a.b,java.util.HashMap=M"]).expect_code(0);
+    let stats = run(&["stats", &copy, "-q", "-f", "csv"]).expect_code(0).stdout;
+    assert!(stats.contains("a.b.Zoo$View") && !stats.contains("zoo.Zoo"), "{stats}");
+    assert!(stats.contains("M$Node[]") && !stats.contains("java.util.HashMap"), "{stats}");
+    run(&["redact", "--verify", ZOO, &copy, "--names", "zoo=a.b,java.util.HashMap=M"]).expect_code(0);
+    run(&["redact", "--verify", ZOO, &copy]).expect_code(1);
+    let wrong = run(&["redact", ZOO, "-o", &copy, "--force", "--names", "zoo="]).expect_code(2).stderr;
+    assert!(wrong.contains("--names"), "{wrong}");
+}
+
+#[test]
+fn kept_fields_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.hprof").display().to_string();
+    run(&["redact", ZOO, "-o", &copy, "--keep", "java.lang.Integer.value"]).expect_code(0);
+    let rows = |path: &str| run(&["list", path, "-t", "=java.lang.Integer", "--values", "-q", "-f", "csv"]).stdout;
+    assert_eq!(rows(&copy), rows(ZOO));
+    for refused in ["java.lang.String.value", "*"] {
+        run(&["redact", ZOO, "-o", &copy, "--force", "--keep", refused]).expect_code(2);
+    }
+}
+
+/// A dump in which ids of kept texts come again: in another dump of the file, in the same, as text records; and a kept text
+/// that is a part of a longer array.
+fn dump_of_repeated_ids() -> Vec<u8> {
+    let mut writer = Writer::new("1.0.2", 8);
+    let [object, string, thread] = [0x1000u64, 0x1100, 0x1200];
+    for (class, name) in [(object, "java.lang.Object"), (string, "java.lang.String"), (thread, "java.lang.Thread")] {
+        writer.class(class, name);
+    }
+    let names = [(0x2000u64, "value"), (0x2001, "offset"), (0x2002, "count"), (0x2003, "name")];
+    for (id, name) in names {
+        let text = [writer.id(id), name.as_bytes().to_vec()].concat();
+        writer.record(1, &text);
+    }
+    let again = [writer.id(thread + 1), b"ZTCHHA of a text record".to_vec()].concat();
+    writer.record(1, &again);
+    let class = |writer: &Writer, class: u64, above: u64, fields: &[(u64, u8)]| {
+        let mut bytes = [vec![0x20], writer.id(class), vec![0; 4], writer.id(above), vec![0; 5 * 8 + 4 + 4]].concat();
+        bytes.extend((fields.len() as u16).to_be_bytes());
+        fields.iter().for_each(|(name, kind)| bytes.extend([writer.id(*name), vec![*kind]].concat()));
+        bytes
+    };
+    let classes = [
+        class(&writer, object, 0, &[]),
+        class(&writer, string, object, &[(0x2000, 2), (0x2001, 10), (0x2002, 10)]),
+        class(&writer, thread, object, &[(0x2003, 2)]),
+    ]
+    .concat();
+    let bytes = |id: u64, text: &[u8]| {
+        let length = (text.len() as u32).to_be_bytes().to_vec();
+        [vec![0x23], id.to_be_bytes().to_vec(), vec![0; 4], length, vec![8], text.to_vec()].concat()
+    };
+    let text = |id: u64, array: u64, count: u32| {
+        let values = [array.to_be_bytes().to_vec(), vec![0; 4], count.to_be_bytes().to_vec()].concat();
+        let head = [vec![0x21], id.to_be_bytes().to_vec(), vec![0; 4], string.to_be_bytes().to_vec()].concat();
+        [head, 16u32.to_be_bytes().to_vec(), values].concat()
+    };
+    let first = [
+        classes.clone(),
+        bytes(0x9300, b"main-thread"),
+        bytes(0x9300, b"ZTCHHA of a repeat"),
+        text(0x9200, 0x9300, 11),
+        writer.instance(0x9100, thread, &[0x9200]),
+        writer.instance(0x9180, thread, &[0x9280]),
+        text(0x9280, 0x9380, 6),
+        bytes(0x9380, b"worker ZTCHHA of a request"),
+        writer.root(0x9100),
+    ];
+    let second = [classes, bytes(0x9300, b"ZTCHHA of another dump"), writer.root(0x9300)];
+    for dump in [first.concat(), second.concat()] {
+        writer.record(0x0C, &dump);
+    }
+    writer.bytes
+}
+
+#[test]
+fn texts_are_kept_of_the_object_that_is_meant_alone() {
+    let dump = dump_of_repeated_ids();
+    for equality in [false, true] {
+        let copy = copy_of(&dump, equality).expect("a copy");
+        let has = |text: &str| copy.windows(text.len()).any(|run| run == text.as_bytes());
+        assert!(has("main-thread") && has("worker") && has("java/lang/Thread"), "kept");
+        assert!(!has("ZTCHHA"), "of another object, equality {equality}");
+    }
+}
+
+#[test]
+fn pages_and_exports_without_values_have_no_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // The file's name is on the page.
+    let dump = path("d.hprof");
+    std::fs::write(&dump, unpacked(ZOO)).expect("written");
+    // What no name looks like.
+    let is_text = |text: &String| text.len() >= 10 && text.contains([' ', '=', '@', ':']);
+    let texts: Vec<String> = texts(&dump).into_iter().filter(is_text).collect();
+    for (form, least) in [(&["report"][..], 50), (&["export", "--to", "heapgraph", "--names"], 100)] {
+        let left = |more: &[&str]| {
+            let out = path("out");
+            run(&[form, &[dump.as_str(), "-o", out.as_str()], more].concat()).expect_code(0);
+            let written = std::fs::read_to_string(&out).expect("there");
+            assert!(written.contains("zoo.Zoo$View"), "{form:?}");
+            texts.iter().filter(|text| written.contains(text.as_str())).cloned().collect::<Vec<_>>()
+        };
+        assert!(left(&[]).len() > least, "{form:?}");
+        // The version of the virtual machine is no text of the program.
+        assert_eq!(left(&["--no-values"]), ["OpenJDK Runtime Environment"], "{form:?}");
+    }
+}
