@@ -26,7 +26,7 @@
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
-//! | `selection::near` | which name was meant? | edit distance | O(names) | per name |
+//! | `selection::nearest` | which name was meant? | edit distance | O(names) | per name |
 //! | `held` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
 //! | `root_paths::RootsByNode` | which roots hold an object? | records sorted by object | O(records x log records) | 8 bytes per record |
 //! | `series` | which way does a figure go over several dumps? | steps, and the median of slopes | O(values) | per value |

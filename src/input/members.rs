@@ -96,7 +96,7 @@ enum MemberState<R> {
     /// A member begins here, or nothing.
     Between(Packed<R>),
     Member(Box<GzDecoder<Packed<R>>>),
-    Ended,
+    InputEnded,
 }
 
 impl<R: Read> GzipMembers<R> {
@@ -169,8 +169,8 @@ impl<R: Read> Read for GzipMembers<R> {
                 }
                 continue;
             }
-            match std::mem::replace(&mut self.state, MemberState::Ended) {
-                MemberState::Ended => return Ok(0),
+            match std::mem::replace(&mut self.state, MemberState::InputEnded) {
+                MemberState::InputEnded => return Ok(0),
                 MemberState::Between(mut packed) => {
                     self.unpack_ahead(&mut packed)?;
                     if !self.ready.is_empty() {

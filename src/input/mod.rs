@@ -11,7 +11,7 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
-mod codes;
+mod problem_codes;
 mod contents;
 mod details;
 mod diagnostics;
@@ -49,13 +49,13 @@ mod v8_snapshot;
 mod xna_cf;
 
 #[cfg(feature = "cli")]
-pub(crate) use codes::POSSIBLE_REPEAT;
+pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
 pub use details::{
     AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
     ShownValue, Text, Value,
 };
-pub use diagnostics::{Code, Diagnostics, Problem, Severity};
+pub use diagnostics::{ProblemCode, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};

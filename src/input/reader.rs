@@ -1,9 +1,9 @@
 //! The reader of one format, its input and its result. Everything that formats have in common is
 //! done by [`read`](super::read()) around it.
 
-use super::codes::{self, GraphCodes};
+use super::problem_codes::{self, GraphCodes};
 use super::details::ObjectDetails;
-use super::diagnostics::{Code, Diagnostics};
+use super::diagnostics::{ProblemCode, Diagnostics};
 use super::error::{Position, ReadError};
 use super::info::FormatInfo;
 use super::members::UNPACKING_BYTES_OF_THREAD;
@@ -170,13 +170,13 @@ impl Reading {
     /// lost.
     pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
         self.note_end(extent.end);
-        codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
+        problem_codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
     }
 
     /// Reports packed data that broke off, once.
     pub(super) fn note_end(&mut self, end: Position) {
         if let Some(text) = self.ending.take().and_then(|ending| ending.broken()) {
-            self.diagnostics.add(&codes::BROKEN_COMPRESSION, 1, end, || text);
+            self.diagnostics.add(&problem_codes::BROKEN_COMPRESSION, 1, end, || text);
         }
     }
 
@@ -194,7 +194,7 @@ pub struct Extent {
     /// Object records that were read.
     pub objects: u64,
     /// Problems by which objects may be lost: a dump that has one of them and no object is an error.
-    pub lost: &'static [&'static Code],
+    pub lost: &'static [&'static ProblemCode],
 }
 
 /// A dump as its reader leaves it.
@@ -259,7 +259,7 @@ impl Objects {
             (&codes.dangling_class_root, findings.dangling_class_roots),
             (&codes.duplicate_object, findings.duplicate_objects),
             (&codes.conflicting_object, findings.conflicting_objects),
-            (&codes::SIZE_OVERFLOW, findings.size_overflows),
+            (&problem_codes::SIZE_OVERFLOW, findings.size_overflows),
         ];
         for (code, tally) in tallies {
             reading.diagnostics.add(code, tally.count, end.like(tally.first_position), String::new);

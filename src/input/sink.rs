@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
+use super::problem_codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
 use super::repeats::RepeatWatch;
 use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};

@@ -2,18 +2,18 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::heap_dump::HeapDump;
 use super::memory_graph::{MemoryGraph, Record};
 use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot, make_room,
 };
-use crate::input::codes::{GraphCodes, PADDING};
+use crate::input::problem_codes::{GraphCodes, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::observer::ObjectTally;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Code, Extent, Position, ReadError, Reading, SnapshotInfo};
+use crate::input::{ProblemCode, Extent, Position, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -109,7 +109,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static Code, index: usize) {
+    fn problem(&mut self, code: &'static ProblemCode, index: usize) {
         let at = Position::Byte(self.dump.graph.position(index));
         self.reading.diagnostics.add(code, 1, at, String::new);
     }

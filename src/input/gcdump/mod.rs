@@ -12,7 +12,7 @@
 //! docs/formats/gcdump.md has the layout, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
+mod problem_codes;
 mod heap_dump;
 mod memory_graph;
 mod roots;

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::{Block, Ends, RootLine};
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{FrameLine, OtherLine, TypeKey};
 use crate::graph::{
     Frame, Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags,
@@ -12,7 +12,7 @@ use crate::graph::{
 use crate::input::diagnostics::excerpt;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{
-    Code, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime,
+    ProblemCode, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime,
 };
 
 /// A range of ids that has a name: a part of the heap, or the time of allocation.
@@ -254,7 +254,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// A problem with a word under a key.
-    fn on_word(&mut self, code: &'static Code, line: u64, key: &str, word: &str) {
+    fn on_word(&mut self, code: &'static ProblemCode, line: u64, key: &str, word: &str) {
         let text = || format!("key {:?}: {}", key, excerpt(word.as_bytes()));
         self.reading.diagnostics.add(code, 1, Position::Line(line), text);
     }

@@ -3,14 +3,14 @@
 use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{ObjectLine, OtherLine, TypeKey};
 use crate::graph::Holding;
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::diagnostics::excerpt;
 use crate::input::json_lines::{Field, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
 use crate::input::sink::RecordSink;
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{ProblemCode, Diagnostics, Position};
 
 /// Counts of what a block has up to the start of a section.
 #[derive(Debug, Clone, Copy, Default)]
@@ -176,7 +176,7 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
 }
 
 /// A problem with the value of a key.
-fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static Code, (key, value): Field<'_>) {
+fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): Field<'_>) {
     let at = Position::Line(block.lines);
     block.diagnostics.add(code, 1, at, || format!("key {}: {}", excerpt(key), excerpt(&value.json())));
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::content::{HprofRecords, SlotType};
 use super::layout::classes::{ClassLayout, Classes};
 use super::layout::measure::NearestDistance;
@@ -60,7 +60,7 @@ impl<'a> Assembler<'a> {
         &self.reader.texts
     }
 
-    fn problem(&mut self, code: &'static crate::input::Code, count: u64, at: u64, text: impl FnOnce() -> String) {
+    fn problem(&mut self, code: &'static crate::input::ProblemCode, count: u64, at: u64, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, count, Position::Byte(at), text);
     }
 

@@ -12,7 +12,7 @@
 //! where each rule comes from.
 
 mod assemble;
-mod codes;
+mod problem_codes;
 mod content;
 mod details;
 mod layout;
@@ -24,15 +24,15 @@ mod wire;
 use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
-use super::codes::{GraphCodes, POSSIBLE_REPEAT};
+use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
-    Code, Detected, Extent, Format, Loss, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position,
+    ProblemCode, Detected, Extent, Format, Loss, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position,
     ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source,
     TypeOrigin,
 };
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
-use codes::*;
+use problem_codes::*;
 use content::{BlockSink, HprofRecords};
 use details::HprofDetails;
 use details::finder::Places;
@@ -63,7 +63,7 @@ impl Reader for Hprof {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
-        let is_soon_read = source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < SMALL_BYTES);
+        let is_soon_read = source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < QUICK_REREAD_BYTES);
         let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
@@ -144,7 +144,7 @@ const NO_HEAP: &str =
     "a Java profile without a heap dump in it: the file is cut off before the heap, or was made for other data";
 
 /// A packed file of this length is unpacked again soon enough to look for the virtual machine's name in it.
-const SMALL_BYTES: u64 = 16 << 20;
+const QUICK_REREAD_BYTES: u64 = 16 << 20;
 
 /// Adds facts of the finished graph to the dump's.
 fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
@@ -208,7 +208,7 @@ fn unreadable(header: BadHeader) -> ReadError {
 }
 
 /// Problems by which objects may be lost.
-static LOST: [&Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
+static LOST: [&ProblemCode; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
 
 /// Was anything lost of a file without objects?
 fn is_lost(assembler: &Assembler<'_>) -> bool {
@@ -230,7 +230,7 @@ fn finish(assembler: &mut Assembler<'_>) -> Extent {
 /// The loss of a dump that is cut or damaged; `None` of one that is whole.
 fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     let problems = assembler.diagnostics.sorted();
-    let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
+    let count = |code: &ProblemCode| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
     let reader = assembler.reader;
     let unread = reader.lost.unread + assembler.content.unread_bytes;
     let lost_bytes = reader.lost.missing + unread + reader.lost.behind;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, Counts};
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{Breakdown, TrailerTotals};
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::java_types::source_form;
@@ -18,7 +18,7 @@ pub(super) struct Assembler<'r> {
     totals: Totals,
     records: Records,
     /// No readable record is open at the end of the blocks so far.
-    is_without_owner: bool,
+    has_no_open_record: bool,
     lines: u64,
 }
 
@@ -43,7 +43,7 @@ impl<'r> Assembler<'r> {
             section,
             totals: Totals::default(),
             records: Records::default(),
-            is_without_owner: true,
+            has_no_open_record: true,
             lines: 0,
         }
     }
@@ -62,7 +62,7 @@ impl<'r> Assembler<'r> {
         }
         let last = self.builder.object_count().wrapping_sub(1);
         let last_is_class = self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last);
-        if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !last_is_class {
+        if block.counts.leading_full_zeros > 0 && !self.has_no_open_record && !last_is_class {
             self.records.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
@@ -72,11 +72,11 @@ impl<'r> Assembler<'r> {
             type_indices: 0..block.names.list.len(),
             slots: &block.slots,
             lines_before: self.lines,
-            takes_leading: !self.is_without_owner,
+            takes_leading: !self.has_no_open_record,
         };
         let orphans = block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
         self.reading.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
-        self.is_without_owner = block.ended_without_owner.unwrap_or(self.is_without_owner);
+        self.has_no_open_record = block.ended_without_owner.unwrap_or(self.has_no_open_record);
         if self.builder.object_count() > first {
             for &(object, name) in &block.classes {
                 self.builder.add_class_object(first + object as usize, TypeSlot(block.slots[name as usize]));

@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{self, Breakdown, RecordWord, TrailerTotals};
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
+use crate::input::problem_codes::PADDING;
 use crate::input::java_types::is_array;
 use crate::input::sink::RecordSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
+use super::problem_codes;
 use super::collect::{DumpEvent, Process, Trace};
 use super::heap_maker::{HeapMaker, HeapParts, Modules, process_of_threads};
 use super::rows::MapsOfProcess;
 use super::stacks::Stacks;
 use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, NameId, Names};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::codes::SIZE_OVERFLOW;
+use crate::input::problem_codes::SIZE_OVERFLOW;
 use crate::input::{Diagnostics, Position};
 use crate::sort;
 
@@ -97,7 +97,7 @@ impl<'a> Assembler<'a> {
                     return Ok(());
                 }
                 if entries.is_empty() {
-                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
@@ -114,14 +114,14 @@ impl<'a> Assembler<'a> {
             *instance += 1;
             let instance = *instance;
             if v2.version != Some(1) {
-                self.maker.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
+                self.maker.note(&problem_codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
                 if self.is_too_deep() {
                     return Ok(());
                 }
                 if columns.sizes.len() == 0 {
-                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
@@ -149,7 +149,7 @@ impl<'a> Assembler<'a> {
         *count += 1;
         let (count, instance) = (*count, fixed.unwrap_or(*count));
         if count > 1 {
-            self.maker.note(&codes::REPEATED_HEAP, event, String::new);
+            self.maker.note(&problem_codes::REPEATED_HEAP, event, String::new);
         }
         instance
     }
@@ -168,7 +168,7 @@ impl<'a> Assembler<'a> {
         self.frames += heap.frames.len() as u64;
         self.entries += heap.entries.len() as u64;
         let at = Position::Byte(event.offset);
-        self.maker.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, heap.frames_exceeded(), at, String::new);
+        self.maker.diagnostics.add(&problem_codes::CHILDREN_EXCEED_PARENT, heap.frames_exceeded(), at, String::new);
         let sum = self.dump_bytes.entry(dump).or_default();
         let before = std::mem::replace(sum, *sum + heap.total_bytes());
         if before <= u64::MAX.into() && *sum > u64::MAX.into() {

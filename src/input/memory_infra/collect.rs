@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
+use super::problem_codes;
 use super::dumps::Dumps;
 use super::event::{Event, StackFrame, read_stack_frames};
 use super::ids::ById;
@@ -145,7 +145,7 @@ impl Collector<'_> {
         let ours = matches!(&*event.phase, "v" | "V" | "M") || (!is_whole && event.phase.is_empty());
         if let (Err(error), true, true) = (read, ours, is_whole) {
             let at = self.place(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
-            self.diagnostics.add(&codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
+            self.diagnostics.add(&problem_codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
         }
         if !ours {
             return;
@@ -201,6 +201,6 @@ impl Collector<'_> {
             }
         }
         let at = self.place(offset);
-        self.diagnostics.add(&codes::REPEATED_NAMES, repeated, at, String::new);
+        self.diagnostics.add(&problem_codes::REPEATED_NAMES, repeated, at, String::new);
     }
 }

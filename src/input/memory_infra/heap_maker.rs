@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::collect::DumpEvent;
 use super::dumps::MappedRegion;
 use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{ProblemCode, Diagnostics, Position};
 
 /// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
@@ -25,7 +25,7 @@ impl<'a> HeapMaker<'a> {
         HeapMaker { names, diagnostics, raw_types, builder: HeapBuilder::new(root), self_name }
     }
 
-    pub(super) fn note(&mut self, code: &'static Code, event: &DumpEvent, text: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, code: &'static ProblemCode, event: &DumpEvent, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
     }
 

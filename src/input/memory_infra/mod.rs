@@ -15,7 +15,7 @@
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
+mod problem_codes;
 mod collect;
 mod container;
 mod dumps;
@@ -33,7 +33,7 @@ mod values;
 
 use std::io::Cursor;
 
-use super::codes::BROKEN_COMPRESSION;
+use super::problem_codes::BROKEN_COMPRESSION;
 use super::{
     Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
     Reading, Runtime, Source,
@@ -157,7 +157,7 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
         if !block.closed {
-            diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
+            diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
         }
         let at = Position::Byte(block.offset);
         let mut inner = match Source::from_reader(Cursor::new(block.content)) {
@@ -179,7 +179,7 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
     let (end, is_complete) = page.end();
     // What is missing may hold another trace.
     if !is_complete {
-        diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(end), String::new);
+        diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(end), String::new);
     }
     Ok((traces, end))
 }

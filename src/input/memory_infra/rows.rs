@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
+use super::problem_codes;
 use super::collect::DumpEvent;
 use super::dumps::{Columns, HeapsV2, NodeRow};
 use super::heap_maker::{HeapMaker, HeapParts, Modules, unescaped_twice};
@@ -78,13 +78,13 @@ impl MapsOfProcess {
         let rows = columns.sizes.len().min(columns.types.len()).min(columns.nodes.len());
         let longest = columns.sizes.len().max(columns.types.len()).max(columns.nodes.len());
         if rows < longest || (columns.counts.len() != 0 && columns.counts.len() != longest) {
-            maker.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
+            maker.note(&problem_codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
         maker.builder.reserve(rows);
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
             let Some(bytes) = columns.sizes.at(row) else {
-                maker.note(&codes::BAD_ENTRY, event, String::new);
+                maker.note(&problem_codes::BAD_ENTRY, event, String::new);
                 continue;
             };
             let frame = match columns.nodes.at(row) {
@@ -107,7 +107,7 @@ impl MapsOfProcess {
         match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
             Some(name) => maker.type_name(name),
             None => {
-                maker.note(&codes::UNKNOWN_TYPE, event, || id.to_string());
+                maker.note(&problem_codes::UNKNOWN_TYPE, event, || id.to_string());
                 maker.names.intern(&format!("<type {id}>"))
             }
         }
@@ -121,7 +121,7 @@ impl MapsOfProcess {
         let mut node = loop {
             let Some(row) = self.nodes.find(at) else {
                 if at != u64::MAX {
-                    maker.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
+                    maker.note(&problem_codes::UNKNOWN_FRAME, event, || at.to_string());
                 }
                 break 0;
             };
@@ -131,7 +131,7 @@ impl MapsOfProcess {
             }
             // A path longer than there are nodes goes in circles.
             if path.len() >= self.rows.len() {
-                maker.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
+                maker.note(&problem_codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
+use super::problem_codes;
 use super::collect::{DumpEvent, Frames, Process};
 use super::event::StackFrame;
 use super::heap_maker::{HeapMaker, HeapParts, Modules};
 use super::ids::{RawEntry, RawId};
 use crate::allocations::{Counting, Entry, HeapBuilder, NameId, Path};
-use crate::input::Code;
+use crate::input::ProblemCode;
 use crate::input::diagnostics::excerpt;
 
 /// A process's stack frames known from the heaps before: nearly all have the same backtraces.
@@ -129,7 +129,7 @@ impl HeapBeingRead<'_> {
         let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
         for entry in entries {
             let Some(bytes) = entry.bytes() else {
-                maker.note(&codes::BAD_ENTRY, self.event, String::new);
+                maker.note(&problem_codes::BAD_ENTRY, self.event, String::new);
                 skipped = true;
                 continue;
             };
@@ -140,7 +140,7 @@ impl HeapBeingRead<'_> {
                     Some(row) => frame = self.node_of(maker, row),
                     None if id == RawId::EMPTY => {}
                     None => {
-                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, id);
+                        unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, id);
                         skipped = true;
                         continue;
                     }
@@ -176,7 +176,7 @@ impl HeapBeingRead<'_> {
             match *node {
                 NONE => *node = ON_PATH,
                 ON_PATH => {
-                    unknown(maker, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
+                    unknown(maker, &problem_codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
                     break 0;
                 }
                 node => break node,
@@ -186,7 +186,7 @@ impl HeapBeingRead<'_> {
                 ROOT => break 0,
                 UNKNOWN => {
                     if let Some(caller) = self.frames.rows[at as usize].parent {
-                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, caller);
+                        unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, caller);
                     }
                     break 0;
                 }
@@ -217,7 +217,7 @@ impl HeapBeingRead<'_> {
     }
 }
 
-fn unknown(maker: &mut HeapMaker<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
+fn unknown(maker: &mut HeapMaker<'_>, code: &'static ProblemCode, event: &DumpEvent, id: RawId) {
     let text = id.text(maker.names).into_owned();
     maker.note(code, event, || excerpt(text.as_bytes()));
 }
@@ -225,14 +225,14 @@ fn unknown(maker: &mut HeapMaker<'_>, code: &'static Code, event: &DumpEvent, id
 /// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
 fn type_of(maker: &mut HeapMaker<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
     let Some(types) = &process.types else {
-        unknown(maker, &codes::MISSING_TYPE_NAMES, event, id);
+        unknown(maker, &problem_codes::MISSING_TYPE_NAMES, event, id);
         let text = format!("<type {}>", id.text(maker.names));
         return Some(maker.names.intern(&text));
     };
     match types.find(id) {
         Some(name) => Some(maker.type_name(name)),
         None => {
-            unknown(maker, &codes::UNKNOWN_TYPE, event, id);
+            unknown(maker, &problem_codes::UNKNOWN_TYPE, event, id);
             None
         }
     }

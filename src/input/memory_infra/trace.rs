@@ -5,12 +5,12 @@ use std::sync::mpsc::{channel, sync_channel};
 
 use memchr::memmem::Finder;
 
-use super::codes;
+use super::problem_codes;
 use super::collect::{Collector, Trace, TraceItem};
 use super::container::{Text, Value};
 use crate::allocations::Names;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::{Code, Diagnostics, Position, ReadError};
+use crate::input::{ProblemCode, Diagnostics, Position, ReadError};
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems. With several threads, another
 /// finds the events, and this one reads those that matter.
@@ -70,29 +70,29 @@ impl TraceReader<'_> {
             Some(b'[') => {
                 text.pass();
                 if !self.events(text)? {
-                    self.problem(&codes::UNTERMINATED_ARRAY, text.offset());
+                    self.problem(&problem_codes::UNTERMINATED_ARRAY, text.offset());
                     return Ok(());
                 }
             }
             Some(b'{') => {
                 text.pass();
                 if !self.members(text)? {
-                    self.problem(&codes::TRUNCATED, text.offset());
+                    self.problem(&problem_codes::TRUNCATED, text.offset());
                     return Ok(());
                 }
             }
             _ => {
-                self.problem(&codes::NOT_AN_EVENT, 0);
+                self.problem(&problem_codes::NOT_AN_EVENT, 0);
                 return Ok(());
             }
         }
         if text.peek()?.is_some() {
-            self.problem(&codes::TRAILING_DATA, text.offset());
+            self.problem(&problem_codes::TRAILING_DATA, text.offset());
         }
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static Code, offset: u64) {
+    fn problem(&mut self, code: &'static ProblemCode, offset: u64) {
         self.diagnostics.add(code, 1, Position::Byte(self.before + offset), String::new);
     }
 
@@ -148,7 +148,7 @@ impl TraceReader<'_> {
 
     /// Something that is no member, no event and no comma.
     fn skip_junk(&mut self, text: &mut Text<'_>) -> io::Result<()> {
-        self.problem(&codes::NOT_AN_EVENT, text.offset());
+        self.problem(&problem_codes::NOT_AN_EVENT, text.offset());
         match text.peek()? {
             Some(b'}' | b']' | b':' | b',') => text.pass(),
             _ => {
@@ -171,11 +171,11 @@ impl TraceReader<'_> {
                     Value::Whole(json, offset) => self.event(json, offset, true)?,
                     Value::Cut(json, offset) => {
                         self.event(json, offset, false)?;
-                        self.problem(&codes::TRUNCATED, offset);
+                        self.problem(&problem_codes::TRUNCATED, offset);
                         return Ok(false);
                     }
                     Value::TooLong(offset) => {
-                        self.problem(&codes::HUGE_EVENT, offset);
+                        self.problem(&problem_codes::HUGE_EVENT, offset);
                     }
                 },
                 _ => self.skip_junk(text)?,

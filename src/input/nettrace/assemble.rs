@@ -1,6 +1,6 @@
 //! From the collected events to the graph of one snapshot.
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::collect::Collector;
 use super::fields::text_of_utf16;
 use super::rundown::Rundown;
@@ -52,7 +52,7 @@ impl Collector {
     fn snapshot_info(&self, snapshot: &Snapshot) -> SnapshotInfo {
         let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
         let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
-            let ticks = i128::from(snapshot.timestamp) - i128::from(trace.ticks);
+            let ticks = i128::from(snapshot.first_ticks) - i128::from(trace.ticks);
             let ms = i128::from(trace.unix_ms?) + ticks * 1000 / i128::from(trace.ticks_per_second);
             Some(i64::try_from(ms).unwrap_or(i64::MAX))
         });
@@ -86,7 +86,7 @@ impl Collector {
         // behind a snapshot that does not add up is of the snapshot.
         let adds_up = nodes.missing.0 + edges.missing.0 == 0 && declared == sent;
         for gap in &self.gaps {
-            let within = !adds_up || (gap.from <= snapshot.until && gap.until >= snapshot.timestamp);
+            let within = !adds_up || (gap.from <= snapshot.last_ticks && gap.until >= snapshot.first_ticks);
             let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
             self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
         }

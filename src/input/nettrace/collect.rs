@@ -7,7 +7,7 @@ use nom::Parser;
 use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
 use super::metadata::{self, DeclaredEvent, EventKind};
@@ -19,7 +19,7 @@ use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{ProblemCode, Diagnostics, Position};
 
 #[derive(Default)]
 pub(super) struct Collector {
@@ -85,7 +85,7 @@ impl Collector {
         self.error.map_or(Ok(()), Err)
     }
 
-    pub(super) fn problem(&mut self, code: &'static Code, offset: u64) {
+    pub(super) fn problem(&mut self, code: &'static ProblemCode, offset: u64) {
         self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
     }
 

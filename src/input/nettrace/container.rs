@@ -4,7 +4,7 @@ use nom::Parser;
 use nom::bytes::complete::{tag, take};
 use nom::number::complete::{le_i32, le_u32};
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::collect::Collector;
 use super::fields::Parsed;
 use super::trace::{BlockKind, trace, trace_of_version6};

@@ -15,7 +15,7 @@
 //! docs/formats/nettrace.md has the layout, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
+mod problem_codes;
 mod collect;
 mod container;
 mod events;
@@ -31,7 +31,7 @@ mod trace;
 mod types;
 mod window;
 
-use super::codes::GraphCodes;
+use super::problem_codes::GraphCodes;
 use super::{
     Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
     Reader, Reading, Runtime, Source,
@@ -59,7 +59,7 @@ impl Reader for Nettrace {
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::GRAPH_CODES
+        &problem_codes::GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -101,7 +101,7 @@ fn collect(
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.nodes.count, lost: codes::LOST };
+    let extent = Extent { end, objects: selected.nodes.count, lost: problem_codes::LOST };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))

@@ -51,7 +51,7 @@ pub(super) enum HeapEventKind {
 
 #[derive(Debug, Clone)]
 pub(super) struct HeapEvent {
-    pub(super) timestamp: u64,
+    pub(super) first_ticks: u64,
     pub(super) offset: u64,
     pub(super) process: u64,
     pub(super) kind: HeapEventKind,
@@ -73,7 +73,7 @@ pub(super) struct Snapshot {
     gc: Option<u32>,
     pub(super) has_begun: bool,
     pub(super) has_ended: bool,
-    pub(super) timestamp: u64,
+    pub(super) first_ticks: u64,
     /// Of its last event.
     pub(super) until: u64,
     pub(super) offset: u64,
@@ -105,7 +105,7 @@ pub(super) struct BulkStream {
 
 impl Snapshot {
     fn begin(event: &HeapEvent, gc: Option<u32>, has_begun: bool) -> Self {
-        Snapshot { gc, has_begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
+        Snapshot { gc, has_begun, first_ticks: event.timestamp, offset: event.offset, ..Snapshot::default() }
     }
 
     fn is_empty(&self) -> bool {
@@ -187,7 +187,7 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
             snapshot.has_ended = has_ended;
             // Without an end anything behind may have been part of it.
-            snapshot.until = if has_ended { until } else { u64::MAX };
+            snapshot.last_ticks = if has_ended { until } else { u64::MAX };
             found.push(snapshot);
         }
     };
@@ -238,10 +238,10 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         }
     }
     let mut rest: Vec<Snapshot> = open.into_values().collect();
-    sort::by_key(&mut rest, |snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut rest, |snapshot| (snapshot.first_ticks, snapshot.offset));
     for snapshot in rest {
         close(&mut found, Some(snapshot), false, u64::MAX);
     }
-    sort::by_key(&mut found, |snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut found, |snapshot| (snapshot.first_ticks, snapshot.offset));
     found
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::javacore::JavaCore;
 use super::layout::{ArrayForm, PhdHeader, SECTION, position, round8};
 use super::records::{PhdRecord, Records};
@@ -12,7 +12,7 @@ use crate::graph::{
 use crate::input::java_types::{PRIMITIVES, source_form};
 use crate::input::repeats::RepeatWatch;
 use crate::input::sink::{TypeTotal, totals_by_name};
-use crate::input::{Code, Extent, ReadError, Reading};
+use crate::input::{ProblemCode, Extent, ReadError, Reading};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 16 * 1024;
@@ -21,7 +21,7 @@ const TELLING_LENGTH: u64 = 4;
 /// Classes that a class is derived from, at most.
 const MAX_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
-static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
+static LOST: [&ProblemCode; 2] = [&TRUNCATED, &BAD_RECORD];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SlotKind {
@@ -137,7 +137,7 @@ impl<'r> Assembler<'r> {
         self.layout = Some(layout.clone());
     }
 
-    pub(super) fn problem(&mut self, code: &'static Code, count: u64, at: u64) {
+    pub(super) fn problem(&mut self, code: &'static ProblemCode, count: u64, at: u64) {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 

@@ -10,19 +10,19 @@
 //! comes from.
 
 mod assemble;
-mod codes;
+mod problem_codes;
 mod javacore;
 mod layout;
 mod records;
 mod stream;
 
-use super::codes::POSSIBLE_REPEAT;
+use super::problem_codes::POSSIBLE_REPEAT;
 use super::{
     Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
     Runtime, Source,
 };
 use assemble::Assembler;
-use codes::*;
+use problem_codes::*;
 use layout::{MARK, PhdHeader, SECTION};
 use records::Records;
 use stream::{StopReason, Stream};

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, TypeKey};
-use super::codes::*;
+use super::problem_codes::*;
 use crate::graph::{GraphBuilder, IdStyle, RootRecord, Section, SectionId, TypeSlot};
 use crate::input::json_lines::unescaped;
 use crate::input::sink::{RecordSink, SectionPart, Totals};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use crate::graph::RootKind;
 use crate::input::Diagnostics;
 use crate::input::blocks::{Batch, BlockPlace};

@@ -13,7 +13,7 @@
 
 mod assemble;
 mod block;
-mod codes;
+mod problem_codes;
 mod details;
 
 use super::blocks::{Cut, parse_blocks};

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
-use super::codes::*;
+use super::problem_codes::*;
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
 use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, parts};

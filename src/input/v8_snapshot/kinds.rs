@@ -39,7 +39,7 @@ fn script_of_function(read: &Read, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
     let shared = snapshot.field(function, "shared")?;
     let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
-    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
+    (snapshot.kind(script) == NodeKind::ProblemCode).then(|| snapshot.names[script as usize])
 }
 
 impl ReferenceKinds for V8Kinds {

@@ -17,7 +17,7 @@ mod assemble;
 mod bits;
 mod block;
 mod classes;
-mod codes;
+mod problem_codes;
 mod details;
 mod distances;
 mod kinds;
@@ -33,13 +33,13 @@ mod snapshot;
 mod stacks;
 mod strings;
 
-use super::codes::GraphCodes;
+use super::problem_codes::GraphCodes;
 use super::{
     Detected, Extent, Format, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
     Reader, Reading, Reread, Rules, Runtime, Source,
 };
 use crate::graph::ColumnSource;
-use codes::*;
+use problem_codes::*;
 use details::V8Details;
 use snapshot::Snapshot;
 use strings::Keep;
@@ -47,7 +47,7 @@ use strings::Keep;
 pub(super) struct V8Snapshot;
 
 /// Problems by which objects may be lost.
-static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
+static LOST: [&crate::input::ProblemCode; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
 
 impl Reader for V8Snapshot {
     fn format(&self) -> Format {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bits::Bits;
 use super::block::{Block, Function, LARGE, NOWHERE};
-use super::codes::*;
+use super::problem_codes::*;
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::scan::{EndOfInput, Scanner, SnapshotArray};

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, ListLengths, MarkKind, SectionMark};
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
+use crate::input::problem_codes::PADDING;
 use crate::input::options::SizeRadix;
 use crate::input::sink::RecordSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};

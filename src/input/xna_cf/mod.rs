@@ -16,11 +16,11 @@
 
 mod assemble;
 mod block;
-mod codes;
+mod problem_codes;
 mod record;
 
 use super::blocks::{Cut, parse_blocks};
-use super::codes::GraphCodes;
+use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
@@ -55,7 +55,7 @@ impl Reader for XnaCf {
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::GRAPH_CODES
+        &problem_codes::GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {

@@ -201,7 +201,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let behind = &rest[9 + 2 * W..];
         let values = match behind.get(..length) {
             Some(values) => values,
-            None if self.piece.skips_values => behind,
+            None if self.piece.last_values_skipped => behind,
             None => return None,
         };
         if self.last_class.0 != class {
@@ -218,9 +218,9 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             if S::BUILDS_GRAPH {
                 let start = block.deferred_bytes.len();
                 block.deferred_bytes.extend_from_slice(values);
-                let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
+                let (length, next_object) = (values.len() as u32, block.sink.object_count() as u32);
                 let heap = block.heap();
-                block.deferred.push(DeferredInstance { id, class, position, heap, before, length, start });
+                block.deferred.push(DeferredInstance { id, class, position, heap, next_object, length, start });
             } else {
                 block.sink.push_object(id, number, 0, position);
             }
@@ -298,7 +298,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let mut length = 10 + W;
         if rest[0] == sub::PRIMITIVE_ARRAY {
             length += (count as usize).checked_mul(width)?;
-            if length > rest.len() && !self.piece.skips_values {
+            if length > rest.len() && !self.piece.last_values_skipped {
                 return None;
             }
         }

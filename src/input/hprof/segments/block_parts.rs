@@ -17,7 +17,7 @@ pub struct SegmentPiece {
     /// The file ends with it, before the segment does.
     pub is_cut: bool,
     /// The values of its last sub-record, a large array of numbers, were passed over.
-    pub skips_values: bool,
+    pub last_values_skipped: bool,
     /// It begins with so many elements of the array that the piece before ended in.
     pub leading_elements: u64,
     /// Its last sub-record, a large array of objects, goes on in the next pieces.
@@ -60,7 +60,7 @@ pub struct DeferredInstance {
     pub position: u64,
     pub heap: AndroidHeap,
     /// The object that is next in the file, of those that were not put aside.
-    pub before: u32,
+    pub next_object: u32,
     /// Offset of its values in the block's `deferred_bytes`, and their length.
     pub length: u32,
     pub start: usize,

@@ -3,7 +3,7 @@
 
 use super::{BLOCK_BYTES, HAND_ON_BYTES, MAX_WHOLE_BYTES, OpenBlock, Segment, SegmentReader, State};
 use crate::input::ReadError;
-use crate::input::hprof::codes::*;
+use crate::input::hprof::problem_codes::*;
 use crate::input::hprof::records::{SubBytes, sub_bytes};
 use crate::input::hprof::wire::{id_of, sub, u32_at};
 
@@ -157,7 +157,7 @@ impl SegmentReader {
         }
         block.push(head_bytes, offset, false, segment.heap);
         if let Some(piece) = block.pieces.last_mut() {
-            (piece.skips_values, piece.ends_in_array) = (!is_array, is_array);
+            (piece.last_values_skipped, piece.ends_in_array) = (!is_array, is_array);
         }
         self.continue_segment(segment, bytes, false);
         Ok(true)

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::layout::classes::{Classes, Layouts};
 use super::layout::texts::TextRecords;
 use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
@@ -175,7 +175,7 @@ impl SegmentReader {
         self.stream.offset
     }
 
-    pub(super) fn problem(&mut self, code: &'static crate::input::Code, at: u64, text: impl FnOnce() -> String) {
+    pub(super) fn problem(&mut self, code: &'static crate::input::ProblemCode, at: u64, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
@@ -482,7 +482,7 @@ impl OpenBlock<'_> {
             range: self.bytes..self.bytes + bytes,
             offset,
             is_cut,
-            skips_values: false,
+            last_values_skipped: false,
             leading_elements: 0,
             ends_in_array: false,
             heap,
