@@ -218,7 +218,7 @@ impl<'a> Assembler<'a> {
                 continue;
             }
             columns.push_object(instance.id, number, 0, instance.position);
-            before.push(instance.before);
+            before.push(instance.next_object);
             self.note_heap(columns.len() - 1, instance.heap);
             for (at, id) in references {
                 if let Some((_, holding)) = layout.soft.filter(|soft| soft.0 == at && id != 0) {

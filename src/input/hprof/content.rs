@@ -172,7 +172,7 @@ impl HprofRecords {
         self.deferred.bytes.extend_from_slice(&block.deferred_bytes);
         self.deferred.list.extend(block.deferred.drain(..).map(|mut deferred| {
             deferred.start += start;
-            deferred.before += first;
+            deferred.next_object += first;
             deferred
         }));
         let own = self.deferred.bytes.capacity()

@@ -51,7 +51,7 @@ pub(super) enum HeapEventKind {
 
 #[derive(Debug, Clone)]
 pub(super) struct HeapEvent {
-    pub(super) first_ticks: u64,
+    pub(super) timestamp: u64,
     pub(super) offset: u64,
     pub(super) process: u64,
     pub(super) kind: HeapEventKind,
@@ -75,7 +75,7 @@ pub(super) struct Snapshot {
     pub(super) has_ended: bool,
     pub(super) first_ticks: u64,
     /// Of its last event.
-    pub(super) until: u64,
+    pub(super) last_ticks: u64,
     pub(super) offset: u64,
     nodes: Vec<usize>,
     edges: Vec<usize>,
