@@ -69,7 +69,7 @@ impl fmt::Display for Problem {
 
 impl Problem {
     /// Returns true for a problem of this kind.
-    pub fn is(&self, code: &ProblemCode) -> bool {
+    pub fn has_code(&self, code: &ProblemCode) -> bool {
         self.code == code.name
     }
 
@@ -91,7 +91,7 @@ pub struct Diagnostics {
 }
 
 /// Characters of an offending line that are kept.
-const TEXT_LIMIT: usize = 80;
+const MAX_TEXT_CHARS: usize = 80;
 
 impl Diagnostics {
     /// Takes the texts of the dump away that show where a problem is.
@@ -128,7 +128,7 @@ impl Diagnostics {
     }
 
     /// One problem on a line, with what the line says.
-    pub fn on_line(&mut self, code: &'static ProblemCode, line: u64, text: &[u8]) {
+    pub fn add_on_line(&mut self, code: &'static ProblemCode, line: u64, text: &[u8]) {
         self.add(code, 1, Position::Line(line), || if text.is_empty() { String::new() } else { excerpt(text) });
     }
 
@@ -175,9 +175,9 @@ impl Diagnostics {
 
 /// The start of a line, as text in quotes.
 pub fn excerpt(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&text[..text.len().min(4 * TEXT_LIMIT)]);
-    let mut short: String = text.trim().chars().take(TEXT_LIMIT).flat_map(char::escape_debug).collect();
-    if text.chars().count() > TEXT_LIMIT {
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * MAX_TEXT_CHARS)]);
+    let mut short: String = text.trim().chars().take(MAX_TEXT_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().count() > MAX_TEXT_CHARS {
         short.push_str("...");
     }
     format!("\"{short}\"")

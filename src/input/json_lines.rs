@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::blocks::BlockPlace;
 use super::problem_codes::PADDING;
 use super::text::{decimal, decimal_field, hex, hex_field, is_blank, split_line, trim};
-use super::{ProblemCode, Diagnostics, Position};
+use super::{Diagnostics, Position, ProblemCode};
 
 /// The value of a field, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(super) fn parse_lines(
             && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
         {
             is_cut |= is_last;
-            diagnostics.on_line(if is_last { codes.truncated } else { codes.malformed }, lines, line);
+            diagnostics.add_on_line(if is_last { codes.truncated } else { codes.malformed }, lines, line);
         }
     }
     let at = Position::Line(lines.max(1));

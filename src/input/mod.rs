@@ -11,7 +11,6 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
-mod problem_codes;
 mod contents;
 mod details;
 mod diagnostics;
@@ -20,6 +19,7 @@ mod encoding;
 mod error;
 mod foreign;
 mod gcdump;
+mod gzip_members;
 mod heapgraph;
 mod hprof;
 mod ibm_classic;
@@ -27,13 +27,13 @@ mod info;
 mod java_types;
 mod json_lines;
 mod line_details;
-mod members;
 mod memory_infra;
 mod names_only;
 mod nettrace;
 mod observer;
 mod options;
 mod phd;
+mod problem_codes;
 mod read;
 mod reader;
 mod repeats;
@@ -48,14 +48,14 @@ mod unpack;
 mod v8_snapshot;
 mod xna_cf;
 
-#[cfg(feature = "cli")]
-pub(crate) use problem_codes::POSSIBLE_REPEAT;
-pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
+pub use contents::{
+    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, Strings, WantedContents, primitive_array_kinds,
+};
 pub use details::{
     AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
     ShownValue, Text, Value,
 };
-pub use diagnostics::{ProblemCode, Diagnostics, Problem, Severity};
+pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
@@ -65,9 +65,11 @@ pub(crate) use names_only::NamesOnly;
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
+#[cfg(feature = "cli")]
+pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin,
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;

@@ -1,6 +1,6 @@
 //! Problems that any format can have, with their stable codes. A format's own are in `codes.rs` of its folder.
 
-use super::diagnostics::{ProblemCode, Diagnostics, Problem};
+use super::diagnostics::{Diagnostics, Problem, ProblemCode};
 use super::error::{ReadError, ReadErrorKind};
 
 /// Declares the codes of a format: `NAME: severity("name", "meaning");`.
@@ -53,7 +53,10 @@ impl GraphCodes {
         ),
         dangling_root: ProblemCode::warning("dangling-root", "roots of objects that are not in the dump"),
         dangling_class_root: ProblemCode::warning("dangling-class-root", "roots of classes that are not in the dump"),
-        duplicate_object: ProblemCode::warning("duplicate-object", "objects listed again with the same content; ignored"),
+        duplicate_object: ProblemCode::warning(
+            "duplicate-object",
+            "objects listed again with the same content; ignored",
+        ),
         conflicting_object: ProblemCode::warning(
             "conflicting-object",
             "objects at the address of another object; the first was kept",
@@ -63,11 +66,16 @@ impl GraphCodes {
 
 /// An error when no object was read and some were lost. Error: if `objects` is 0 and the dump has any of these
 /// problems, or its packing broke off.
-pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static ProblemCode]) -> Result<(), ReadError> {
+pub(super) fn check_any_read(
+    objects: u64,
+    problems: &Diagnostics,
+    lost: &[&'static ProblemCode],
+) -> Result<(), ReadError> {
     if objects > 0 {
         return Ok(());
     }
-    let is_loss = |problem: &&Problem| problem.is(&BROKEN_COMPRESSION) || lost.iter().any(|code| problem.is(code));
+    let is_loss =
+        |problem: &&Problem| problem.has_code(&BROKEN_COMPRESSION) || lost.iter().any(|code| problem.has_code(code));
     let losses = problems.sorted().into_iter().filter(is_loss);
     losses.min_by_key(|problem| problem.first_at).map_or(Ok(()), |problem| {
         Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.to_string(), problem.meaning_and_text()))

@@ -271,7 +271,11 @@ impl Reader {
             let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
             let requested = asked.as_str().filter(|asked| asked.len() < MAX_REPEATED);
             let data = Some(json!({"supported": supported, "requested": requested}));
-            return Err(Refusal { code: UNSUPPORTED_PROTOCOL_VERSION, message: "Unsupported protocol version".into(), data });
+            return Err(Refusal {
+                code: UNSUPPORTED_PROTOCOL_VERSION,
+                message: "Unsupported protocol version".into(),
+                data,
+            });
         }
         if is_spoken && !meta("clientCapabilities").is_some_and(Value::is_object) {
             return wrong("_meta has no io.modelcontextprotocol/clientCapabilities");

@@ -41,7 +41,10 @@ fn every_reader_is_known_everywhere() {
             (document.contains("## Problems"), format!("a chapter \"Problems\" in docs/formats/{name}.md")),
             (readme.contains(&format!("(docs/formats/{name}.md)")), "a row in the README's table of formats".into()),
             (glossary.contains(&format!("`{name}`")), "a row in docs/glossary.md".into()),
-            (!text(&format!("src/input/{folder}/problem_codes.rs")).is_empty(), format!("src/input/{folder}/problem_codes.rs")),
+            (
+                !text(&format!("src/input/{folder}/problem_codes.rs")).is_empty(),
+                format!("src/input/{folder}/problem_codes.rs"),
+            ),
             (project(&format!("fixtures/{folder}/MANIFEST.md")).exists(), format!("fixtures/{folder}/MANIFEST.md")),
             (fixtures.iter().any(|fixture| fixture.format == name), format!("a dump in fixtures/{folder}")),
             (

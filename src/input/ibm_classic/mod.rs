@@ -19,7 +19,7 @@ mod block;
 mod problem_codes;
 mod record;
 
-use super::blocks::{Cut, parse_blocks};
+use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
@@ -77,7 +77,7 @@ impl Reader for IbmClassic {
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, Cut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
+    parse_blocks(source, BlockCut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

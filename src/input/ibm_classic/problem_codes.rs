@@ -17,7 +17,8 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 /// Problems by which objects may be lost. Around a dump that is whole there may be anything.
 pub static LOST: &[&ProblemCode] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
 /// The same for a dump without its trailer.
-pub static LOST_OF_CUT: &[&ProblemCode] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
+pub static OBJECT_LOSS_CODES_OF_CUT: &[&ProblemCode] =
+    &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
 
 codes! {
     JUNK_LINE: warning("junk-line", "lines that are no part of a dump; skipped");

@@ -19,7 +19,7 @@ mod block;
 mod problem_codes;
 mod record;
 
-use super::blocks::{Cut, parse_blocks};
+use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
@@ -71,7 +71,7 @@ fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Resu
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, radix, block);
-    parse_blocks(source, Cut::AfterLine, threads, parse, |block| {
+    parse_blocks(source, BlockCut::AfterLine, threads, parse, |block| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;
