@@ -70,7 +70,7 @@ pub(crate) fn signed(figure: u64) -> i64 {
 }
 
 /// `+` or `-` for a change; nothing for none.
-pub(crate) fn sign(change: i64) -> &'static str {
+pub(crate) fn sign_prefix(change: i64) -> &'static str {
     match change {
         0 => "",
         1.. => "+",

@@ -9,7 +9,7 @@ use super::{Entry, Frame, NameId};
 
 /// A path of names from the top down; the same in all heaps of a builder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Path(u32);
+pub struct PathId(u32);
 
 /// Stands for a path that the heap at hand has no node of.
 const NO_NODE: u32 = u32::MAX;
@@ -17,98 +17,98 @@ const NO_NODE: u32 = u32::MAX;
 /// Makes heaps, one after another.
 #[derive(Debug)]
 pub struct HeapBuilder {
-    root: NameId,
+    root_name: NameId,
     /// The path of a name below a path.
-    longer: FxHashMap<(u32, NameId), u32>,
+    child_paths: FxHashMap<(u32, NameId), u32>,
     /// By path: its last name, and its node in the heap at hand.
     paths: Vec<(NameId, u32)>,
     frames: Vec<Frame>,
     /// By node: its path.
-    path_of: Vec<u32>,
+    node_paths: Vec<u32>,
     entries: Vec<Entry>,
     /// Place of the entry of a node and type.
-    places: FxHashMap<u64, u32>,
+    entry_indices: FxHashMap<u64, u32>,
 }
 
 impl HeapBuilder {
     /// A heap with node 0 alone; `root` is the empty name.
     pub fn new(root: NameId) -> Self {
         let mut builder = HeapBuilder {
-            root,
-            longer: FxHashMap::default(),
+            root_name: root,
+            child_paths: FxHashMap::default(),
             paths: vec![(root, 0)],
             frames: Vec::new(),
-            path_of: Vec::new(),
+            node_paths: Vec::new(),
             entries: Vec::new(),
-            places: FxHashMap::default(),
+            entry_indices: FxHashMap::default(),
         };
-        builder.begin();
+        builder.begin_heap();
         builder
     }
 
-    fn begin(&mut self) {
-        self.frames.push(Frame { name: self.root, parent: 0, is_self: false });
-        self.path_of.push(0);
+    fn begin_heap(&mut self) {
+        self.frames.push(Frame { name: self.root_name, parent: 0, is_self: false });
+        self.node_paths.push(0);
     }
 
     /// Room for so many entries.
-    pub fn reserve(&mut self, entries: usize) {
+    pub fn reserve_entries(&mut self, entries: usize) {
         self.entries.reserve_exact(entries);
-        self.places.reserve(entries);
+        self.entry_indices.reserve(entries);
     }
 
     /// The path of a name below a node's. O(1), one search in a table.
-    pub fn path(&mut self, parent: u32, name: NameId) -> Path {
+    pub fn child_path(&mut self, parent: u32, name: NameId) -> PathId {
         let next = self.paths.len() as u32;
-        let path = *self.longer.entry((self.path_of[parent as usize], name)).or_insert(next);
+        let path = *self.child_paths.entry((self.node_paths[parent as usize], name)).or_insert(next);
         if path == next {
             self.paths.push((name, NO_NODE));
         }
-        Path(path)
+        PathId(path)
     }
 
     /// The path of a node. O(1).
-    pub fn path_of(&self, node: u32) -> Path {
-        Path(self.path_of[node as usize])
+    pub fn path_of(&self, node: u32) -> PathId {
+        PathId(self.node_paths[node as usize])
     }
 
     /// The node of a path one name longer than that of `parent`, made when it is new. O(1).
-    pub fn frame_at(&mut self, parent: u32, path: Path) -> u32 {
+    pub fn frame_at(&mut self, parent: u32, path: PathId) -> u32 {
         let (name, node) = &mut self.paths[path.0 as usize];
         if *node == NO_NODE {
             *node = self.frames.len() as u32;
             self.frames.push(Frame { name: *name, parent, is_self: false });
-            self.path_of.push(path.0);
+            self.node_paths.push(path.0);
         }
         *node
     }
 
     /// The node of a name below a node, made when it is new. O(1).
-    pub fn frame(&mut self, parent: u32, name: NameId) -> u32 {
-        let path = self.path(parent, name);
+    pub fn find_or_add_frame(&mut self, parent: u32, name: NameId) -> u32 {
+        let path = self.child_path(parent, name);
         self.frame_at(parent, path)
     }
 
     /// Adds figures to those of the same node and type. O(1).
-    pub fn add(&mut self, entry: Entry) {
+    pub fn add_entry(&mut self, entry: Entry) {
         let next = self.entries.len() as u32;
-        let place = *self.places.entry(entry.place()).or_insert(next);
+        let place = *self.entry_indices.entry(entry.frame_and_type()).or_insert(next);
         if place == next {
             self.entries.push(entry);
         } else {
             let known = &mut self.entries[place as usize];
-            *known = known.with(&entry);
+            *known = known.merged_with(&entry);
         }
     }
 
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
     /// allocated themselves.
-    pub fn finish(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<Entry>) {
-        for &path in &self.path_of[1..] {
+    pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<Entry>) {
+        for &path in &self.node_paths[1..] {
             self.paths[path as usize].1 = NO_NODE;
         }
-        self.path_of.clear();
-        self.places.clear();
+        self.node_paths.clear();
+        self.entry_indices.clear();
         let (mut frames, entries) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.entries));
         if let Some(self_name) = self_name {
             let mut has_callees = vec![false; frames.len()];
@@ -120,7 +120,7 @@ impl HeapBuilder {
             }
         }
         frames.shrink_to_fit();
-        self.begin();
+        self.begin_heap();
         (frames, entries)
     }
 }
@@ -136,17 +136,17 @@ mod tests {
         let [root, main, run, own] = ["", "main", "run", "<self>"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(root);
         for round in 0..2 {
-            let first = builder.frame(0, main);
-            let second = builder.frame(first, run);
-            let itself = builder.frame(first, own);
-            let again = builder.path(0, main);
+            let first = builder.find_or_add_frame(0, main);
+            let second = builder.find_or_add_frame(first, run);
+            let itself = builder.find_or_add_frame(first, own);
+            let again = builder.child_path(0, main);
             assert_eq!((first, second, itself, builder.frame_at(0, again)), (1, 2, 3, 1), "{round}");
             assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
             for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
-                builder.add(Entry::new(second, Some(run), bytes, allocations));
+                builder.add_entry(Entry::new(second, Some(run), bytes, allocations));
             }
-            builder.add(Entry::new(second, None, 5, None));
-            let (frames, entries) = builder.finish(Some(own));
+            builder.add_entry(Entry::new(second, None, 5, None));
+            let (frames, entries) = builder.finish_heap(Some(own));
             let figures = |entry: &Entry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
             let entries: Vec<_> = entries.iter().map(figures).collect();
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
@@ -160,9 +160,9 @@ mod tests {
         let mut names = Names::default();
         let [root, own] = ["", "<self>"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(root);
-        let outer = builder.frame(0, own);
-        builder.frame(outer, own);
-        let is_self: Vec<bool> = builder.finish(Some(own)).0.iter().map(|frame| frame.is_self).collect();
+        let outer = builder.find_or_add_frame(0, own);
+        builder.find_or_add_frame(outer, own);
+        let is_self: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self).collect();
         assert_eq!(is_self, [false, false, true]);
     }
 

@@ -13,7 +13,7 @@ mod builder;
 
 use rustc_hash::FxHashMap;
 
-pub use builder::{HeapBuilder, Path};
+pub use builder::{HeapBuilder, PathId};
 
 /// A name, by its number in [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,14 +69,14 @@ pub struct Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The node, with a mark when allocations are counted.
-    frame: u32,
-    type_name: u32,
+    frame_and_mark: u32,
+    type_name_number: u32,
     bytes: u64,
     allocations: u64,
 }
 
 /// Marks entries with a count. There are never so many nodes.
-const IS_COUNTED: u32 = 1 << 31;
+const HAS_ALLOCATION_COUNT: u32 = 1 << 31;
 /// Stands for all types together.
 const ALL_TYPES: u32 = u32::MAX;
 
@@ -84,8 +84,8 @@ impl Entry {
     /// An entry of a node below 2^31.
     pub fn new(frame: u32, type_name: Option<NameId>, bytes: u64, allocations: Option<u64>) -> Self {
         Entry {
-            frame: frame | if allocations.is_some() { IS_COUNTED } else { 0 },
-            type_name: type_name.map_or(ALL_TYPES, |name| name.0),
+            frame_and_mark: frame | if allocations.is_some() { HAS_ALLOCATION_COUNT } else { 0 },
+            type_name_number: type_name.map_or(ALL_TYPES, |name| name.0),
             bytes,
             allocations: allocations.unwrap_or(0),
         }
@@ -93,12 +93,12 @@ impl Entry {
 
     /// Number of the backtrace node.
     pub fn frame(&self) -> u32 {
-        self.frame & !IS_COUNTED
+        self.frame_and_mark & !HAS_ALLOCATION_COUNT
     }
 
     /// The type; `None` for all together (in heaps of totals only).
     pub fn type_name(&self) -> Option<NameId> {
-        (self.type_name != ALL_TYPES).then_some(NameId(self.type_name))
+        (self.type_name_number != ALL_TYPES).then_some(NameId(self.type_name_number))
     }
 
     /// Bytes.
@@ -108,16 +108,16 @@ impl Entry {
 
     /// Allocations, if the dump counts them.
     pub fn allocations(&self) -> Option<u64> {
-        (self.frame & IS_COUNTED != 0).then_some(self.allocations)
+        (self.frame_and_mark & HAS_ALLOCATION_COUNT != 0).then_some(self.allocations)
     }
 
     /// Node and type.
-    fn place(&self) -> u64 {
-        u64::from(self.frame()) << 32 | u64::from(self.type_name)
+    fn frame_and_type(&self) -> u64 {
+        u64::from(self.frame()) << 32 | u64::from(self.type_name_number)
     }
 
     /// With the figures of another of the same node and type.
-    fn with(&self, other: &Entry) -> Entry {
+    fn merged_with(&self, other: &Entry) -> Entry {
         let allocations = add_counts(self.allocations(), other.allocations());
         Entry::new(self.frame(), self.type_name(), self.bytes.saturating_add(other.bytes), allocations)
     }
@@ -138,7 +138,7 @@ pub enum Counting {
 #[derive(Debug)]
 pub struct AllocationHeap {
     /// Number of the dump in the file, from 1.
-    pub dump: usize,
+    pub dump_number: usize,
     /// The process's number.
     pub pid: i64,
     /// Number among several heaps with the same dump, process number and allocator, from 1.
@@ -194,7 +194,7 @@ pub struct MemoryDump {
 pub struct AllocationDump {
     /// All names of frames and types.
     pub names: Names,
-    /// The moments that have heaps, in order of time; `AllocationHeap::dump` is the place in this list, from 1.
+    /// The moments that have heaps, in order of time; `AllocationHeap::dump_number` is the place in this list, from 1.
     pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.
     pub heaps: Vec<AllocationHeap>,

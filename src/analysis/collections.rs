@@ -104,7 +104,7 @@ impl CollectionTable {
     pub fn known() -> Self {
         let mut table = CollectionTable::default();
         // Held by a test.
-        let _ = table.add(KNOWN);
+        let _ = table.add_lines(KNOWN);
         table
     }
 
@@ -112,7 +112,7 @@ impl CollectionTable {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add(&mut self, text: &str) -> Result<(), BadLine> {
+    pub fn add_lines(&mut self, text: &str) -> Result<(), BadLine> {
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_start_matches('\u{feff}');
             let mut words = line.split_whitespace();
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn the_known_classes_are_read() {
         let mut table = CollectionTable::default();
-        table.add(KNOWN).expect("every line makes sense");
+        table.add_lines(KNOWN).expect("every line makes sense");
         assert!(table.rules.len() > 40);
         let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
         let class = "java.util.concurrent.ConcurrentHashMap$CounterCell".to_string();
@@ -384,7 +384,7 @@ mod tests {
             ("a.B size=c.value", 1, "size \"c.value\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD"),
             ("size=x", 1, "\"size=x\" is no class; a line begins with the class"),
         ] {
-            let bad = CollectionTable::default().add(text).expect_err(text);
+            let bad = CollectionTable::default().add_lines(text).expect_err(text);
             assert_eq!((bad.line, bad.why.as_str()), (line, why));
         }
     }

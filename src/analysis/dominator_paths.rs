@@ -29,7 +29,7 @@ pub fn dominator_tree_as_allocations(
         let node = dominators.node_at(from);
         let type_name = types[graph.type_of(node).index()];
         if counts(node) {
-            builder.add(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+            builder.add_entry(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
         }
     }
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
@@ -52,7 +52,7 @@ pub fn dominator_tree_as_allocations(
         let type_name = types[graph.type_of(node).index()];
         let place = match above.last() {
             Some(&(frame, own_depth)) if own_depth < depth => {
-                let own = builder.frame(frame, type_name);
+                let own = builder.find_or_add_frame(frame, type_name);
                 match examples.get_mut(own as usize) {
                     Some((_, last)) => *last = number,
                     None => examples.push((number, number)),
@@ -64,13 +64,13 @@ pub fn dominator_tree_as_allocations(
         };
         above.push(place);
         if counts(node) {
-            builder.add(Entry::new(place.0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+            builder.add_entry(Entry::new(place.0, Some(type_name), graph.shallow_bytes(node), Some(1)));
         }
     });
-    let (frames, entries) = builder.finish(None);
+    let (frames, entries) = builder.finish_heap(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);
     let heap = AllocationHeap {
-        dump: 1,
+        dump_number: 1,
         pid: 1,
         part: 1,
         process: process.map_or(String::new(), |section| section.name.clone()),

@@ -259,15 +259,15 @@ mod tests {
         let mut frames = vec![0];
         for (at, &parent) in parents.iter().enumerate() {
             let parent = frames[parent % frames.len()];
-            frames.push(builder.frame(parent, names.intern(&at.to_string())));
+            frames.push(builder.find_or_add_frame(parent, names.intern(&at.to_string())));
         }
         for &(frame, type_number, bytes, allocations) in entries {
             let type_name = types.get(type_number as usize).copied().filter(|_| type_number > 0);
-            builder.add(Entry::new(frames[frame % frames.len()], type_name, bytes, allocations.checked_sub(1)));
+            builder.add_entry(Entry::new(frames[frame % frames.len()], type_name, bytes, allocations.checked_sub(1)));
         }
-        let (frames, entries) = builder.finish(None);
+        let (frames, entries) = builder.finish_heap(None);
         let (process, labels, allocator) = (String::new(), String::new(), String::new());
-        AllocationHeap { dump: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries }
+        AllocationHeap { dump_number: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries }
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Strength of the hold on objects: by strong references alone, or only by such as the runtime may give up.
 
-use crate::graph::{HeapGraph, Holding, NodeId, NodeSet, SoftReference};
+use crate::graph::{HeapGraph, NodeId, NodeSet, SoftKind, SoftReference};
 
 /// The strongest way that leads to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,10 +99,10 @@ impl HoldWalk<'_> {
             for &target in references {
                 // One reference for each that may be given up: another field may refer to the same object.
                 let at = self.given_up.iter().position(|soft| soft.target == target);
-                let least = match at.map(|at| self.given_up.swap_remove(at).holding) {
+                let least = match at.map(|at| self.given_up.swap_remove(at).kind) {
                     None => HeldBy::Strong,
-                    Some(Holding::Soft) => HeldBy::Soft,
-                    Some(Holding::Final) => HeldBy::Final,
+                    Some(SoftKind::Soft) => HeldBy::Soft,
+                    Some(SoftKind::Final) => HeldBy::Final,
                 };
                 match least <= level {
                     true => self.pending.push(target),

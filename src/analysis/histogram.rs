@@ -86,7 +86,7 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
 /// The tally of one section: of the objects that histograms count. O(nodes of the section).
 pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
     let mut tally = Tally::default();
-    for (node, _, bytes) in graph.objects(graph.section_nodes(section)).filter(|(node, ..)| graph.counts(*node)) {
+    for (node, _, bytes) in graph.objects(graph.section_nodes(section)).filter(|(node, ..)| graph.is_counted(*node)) {
         tally.add_object(bytes, reachable.contains(node));
     }
     tally

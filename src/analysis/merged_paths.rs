@@ -346,7 +346,7 @@ mod tests {
         columns.seal();
         builder.append(section, &columns, 0..columns.len(), &[slot.0], 0, true).unwrap();
         for (id, name) in [(1, "Cache"), (2, "Head"), (3, "Cache")] {
-            let name = Some(builder.text(name));
+            let name = Some(builder.intern_text(name));
             builder.add_root_record(section, RootRecord { name, ..RootRecord::new(id, RootKind::Static, id) });
         }
         let (graph, _) = builder.resolve(ResolveOptions::default());

@@ -147,7 +147,7 @@ mod tests {
         let mut objects = NumberedObjects {
             types: references.iter().map(|_| slot.0).collect(),
             shallow: vec![1; references.len()],
-            counts: references.iter().map(|own| own.len() as u32).collect(),
+            reference_counts: references.iter().map(|own| own.len() as u32).collect(),
             references: references.concat(),
             ..NumberedObjects::default()
         };

@@ -278,7 +278,7 @@ impl<'d> ObjectRows<'d> {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes: retained_bytes(self.tree, node),
-            references: graph.stored_references(node) as u64,
+            references: graph.stored_reference_count(node) as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             distance: self.distance_details.map(|details| details.distance(graph, node).ok().flatten()),
             type_name: graph.type_name(graph.type_of(node)),
@@ -328,7 +328,9 @@ impl<'d> ObjectRows<'d> {
                 ObjectOrder::RetainedBytes => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
                 ObjectOrder::TypeName => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
                 ObjectOrder::Id => sort(rest, chunk, reverse, |_| ()),
-                ObjectOrder::References => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
+                ObjectOrder::References => {
+                    sort(rest, chunk, reverse, |node| Reverse(graph.stored_reference_count(node)))
+                }
                 ObjectOrder::ShallowBytes => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
             }
             self.sorted.set(sorted + chunk);

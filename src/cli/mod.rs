@@ -1,7 +1,7 @@
 //! The command line in four rooms: `args` (shared options), `commands` (one file a command), `render` (answers as tables
 //! and texts), `terminal` (the process: dumps that are asked, progress, standard output).
 //!
-//! clap only fills plain structs; files are opened by a command's `run`. A command gives an `Outcome` or an error;
+//! clap only fills plain structs; files are opened by a command's `run`. A command gives a `CommandOutcome` or an error;
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
 mod args;

@@ -12,20 +12,20 @@ use super::refusal::{Refusal, RefusalCode};
 /// Finds the runtime. Error: `no-runtime` with the name of what it is instead, `not-permitted`.
 pub(super) fn detect(process: &Process) -> Result<Runtime, Refusal> {
     let files = process.mapped_files()?;
-    if let Some(runtime) = find(&files, &program_name(process)) {
+    if let Some(runtime) = runtime_of_files(&files, &program_name(process)) {
         return Ok(runtime);
     }
     // A program in one file has its runtime inside.
     match find_socket(process)?.is_some() || has_dotnet_threads(process) {
         true => Ok(Runtime::Dotnet),
-        false => Err(none(process, &files)),
+        false => Err(no_runtime(process, &files)),
     }
 }
 
 /// Browsers have processes for everything: only the first of them answers.
 pub(super) fn is_helper(process: &Process, runtime: Runtime) -> bool {
     let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
-    is_v8 && process.words().iter().any(|word| word.split(' ').any(|word| word.starts_with("--type=")))
+    is_v8 && process.arguments().iter().any(|word| word.split(' ').any(|word| word.starts_with("--type=")))
 }
 
 /// .NET names threads of its own since version 5, with its diagnostics off too.
@@ -36,13 +36,13 @@ fn has_dotnet_threads(process: &Process) -> bool {
         .any(|thread| std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with(".NET ")))
 }
 
-fn names_of(files: &[String]) -> impl Iterator<Item = &str> {
+fn file_names(files: &[String]) -> impl Iterator<Item = &str> {
     files.iter().filter_map(|file| file.rsplit('/').next())
 }
 
 /// By the names of mapped files, and of the program.
-fn find(files: &[String], program: &str) -> Option<Runtime> {
-    let names = || names_of(files);
+fn runtime_of_files(files: &[String], program: &str) -> Option<Runtime> {
+    let names = || file_names(files);
     let has = |wanted: &str| names().any(|name| name == wanted);
     let has_prefix = |start: &str| names().any(|name| name.starts_with(start));
     if has("libjvm.so") {
@@ -65,18 +65,18 @@ fn find(files: &[String], program: &str) -> Option<Runtime> {
 }
 
 fn program_name(process: &Process) -> String {
-    let program = process.program().unwrap_or_default();
+    let program = process.executable_path().unwrap_or_default();
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
 }
 
 /// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A
 /// name is not enough here. Error: `no-runtime` where it is another, whatever the user says.
-pub(super) fn check_is(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
+pub(super) fn check_runtime(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
     let files = process.mapped_files()?;
-    let has = |start: &str| names_of(&files).any(|name| name.starts_with(start));
+    let has = |start: &str| file_names(&files).any(|name| name.starts_with(start));
     let is_it = match runtime {
-        Runtime::Hotspot => names_of(&files).any(|name| name == "libjvm.so"),
+        Runtime::Hotspot => file_names(&files).any(|name| name == "libjvm.so"),
         Runtime::Node => has("libnode.so") || exports_node(process),
         _ => false,
     };
@@ -89,20 +89,20 @@ pub(super) fn check_is(process: &Process, runtime: Runtime) -> Result<(), Refusa
 
 /// Is this function of Node.js in the program, for modules to call? It has been since version 0.10.
 fn exports_node(process: &Process) -> bool {
-    const FUNCTION: &[u8] = b"node_module_register";
+    const NODE_SYMBOL: &[u8] = b"node_module_register";
     const CHUNK_BYTES: usize = 1 << 20;
     let Ok(mut file) = File::open(process.proc_path("exe")) else { return false };
-    let mut bytes = Vec::with_capacity(CHUNK_BYTES + FUNCTION.len());
+    let mut bytes = Vec::with_capacity(CHUNK_BYTES + NODE_SYMBOL.len());
     loop {
         match (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut bytes) {
-            Ok(1..) if memchr::memmem::find(&bytes, FUNCTION).is_some() => return true,
-            Ok(1..) => drop(bytes.drain(..bytes.len().saturating_sub(FUNCTION.len()))),
+            Ok(1..) if memchr::memmem::find(&bytes, NODE_SYMBOL).is_some() => return true,
+            Ok(1..) => drop(bytes.drain(..bytes.len().saturating_sub(NODE_SYMBOL.len()))),
             _ => return false,
         }
     }
 }
 
-fn none(process: &Process, files: &[String]) -> Refusal {
+fn no_runtime(process: &Process, files: &[String]) -> Refusal {
     let has = |part: &str| files.iter().any(|file| file.rsplit('/').next().is_some_and(|name| name.starts_with(part)));
     let program = program_name(process);
     let other = if has("libmonosgen") || program.starts_with("mono") {
@@ -122,7 +122,7 @@ fn none(process: &Process, files: &[String]) -> Refusal {
 /// Go's linker writes a section of its own into each program.
 fn is_go(process: &Process) -> bool {
     let names = || -> Option<Vec<u8>> {
-        const MAX_NAMES: usize = 64 << 10;
+        const MAX_SECTION_NAMES_BYTES: usize = 64 << 10;
         let file = File::open(process.proc_path("exe")).ok()?;
         let mut header = [0u8; 64];
         (&file).read_exact(&mut header).ok()?;
@@ -133,7 +133,7 @@ fn is_go(process: &Process) -> bool {
         let at = sections.checked_add(short(0x3a) * short(0x3e)).filter(|_| is_elf64)?;
         file.read_exact_at(&mut section, at).ok()?;
         let long = |at: usize| section[at..at + 8].try_into().map(u64::from_le_bytes).ok();
-        let mut names = vec![0; (long(0x20)? as usize).min(MAX_NAMES)];
+        let mut names = vec![0; (long(0x20)? as usize).min(MAX_SECTION_NAMES_BYTES)];
         file.read_exact_at(&mut names, long(0x18)?).ok()?;
         Some(names)
     };
@@ -146,8 +146,9 @@ mod tests {
 
     #[test]
     fn runtimes_are_known_by_their_libraries() {
-        let found =
-            |files: &[&str], program| find(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program);
+        let found = |files: &[&str], program| {
+            runtime_of_files(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program)
+        };
         let cases = [
             ("/usr/lib/jvm/lib/server/libjvm.so", "java", Some(Runtime::Hotspot)),
             ("/opt/jvm/lib/default/libj9vm29.so", "java", Some(Runtime::OpenJ9)),
@@ -176,7 +177,7 @@ mod tests {
         assert!(refusal.text.ends_with("heapdump knows"), "{}", refusal.text);
         assert!(!is_go(&process));
         for runtime in [Runtime::Hotspot, Runtime::Dotnet] {
-            assert_eq!(check_is(&process, runtime).expect_err("Rust").code, RefusalCode::NoRuntime);
+            assert_eq!(check_runtime(&process, runtime).expect_err("Rust").code, RefusalCode::NoRuntime);
         }
     }
 }

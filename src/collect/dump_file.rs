@@ -12,16 +12,16 @@ use rustix::fs::{Mode, OFlags};
 
 use super::part_file::{OWNER_ONLY, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtEnd, Raw, folder_of, free_bytes};
+use crate::files::{AtEnd, RawOutput, folder_of, free_bytes};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.
-const INCOMPLETE: &str = ".incomplete";
+const INCOMPLETE_SUFFIX: &str = ".incomplete";
 
 #[derive(Debug)]
 enum Encoder {
-    Plain(Raw),
-    Gzip(Box<GzEncoder<Raw>>),
+    Plain(RawOutput),
+    Gzip(Box<GzEncoder<RawOutput>>),
 }
 
 /// Fate of the bytes when they are whole.
@@ -30,7 +30,7 @@ enum DumpPlace {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
-    Part { path: PathBuf, removal: Option<AtEnd> },
+    PartFile { path: PathBuf, removal: Option<AtEnd> },
     /// They are where they belong.
     Stream,
 }
@@ -41,11 +41,11 @@ pub(super) struct DumpFile {
     out: Encoder,
     place: DumpPlace,
     path: PathBuf,
-    replaces: bool,
+    replaces_existing: bool,
     /// Bytes of the dump, before compression.
-    pub(super) written: u64,
+    pub(super) written_bytes: u64,
     /// The most that it may have.
-    limit: u64,
+    limit_bytes: u64,
 }
 
 impl DumpFile {
@@ -61,10 +61,16 @@ impl DumpFile {
         replaces: bool,
         open_unnamed: impl FnOnce(&Path) -> io::Result<File>,
     ) -> Result<Self, Refusal> {
-        let file =
-            |out, place| DumpFile { out, place, path: path.to_path_buf(), replaces, written: 0, limit: u64::MAX };
+        let file = |out, place| DumpFile {
+            out,
+            place,
+            path: path.to_path_buf(),
+            replaces_existing: replaces,
+            written_bytes: 0,
+            limit_bytes: u64::MAX,
+        };
         if path.as_os_str() == "-" {
-            return Ok(file(Encoder::Plain(Raw::StandardOutput(io::stdout())), DumpPlace::Stream));
+            return Ok(file(Encoder::Plain(RawOutput::StandardOutput(io::stdout())), DumpPlace::Stream));
         }
         let cannot = |error: io::Error| Refusal::system(&format!("cannot write {}", path.display()), error);
         let facts = fs::symlink_metadata(path).ok();
@@ -75,10 +81,10 @@ impl DumpFile {
             }
             if !behind.is_file() && !behind.is_symlink() {
                 let stream = File::options().append(true).open(path).map_err(cannot)?;
-                return Ok(file(Encoder::Plain(Raw::File(stream)), DumpPlace::Stream));
+                return Ok(file(Encoder::Plain(RawOutput::File(stream)), DumpPlace::Stream));
             }
             if !replaces {
-                return Err(exists(path));
+                return Err(already_exists(path));
             }
         }
         remove_dead_parts(path);
@@ -90,13 +96,13 @@ impl DumpFile {
             }
             Err(error) if knows_no_unnamed_files(&error) => {
                 let (raw, part, removal) = open_part(path).map_err(cannot)?;
-                (raw, DumpPlace::Part { path: part, removal: Some(removal) })
+                (raw, DumpPlace::PartFile { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),
         };
         // Whatever the user's mask says.
         raw.set_permissions(fs::Permissions::from_mode(OWNER_ONLY)).map_err(cannot)?;
-        let raw = Raw::File(raw);
+        let raw = RawOutput::File(raw);
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let out = match is_gzip {
             true => Encoder::Gzip(Box::new(GzEncoder::new(raw, Compression::fast()))),
@@ -106,11 +112,11 @@ impl DumpFile {
     }
 
     /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.
-    pub(super) fn limited(mut self, most: Option<u64>) -> Self {
+    pub(super) fn with_limit(mut self, most: Option<u64>) -> Self {
         let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
         let file = self.file().filter(|_| !matches!(self.place, DumpPlace::Stream));
         let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
-        self.limit = most.or(free).unwrap_or(u64::MAX);
+        self.limit_bytes = most.or(free).unwrap_or(u64::MAX);
         self
     }
 
@@ -128,7 +134,7 @@ impl DumpFile {
     pub(super) fn check_space(&self, expected: u64) -> Result<(), Refusal> {
         match (&self.out, self.folder()) {
             // Compressed it takes a fraction that is not known before.
-            (Encoder::Plain(Raw::File(file)), Some(folder)) => {
+            (Encoder::Plain(RawOutput::File(file)), Some(folder)) => {
                 check_space(file, expected, &folder.display().to_string())
             }
             _ => Ok(()),
@@ -138,21 +144,21 @@ impl DumpFile {
     /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
     pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
         match &mut self.place {
-            DumpPlace::Part { removal, .. } => removal.take(),
+            DumpPlace::PartFile { removal, .. } => removal.take(),
             _ => None,
         }
     }
 
     pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
-        if let DumpPlace::Part { removal, .. } = &mut self.place {
+        if let DumpPlace::PartFile { removal, .. } = &mut self.place {
             *removal = given;
         }
     }
 
     /// Writes a part of the dump. Error: `too-large` behind the limit, `no-space` and what else the system says.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if bytes.len() as u64 > self.limit.saturating_sub(self.written) {
-            let text = format!("more than {} came for {}", format_bytes(self.limit), self.name());
+        if bytes.len() as u64 > self.limit_bytes.saturating_sub(self.written_bytes) {
+            let text = format!("more than {} came for {}", format_bytes(self.limit_bytes), self.name());
             return Err(Refusal::new(RefusalCode::TooLarge, text).hint(
                 "--max-size allows more; without it that is the free disk less a tenth, ten times as much in .gz",
             ));
@@ -161,15 +167,15 @@ impl DumpFile {
             Encoder::Plain(out) => out.write_all(bytes),
             Encoder::Gzip(out) => out.write_all(bytes),
         };
-        self.written += bytes.len() as u64;
-        result.map_err(|error| self.failed(error))
+        self.written_bytes += bytes.len() as u64;
+        result.map_err(|error| self.write_refusal(error))
     }
 
-    fn failed(&self, error: io::Error) -> Refusal {
+    fn write_refusal(&self, error: io::Error) -> Refusal {
         match Refusal::system(&format!("cannot write {}", self.name()), error) {
             Refusal { code: RefusalCode::NoSpace, .. } => Refusal::new(
                 RefusalCode::NoSpace,
-                format!("disk full after {} of {}", format_bytes(self.written), self.name()),
+                format!("disk full after {} of {}", format_bytes(self.written_bytes), self.name()),
             )
             .hint("-o puts it elsewhere; a name that ends in .gz compresses it"),
             refusal => refusal,
@@ -179,7 +185,7 @@ impl DumpFile {
     /// The dump is whole: brings it to the disk and gives it its name. Error: `exists` where another file has got the
     /// name; what the system says.
     pub(super) fn finish(mut self) -> Result<(), Refusal> {
-        let (path, replaces) = (self.path.clone(), self.replaces);
+        let (path, replaces) = (self.path.clone(), self.replaces_existing);
         self.settle()?;
         self.give_name(&path, replaces)
     }
@@ -194,17 +200,17 @@ impl DumpFile {
         }
         for number in 1..MAX_NAMES {
             let mut name = self.path.clone().into_os_string();
-            name.push(INCOMPLETE);
+            name.push(INCOMPLETE_SUFFIX);
             if number > 1 {
                 name.push(format!(".{number}"));
             }
             let path = PathBuf::from(name);
-            match self.give_name(&path, self.replaces) {
+            match self.give_name(&path, self.replaces_existing) {
                 Err(Refusal { code: RefusalCode::Exists, .. }) => {}
                 named => return named.map(|()| Some(path)),
             }
         }
-        Err(exists(&self.path))
+        Err(already_exists(&self.path))
     }
 
     /// Brings all of it to the disk.
@@ -213,10 +219,10 @@ impl DumpFile {
             Encoder::Plain(out) => out.flush(),
             Encoder::Gzip(out) => out.try_finish(),
         };
-        flushed.map_err(|error| self.failed(error))?;
+        flushed.map_err(|error| self.write_refusal(error))?;
         match self.file() {
             Some(file) if !matches!(self.place, DumpPlace::Stream) => {
-                file.sync_all().map_err(|error| self.failed(error))
+                file.sync_all().map_err(|error| self.write_refusal(error))
             }
             _ => Ok(()),
         }
@@ -228,8 +234,8 @@ impl DumpFile {
             Encoder::Gzip(encoder) => encoder.get_ref(),
         };
         match raw {
-            Raw::File(file) => Some(file),
-            Raw::StandardOutput(_) => None,
+            RawOutput::File(file) => Some(file),
+            RawOutput::StandardOutput(_) => None,
         }
     }
 
@@ -239,13 +245,13 @@ impl DumpFile {
         let named = match &self.place {
             DumpPlace::Unnamed if replaces => link_over(file, path),
             DumpPlace::Unnamed => link(file, path),
-            DumpPlace::Part { path: part, .. } if replaces => fs::rename(part, path),
-            DumpPlace::Part { path: part, .. } => rename_to_new(part, path),
+            DumpPlace::PartFile { path: part, .. } if replaces => fs::rename(part, path),
+            DumpPlace::PartFile { path: part, .. } => rename_to_new(part, path),
             DumpPlace::Stream => return Ok(()),
         };
         match named {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists(path)),
-            named => named.map_err(|error| self.failed(error))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(already_exists(path)),
+            named => named.map_err(|error| self.write_refusal(error))?,
         }
         // So that the name survives a loss of power too; not every file system can do that.
         let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
@@ -267,7 +273,7 @@ pub(super) fn check_space(place: impl AsFd, expected: u64, name: &str) -> Result
     Err(Refusal::new(RefusalCode::NoSpace, text).hint("-o puts it elsewhere; --yes goes on all the same"))
 }
 
-fn exists(path: &Path) -> Refusal {
+fn already_exists(path: &Path) -> Refusal {
     let text = format!("{} exists (--force replaces it)", path.display());
     Refusal::new(RefusalCode::Exists, text).hint("nothing was asked of the process")
 }
@@ -335,7 +341,7 @@ mod tests {
         let path = folder.path().join("a.gz");
         let mut file = DumpFile::create(&path, false).expect("a file");
         file.write(&[7; 10_000]).expect("written");
-        assert_eq!(file.written, 10_000);
+        assert_eq!(file.written_bytes, 10_000);
         let kept = file.keep_incomplete().expect("kept").expect("a file");
         assert_eq!(names(folder.path()), ["a.gz.incomplete"]);
         let mut unpacked = Vec::new();

@@ -13,13 +13,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open
 use crate::files::{AtEnd, give_way_to_signals};
 
 /// Says to the second process which the first one is.
-pub(super) const FIRST: &str = "HEAPDUMP_COLLECT_FIRST";
+pub(super) const FIRST_PROCESS_VARIABLE: &str = "HEAPDUMP_COLLECT_FIRST";
 /// For the second process to put all right.
-const ENDING_SECONDS: i64 = 30;
+const CLEANUP_SECONDS: i64 = 30;
 
 /// Starts the program with these words once more, for it to do the work, and waits for it. Nothing, where the words are not of
 /// a dump, where this is the second process, and where none can be started: the caller does the work then.
-pub fn guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut words = words.into_iter();
     let own = words.next()?;
     let words: Vec<OsString> = words.collect();
@@ -27,7 +27,7 @@ pub fn guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     if words.first().is_none_or(|word| word != "collect") || is_list {
         return None;
     }
-    if let Some(first) = std::env::var_os(FIRST) {
+    if let Some(first) = std::env::var_os(FIRST_PROCESS_VARIABLE) {
         let parent = || getppid().map(|pid| OsString::from(pid.as_raw_nonzero().to_string()));
         // Not of a process that has started this one for another reason.
         if set_parent_process_death_signal(Some(Signal::TERM)).is_ok() && parent().as_ref() != Some(&first) {
@@ -36,7 +36,7 @@ pub fn guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
         return None;
     }
     let mut command = Command::new("/proc/self/exe");
-    command.arg0(own).args(words).env(FIRST, std::process::id().to_string());
+    command.arg0(own).args(words).env(FIRST_PROCESS_VARIABLE, std::process::id().to_string());
     let number = Arc::new(OnceLock::new());
     let known = Arc::clone(&number);
     let start = || {
@@ -50,7 +50,7 @@ pub fn guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
         };
         // It may have got the same signal from the terminal.
         let _ = kill_process(pid, Signal::TERM);
-        let limit = Timespec { tv_sec: ENDING_SECONDS, tv_nsec: 0 };
+        let limit = Timespec { tv_sec: CLEANUP_SECONDS, tv_nsec: 0 };
         let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit));
     };
     let (mut second, forward) = AtEnd::make(start, forward).ok()?;

@@ -13,7 +13,7 @@ use super::refusal::{Refusal, RefusalCode};
 use super::{Runtime, dotnet, inspector};
 
 /// A .NET runtime that does not answer by then is listed without its version.
-const ANSWER: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// List of what can be dumped.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ impl Listed {
     }
 
     /// Note beside the list.
-    pub fn note(&self) -> Option<String> {
+    pub fn unreadable_note(&self) -> Option<String> {
         match self {
             Listed::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
                 let which = match rustix::process::geteuid().is_root() {
@@ -102,9 +102,9 @@ impl Listed {
 
 /// Ten at most, and how many more there are.
 fn first_pids(pids: &[u32]) -> String {
-    const NAMED: usize = 10;
-    let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
-    let more = pids.len().saturating_sub(NAMED);
+    const MAX_NAMED_PIDS: usize = 10;
+    let named: Vec<String> = pids.iter().take(MAX_NAMED_PIDS).map(u32::to_string).collect();
+    let more = pids.len().saturating_sub(MAX_NAMED_PIDS);
     named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
@@ -117,7 +117,7 @@ pub fn list_processes() -> Listed {
         // One that has ended meanwhile is none.
         let Ok(process) = Process::open(pid) else { continue };
         match detect(&process) {
-            Ok(runtime) if !is_helper(&process, runtime) => processes.extend(row(&process, runtime)),
+            Ok(runtime) if !is_helper(&process, runtime) => processes.extend(process_row(&process, runtime)),
             Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable_pids.push(pid),
             _ => {}
         }
@@ -132,15 +132,15 @@ pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
     Ok(Listed::Targets { targets: rows.map(row).collect() })
 }
 
-fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
+fn process_row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
     let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
     let published = data.as_ref().and_then(|data| data.version().map(String::from));
     let (version, can_dump) = match runtime {
         // It could not answer.
         _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
-        Runtime::Hotspot => (published, of_hotspot(process, data.as_ref())),
-        Runtime::Dotnet => of_dotnet(process),
+        Runtime::Hotspot => (published, hotspot_refusal(process, data.as_ref())),
+        Runtime::Dotnet => dotnet_version_and_refusal(process),
         Runtime::Node | Runtime::Chromium => match inspector::find(process, false) {
             Some(inspector) => (Some(inspector.version), None),
             None if runtime == Runtime::Chromium => (None, Some(RefusalCode::DiagnosticsDisabled)),
@@ -158,11 +158,11 @@ fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
         heap: data.as_ref().and_then(PerfData::heap_bytes),
         memory: process.rss_bytes(),
         can_dump: can_dump.map_or("yes".into(), |code| code.to_string()),
-        command: command.unwrap_or_else(|| process.words().join(" ")),
+        command: command.unwrap_or_else(|| process.arguments().join(" ")),
     })
 }
 
-fn of_hotspot(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
+fn hotspot_refusal(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
     if data.is_some_and(PerfData::is_attach_off) {
         return Some(RefusalCode::DiagnosticsDisabled);
     }
@@ -170,9 +170,9 @@ fn of_hotspot(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode>
     (!catches && !has_socket(process)).then_some(RefusalCode::SignalNotCaught)
 }
 
-fn of_dotnet(process: &Process) -> (Option<String>, Option<RefusalCode>) {
+fn dotnet_version_and_refusal(process: &Process) -> (Option<String>, Option<RefusalCode>) {
     let by_path = || dotnet::version_by_path(process);
-    match dotnet::probe(process, ANSWER) {
+    match dotnet::probe(process, ANSWER_TIMEOUT) {
         Ok(Some(version)) => (version.or_else(by_path), None),
         Ok(None) if dotnet::is_switched_off(process) => (by_path(), Some(RefusalCode::DiagnosticsDisabled)),
         Ok(None) => (by_path(), Some(RefusalCode::SocketMissing)),

@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::guard::FIRST;
+use super::guard::FIRST_PROCESS_VARIABLE;
 use super::ports::{holder_of_socket, in_network_of};
 use super::process::{Process, read_proc, stat_field};
 use super::refusal::{Refusal, RefusalCode};
@@ -27,7 +27,7 @@ impl Lock {
     /// Takes the lock of a process. Error: `busy`.
     pub(super) fn take(process: &Process) -> Result<Self, Refusal> {
         // The same for a run in the process's container, which knows it by that number.
-        let name = format!("heapdump-collect-{}-{}", process.ns_pid, process.start);
+        let name = format!("heapdump-collect-{}-{}", process.namespace_pid, process.start_ticks);
         let failed = |error: io::Error| Refusal::system("the lock of the process", error);
         let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
         let began = Instant::now();
@@ -43,7 +43,7 @@ impl Lock {
             let holder = holder_of(process, &name);
             // One that nobody is seen to hold is mostly being given back.
             let limit = match holder {
-                Some(pid) if is_left_over(pid) => WAIT_FOR_ENDING,
+                Some(pid) if is_orphaned_second_process(pid) => WAIT_FOR_ENDING,
                 Some(_) => Duration::ZERO,
                 None => WAIT_FOR_UNSEEN,
             };
@@ -52,7 +52,8 @@ impl Lock {
                 continue;
             }
             // The process that the user has started: see [`guarded`](super::guarded).
-            let holder = holder.map_or(String::new(), |pid| format!(" (process {})", parent_alike(pid).unwrap_or(pid)));
+            let holder = holder
+                .map_or(String::new(), |pid| format!(" (process {})", parent_of_same_program(pid).unwrap_or(pid)));
             let text = format!("heapdump collect {} is already running{holder}", process.pid);
             return Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"));
         }
@@ -60,14 +61,15 @@ impl Lock {
 }
 
 /// Is it the second process of a run whose first one was killed? It puts all right, and ends.
-fn is_left_over(holder: u32) -> bool {
+fn is_orphaned_second_process(holder: u32) -> bool {
     let environment = read_proc(holder, "environ").unwrap_or_default();
-    let is_second = environment.split(|&byte| byte == 0).any(|pair| pair.starts_with(FIRST.as_bytes()));
-    is_second && parent_alike(holder).is_none()
+    let is_second =
+        environment.split(|&byte| byte == 0).any(|pair| pair.starts_with(FIRST_PROCESS_VARIABLE.as_bytes()));
+    is_second && parent_of_same_program(holder).is_none()
 }
 
 /// The parent of a process, if it is the same program.
-fn parent_alike(pid: u32) -> Option<u32> {
+fn parent_of_same_program(pid: u32) -> Option<u32> {
     let stat = String::from_utf8_lossy(&read_proc(pid, "stat").ok()?).into_owned();
     let parent = u32::try_from(stat_field(&stat, 4)?).ok()?;
     let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();

@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
-pub use guard::guarded;
+pub use guard::run_guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::collect;
@@ -138,11 +138,11 @@ impl Plan {
     }
 
     /// Pauses from here on are asked about.
-    const LONG: Duration = Duration::from_secs(5);
+    const LONG_PAUSE: Duration = Duration::from_secs(5);
 
     /// Will the process stand still for long?
     pub fn is_long(&self) -> bool {
-        self.pause > Plan::LONG
+        self.pause > Plan::LONG_PAUSE
     }
 }
 
@@ -230,7 +230,7 @@ impl Collected {
             line += &format!(", {}", count_of(objects, "objects"));
         }
         if let Some(pause) = self.pause_ms {
-            let pause = refusal::seconds(Duration::from_secs_f64(pause / 1000.0));
+            let pause = refusal::format_seconds(Duration::from_secs_f64(pause / 1000.0));
             line += &format!("; the process stood still for {pause}");
         }
         [line].into_iter().chain(problems).collect()

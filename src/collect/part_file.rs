@@ -13,7 +13,7 @@ use crate::files::{AtEnd, folder_of};
 
 /// Permissions of a dump and of what becomes one.
 pub(super) const OWNER_ONLY: u32 = 0o600;
-const PART: &str = ".part";
+const PART_SUFFIX: &str = ".part";
 /// Names for such files beside each other: runs of other containers have the same number.
 const MAX_PARTS: u32 = 100;
 
@@ -26,7 +26,7 @@ pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
 /// Gives a file without a name one that another file has.
 pub(super) fn link_over(file: &File, path: &Path) -> io::Result<()> {
     let (part, removal) = (0..MAX_PARTS)
-        .map(|number| part_of(path, number))
+        .map(|number| part_path(path, number))
         .find_map(|part| match make_removed_at_end(&part, || link(file, &part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             linked => Some(linked.map(|((), removal)| (part, removal))),
@@ -60,9 +60,9 @@ fn prefix_of(path: &Path) -> String {
 }
 
 /// `.FILE.PID.part`, `.FILE.PID-1.part`
-fn part_of(path: &Path, number: u32) -> PathBuf {
+fn part_path(path: &Path, number: u32) -> PathBuf {
     let number = if number == 0 { String::new() } else { format!("-{number}") };
-    folder_of(path).join(format!("{}{}{number}{PART}", prefix_of(path), std::process::id()))
+    folder_of(path).join(format!("{}{}{number}{PART_SUFFIX}", prefix_of(path), std::process::id()))
 }
 
 /// Makes a file that is removed at the end.
@@ -79,7 +79,7 @@ pub(super) fn lock(file: &File) -> bool {
 
 /// A file of another name, which no other run takes for a leftover.
 pub(super) fn open_part(path: &Path) -> io::Result<(File, PathBuf, AtEnd)> {
-    for part in (0..MAX_PARTS).map(|number| part_of(path, number)) {
+    for part in (0..MAX_PARTS).map(|number| part_path(path, number)) {
         let mut options = File::options();
         options.write(true).create_new(true).mode(OWNER_ONLY).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let (file, removal) = match make_removed_at_end(&part, || options.open(&part)) {
@@ -102,7 +102,7 @@ pub(super) fn remove_dead_parts(path: &Path) {
     let prefix = prefix_of(path);
     for entry in folder_of(path).read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(PART));
+        let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(PART_SUFFIX));
         if !number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit() || c == '-')) {
             continue;
         }

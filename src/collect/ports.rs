@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::process::{Process, pids, read_proc};
 use super::refusal::{Refusal, RefusalCode};
-use super::watch::CONNECT;
+use super::watch::CONNECT_TIMEOUT;
 
 /// A listening socket: its address and its number in the tables of open files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,8 @@ struct Listener {
     inode: u64,
 }
 
-pub(super) fn listening(process: &Process) -> Vec<SocketAddr> {
-    let own = inodes(process.pid);
+pub(super) fn listening_addresses(process: &Process) -> Vec<SocketAddr> {
+    let own = socket_inodes(process.pid);
     all_listeners(process).into_iter().filter(|listener| own.contains(&listener.inode)).map(|l| l.address).collect()
 }
 
@@ -36,10 +36,10 @@ pub(super) fn holder_of_port(process: &Process, port: u16) -> Option<u32> {
 
 /// The process that has a socket open, where we may look.
 pub(super) fn holder_of_socket(inode: u64) -> Option<u32> {
-    pids().find(|&pid| inodes(pid).contains(&inode))
+    pids().find(|&pid| socket_inodes(pid).contains(&inode))
 }
 
-fn inodes(pid: u32) -> Vec<u64> {
+fn socket_inodes(pid: u32) -> Vec<u64> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
     links.filter_map(|to| to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()).collect()
@@ -59,7 +59,7 @@ fn listeners_in(table: &str) -> Vec<Listener> {
             return None;
         }
         let (address, port) = fields.get(1)?.split_once(':')?;
-        let ip = ip_of(address)?;
+        let ip = parse_hex_ip(address)?;
         let port = u16::from_str_radix(port, 16).ok()?;
         Some(Listener { address: SocketAddr::new(ip, port), inode: fields.get(9)?.parse().ok()? })
     })
@@ -67,7 +67,7 @@ fn listeners_in(table: &str) -> Vec<Listener> {
 }
 
 /// Words of 32 bits in the machine's order, of bytes in the network's.
-fn ip_of(hex: &str) -> Option<IpAddr> {
+fn parse_hex_ip(hex: &str) -> Option<IpAddr> {
     let words = hex.as_bytes().chunks(8).map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
     let words: Vec<u8> = words.collect::<Option<Vec<u32>>>()?.into_iter().flat_map(u32::to_ne_bytes).collect();
     match words.len() {
@@ -78,7 +78,7 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
 }
 
 /// Address to connect to where everything is listened to.
-fn reachable(address: SocketAddr) -> SocketAddr {
+fn connectable_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -114,15 +114,15 @@ pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T 
 /// Connects to an address of a process, in its network namespace. Without a process: in ours. Error: `not-permitted`
 /// for another namespace, which takes root; what the system says.
 pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
-    let address = reachable(address);
+    let address = connectable_address(address);
     let connected = match process {
-        Some(process) => in_network_of(process, || TcpStream::connect_timeout(&address, CONNECT))?,
-        None => TcpStream::connect_timeout(&address, CONNECT),
+        Some(process) => in_network_of(process, || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT))?,
+        None => TcpStream::connect_timeout(&address, CONNECT_TIMEOUT),
     };
     connected.map_err(|error: io::Error| Refusal::system(&address.to_string(), error))
 }
 
-const AGAIN: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Connects to a runtime's unix socket. One that stands still takes no connection, and once a few wait the next one
 /// would wait for ever. Error: `TimedOut` when the other side takes no connection within `limit`; what the system says.
@@ -134,7 +134,9 @@ pub(super) fn connect_to_socket(path: impl AsRef<Path>, limit: Duration) -> io::
     loop {
         match rustix::net::connect(&socket, &address) {
             Ok(()) => break,
-            Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < limit => std::thread::sleep(AGAIN.min(limit)),
+            Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < limit => {
+                std::thread::sleep(RETRY_INTERVAL.min(limit))
+            }
             Err(Errno::AGAIN | Errno::INTR) => return Err(io::ErrorKind::TimedOut.into()),
             Err(error) => return Err(error.into()),
         }
@@ -155,7 +157,11 @@ mod tests {
         for bound in ["127.0.0.1:0", "[::]:0"] {
             let Ok(listener) = std::net::TcpListener::bind(bound) else { continue };
             let address = listener.local_addr().expect("an address");
-            assert!(listening(&process).contains(&address), "{address} in {:?}", listening(&process));
+            assert!(
+                listening_addresses(&process).contains(&address),
+                "{address} in {:?}",
+                listening_addresses(&process)
+            );
             assert_eq!(holder_of_port(&process, address.port()), Some(process.pid));
             connect(Some(&process), address).expect("reached");
         }

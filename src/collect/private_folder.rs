@@ -17,10 +17,10 @@ use crate::files::AtEnd;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A file, or a FIFO that nobody has opened for writing, and no link.
-const READABLE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const PREFIX: &str = ".heapdump-";
+const OPEN_FILE_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FOLDER_PREFIX: &str = ".heapdump-";
 /// The one thing in it that the process is told of.
-const NAME: &str = "f";
+const DUMP_NAME: &str = "f";
 
 /// Opens a folder, or a socket, below the root of a process as that process would.
 pub(super) fn open_in_root(process: &Process, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
@@ -34,9 +34,9 @@ pub(super) fn open_in_root(process: &Process, path: &str, flags: OFlags) -> rust
 #[derive(Debug)]
 pub(super) struct PrivateFolder {
     /// Of the folder around it: to be reached while the process lives.
-    folder: OwnedFd,
+    parent: OwnedFd,
     /// As the process names what is in it.
-    pub(super) inside: String,
+    pub(super) path_in_process: String,
     removal: AtEnd,
 }
 
@@ -46,8 +46,8 @@ impl PrivateFolder {
         let failed =
             |error| Refusal::system(&format!("process {}: no folder can be made in {place}", process.pid), error);
         // Keys of the standard library's hash maps are random.
-        let random = RandomState::new().hash_one(process.start);
-        let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
+        let random = RandomState::new().hash_one(process.start_ticks);
+        let name = format!("{FOLDER_PREFIX}{}-{random:016x}", process.namespace_pid);
         let kept = (parent.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
         let make = || Ok(mkdirat(&parent, name.as_str(), Mode::RWXU)?);
         let made = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1));
@@ -62,16 +62,16 @@ impl PrivateFolder {
         fchmod(&folder, Mode::RWXU).map_err(failed)?;
         let inside = match place {
             // Relative paths are relative to the directory of the process.
-            "" => format!("{name}/{NAME}"),
-            place => format!("{place}/{name}/{NAME}"),
+            "" => format!("{name}/{DUMP_NAME}"),
+            place => format!("{place}/{name}/{DUMP_NAME}"),
         };
-        Ok(PrivateFolder { folder, inside, removal })
+        Ok(PrivateFolder { parent: folder, path_in_process: inside, removal })
     }
 
     /// Makes a FIFO in it and opens it for reading.
     pub(super) fn fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
         let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
-        mknodat(&self.folder, NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
+        mknodat(&self.parent, DUMP_NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
         let fifo = self.open_file().map_err(failed)?;
         fchmod(&fifo, Mode::RUSR | Mode::WUSR).map_err(failed)?;
         if let Some((uid, gid)) = owner_for(process) {
@@ -83,13 +83,13 @@ impl PrivateFolder {
 
     pub(super) fn let_process_write(&self, process: &Process) -> Result<(), Refusal> {
         let Some((uid, gid)) = owner_for(process) else { return Ok(()) };
-        fchown(&self.folder, uid, gid)
+        fchown(&self.parent, uid, gid)
             .map_err(|error| Refusal::system(&format!("process {}: its folder", process.pid), error))
     }
 
     /// Opens the file that the process has written.
     pub(super) fn open_file(&self) -> rustix::io::Result<OwnedFd> {
-        openat(&self.folder, NAME, READABLE, Mode::empty())
+        openat(&self.parent, DUMP_NAME, OPEN_FILE_FLAGS, Mode::empty())
     }
 
     pub(super) fn remove(self) {
@@ -119,8 +119,8 @@ fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
 
 /// Removes a folder of ours and the files in it. The process may just be making one there.
 fn remove(parent: impl AsFd, name: &str) {
-    const TRIES: u32 = 3;
-    for _ in 0..TRIES {
+    const MAX_TRIES: u32 = 3;
+    for _ in 0..MAX_TRIES {
         remove_files(&parent, name);
         if unlinkat(&parent, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
             return;
@@ -135,7 +135,7 @@ fn remove_files(parent: impl AsFd, name: &str) {
         let names: Vec<_> = names.map(|entry| entry.file_name().to_owned()).collect();
         for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
             // A process may wait for a reader of a FIFO whose run was killed: it would wait for ever.
-            let reader = openat(&folder, name.as_c_str(), READABLE, Mode::empty());
+            let reader = openat(&folder, name.as_c_str(), OPEN_FILE_FLAGS, Mode::empty());
             let _ = unlinkat(&folder, name.as_c_str(), AtFlags::empty());
             drop(reader);
         }
@@ -144,7 +144,7 @@ fn remove_files(parent: impl AsFd, name: &str) {
 
 /// Removes folders that runs at this process have left and that no run holds.
 pub(super) fn remove_leftovers(process: &Process, parent: impl AsFd) {
-    let prefix = format!("{PREFIX}{}-", process.ns_pid);
+    let prefix = format!("{FOLDER_PREFIX}{}-", process.namespace_pid);
     let Ok(listed) = openat(&parent, ".", FOLDER_FLAGS, Mode::empty()) else { return };
     let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(String::from)).collect();
@@ -164,7 +164,7 @@ fn unlink(parent: &OwnedFd, name: &str) {
 }
 
 /// Removes such a file that a run has left that was killed. One that is younger may be another tool's, just now.
-pub(super) fn remove_old_mark(process: &Process, parent: &OwnedFd, name: &str) {
+pub(super) fn remove_old_attach_file(process: &Process, parent: &OwnedFd, name: &str) {
     const OLD_SECONDS: i64 = 2;
     let Ok(facts) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
@@ -176,7 +176,7 @@ pub(super) fn remove_old_mark(process: &Process, parent: &OwnedFd, name: &str) {
 }
 
 /// A file of this name and size 0 in a folder, for as long as this is not dropped; `wait` is called before it is removed.
-pub(super) fn mark(
+pub(super) fn place_attach_file(
     process: &Process,
     parent: &OwnedFd,
     name: &str,
@@ -187,12 +187,12 @@ pub(super) fn mark(
         wait();
         unlink(&kept.0, &kept.1);
     };
-    let ((), removal) = AtEnd::make(|| Ok(make_mark(process, parent, name)?), removal).map_err(as_errno)?;
+    let ((), removal) = AtEnd::make(|| Ok(make_attach_file(process, parent, name)?), removal).map_err(as_errno)?;
     Ok(removal)
 }
 
 /// The file is given to the user of the process by its descriptor, never by its name: that may be another file's by then.
-fn make_mark(process: &Process, parent: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+fn make_attach_file(process: &Process, parent: &OwnedFd, name: &str) -> rustix::io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut made = openat(parent, name, flags, Mode::RUSR | Mode::WUSR);
     if made.as_ref().is_err_and(|error| *error == Errno::EXIST) {
@@ -244,8 +244,8 @@ mod tests {
     fn a_folder_goes_with_all_in_it_and_so_do_leftovers() {
         let process = Process::open(std::process::id()).expect("this process");
         let folder = tempfile::tempdir().expect("a folder");
-        let leftover = folder.path().join(format!("{PREFIX}{}-old", process.ns_pid));
-        let other = folder.path().join(format!("{PREFIX}1-old"));
+        let leftover = folder.path().join(format!("{FOLDER_PREFIX}{}-old", process.namespace_pid));
+        let other = folder.path().join(format!("{FOLDER_PREFIX}1-old"));
         for path in [&leftover, &other] {
             std::fs::create_dir(path).expect("made");
             std::fs::write(path.join("f.p0"), "").expect("written");
@@ -254,7 +254,7 @@ mod tests {
         assert!(!leftover.exists() && other.exists());
         let private = PrivateFolder::create(&process, parent(&folder), "/x").expect("made");
         private.fifo(&process).expect("a FIFO");
-        let name = private.inside.strip_prefix("/x/").expect("in place").to_string();
+        let name = private.path_in_process.strip_prefix("/x/").expect("in place").to_string();
         let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);
         // Another run at the same process leaves it alone.
@@ -269,18 +269,18 @@ mod tests {
         let process = Process::open(std::process::id()).expect("this process");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("m");
-        let mark_it = || mark(&process, &parent(&folder), "m", || {});
+        let mark_it = || place_attach_file(&process, &parent(&folder), "m", || {});
         std::fs::write(&path, "").expect("written");
         drop(mark_it().expect("reused"));
         assert!(!path.exists());
         drop(mark_it().expect("made"));
         assert!(!path.exists());
         std::fs::write(&path, "").expect("written");
-        remove_old_mark(&process, &parent(&folder), "m");
+        remove_old_attach_file(&process, &parent(&folder), "m");
         assert!(path.exists(), "it is young");
         let old = SystemTime::now() - std::time::Duration::from_secs(60);
         std::fs::File::options().write(true).open(&path).expect("there").set_modified(old).expect("set");
-        remove_old_mark(&process, &parent(&folder), "m");
+        remove_old_attach_file(&process, &parent(&folder), "m");
         assert!(!path.exists());
         std::fs::write(&path, "somebody's").expect("written");
         assert!(mark_it().is_err() && path.exists());

@@ -21,9 +21,9 @@ const MAX_PROC_BYTES: u64 = 16 << 20;
 pub(super) struct Process {
     pub(super) pid: u32,
     /// In clock ticks since the machine started.
-    pub(super) start: u64,
+    pub(super) start_ticks: u64,
     /// The number in its own namespace.
-    pub(super) ns_pid: u32,
+    pub(super) namespace_pid: u32,
     /// Effective ids.
     pub(super) uid: u32,
     pub(super) gid: u32,
@@ -34,18 +34,18 @@ pub(super) struct Process {
 /// State that changes from moment to moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessState {
-    letter: char,
-    caught: u64,
+    state_letter: char,
+    caught_signals: u64,
 }
 
 impl ProcessState {
     pub(super) fn is_stopped(self) -> bool {
-        matches!(self.letter, 'T' | 't')
+        matches!(self.state_letter, 'T' | 't')
     }
 
     /// Would the process live on with this signal?
     pub(super) fn catches(self, signal: Signal) -> bool {
-        self.caught >> (signal.as_raw() - 1) & 1 == 1
+        self.caught_signals >> (signal.as_raw() - 1) & 1 == 1
     }
 }
 
@@ -86,14 +86,16 @@ impl Process {
         };
         let process = Process {
             pid,
-            start: stat_field(&stat, 22).ok_or_else(none)?,
-            ns_pid: field(&status, "NSpid").and_then(|ids| ids.split_whitespace().last()?.parse().ok()).unwrap_or(pid),
+            start_ticks: stat_field(&stat, 22).ok_or_else(none)?,
+            namespace_pid: field(&status, "NSpid")
+                .and_then(|ids| ids.split_whitespace().last()?.parse().ok())
+                .unwrap_or(pid),
             uid: ids("Uid").ok_or_else(none)?,
             gid: ids("Gid").ok_or_else(none)?,
             name: field(&status, "Name").unwrap_or_default().to_string(),
             descriptor,
         };
-        if matches!(process.state()?.letter, 'Z' | 'X') {
+        if matches!(process.state()?.state_letter, 'Z' | 'X') {
             let text = format!("process {pid} has ended (zombie)");
             return Err(Refusal::new(RefusalCode::NoSuchProcess, text).hint("its parent has not taken note of it"));
         }
@@ -106,12 +108,12 @@ impl Process {
         let status = text_of(self.pid, "status").map_err(|_| gone())?;
         // A number that was given to another process since.
         let start = text_of(self.pid, "stat").ok().and_then(|stat| stat_field(&stat, 22));
-        if !self.is_alive() || start != Some(self.start) {
+        if !self.is_alive() || start != Some(self.start_ticks) {
             return Err(gone());
         }
         Ok(ProcessState {
-            letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
-            caught: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
+            state_letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
+            caught_signals: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
         })
     }
 
@@ -123,18 +125,18 @@ impl Process {
 
     /// Has a process ended that has just closed its end of a connection? It does so a moment before.
     pub(super) fn is_dying(&self) -> bool {
-        const MOMENTS: u32 = 20;
-        const MOMENT: Duration = Duration::from_millis(10);
-        (0..MOMENTS).any(|moment| {
+        const MAX_LOOKS: u32 = 20;
+        const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+        (0..MAX_LOOKS).any(|moment| {
             if moment > 0 {
-                std::thread::sleep(MOMENT);
+                std::thread::sleep(LOOK_INTERVAL);
             }
             !self.is_alive()
         })
     }
 
     /// CPU time of all its threads; nothing when it has ended.
-    pub(super) fn cpu(&self) -> Option<Duration> {
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
         // Linux counts in hundredths of a second here, on every architecture.
         const TICK: Duration = Duration::from_millis(10);
         let stat = text_of(self.pid, "stat").ok()?;
@@ -209,7 +211,7 @@ impl Process {
         pairs.filter_map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(super) fn arguments(&self) -> Vec<String> {
         let bytes = read_proc(self.pid, "cmdline").unwrap_or_default();
         let words = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
         let mut words: Vec<String> = words.collect();
@@ -220,7 +222,7 @@ impl Process {
     }
 
     /// The file it runs.
-    pub(super) fn program(&self) -> Option<PathBuf> {
+    pub(super) fn executable_path(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
     }
 
@@ -309,8 +311,8 @@ mod tests {
         assert!(!state.catches(Signal::KILL));
         assert_eq!(process.uid, rustix::process::geteuid().as_raw());
         assert!(process.mapped_files().expect("maps").iter().any(|file| file.contains("heapdump")));
-        assert!(process.cpu().is_some() && process.start > 0 && process.check_permitted().is_ok());
-        assert_eq!(process.words()[0], std::env::args().next().expect("a name"));
+        assert!(process.cpu_time().is_some() && process.start_ticks > 0 && process.check_permitted().is_ok());
+        assert_eq!(process.arguments()[0], std::env::args().next().expect("a name"));
     }
 
     #[test]

@@ -8,17 +8,17 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::dump_file::DumpFile;
-use super::refusal::{Refusal, RefusalCode, seconds};
-use super::watch::{TICK, Watch};
+use super::refusal::{Refusal, RefusalCode, format_seconds};
+use super::watch::{LOOK_INTERVAL, Watch};
 use crate::files::AtEnd;
 
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes between the two threads where the process stands still until all is read: used when the disk is slow.
-pub(super) const MUCH_SLACK: usize = 128 << 20;
+pub(super) const LARGE_SLACK_BYTES: usize = 128 << 20;
 /// The same where it goes on meanwhile, or keeps what is not read itself.
-pub(super) const LITTLE_SLACK: usize = 2 << 20;
+pub(super) const SMALL_SLACK_BYTES: usize = 2 << 20;
 /// Overhead of a chunk beside its bytes: they may come one by one.
-const CHUNK_OVERHEAD: usize = 128;
+const CHUNK_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
 struct WaitingBytes {
@@ -37,7 +37,7 @@ pub(super) struct Pump {
     chunks: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<Result<DumpFile, Refusal>>>,
     waiting: Arc<WaitingBytes>,
-    slack: usize,
+    slack_bytes: usize,
     /// Of the file, as the user wrote it.
     name: String,
     /// Takes the file away when the run fails: its writer may be waiting for a disk meanwhile.
@@ -54,7 +54,7 @@ impl Pump {
         let write = move || write_all(file, received, &shared);
         let writer = std::thread::Builder::new().name("dump file".into()).spawn(write);
         let writer = writer.map_err(|error| Refusal::system("cannot start a thread", error))?;
-        Ok(Pump { chunks: Some(chunks), writer: Some(writer), waiting, slack, name, removal })
+        Ok(Pump { chunks: Some(chunks), writer: Some(writer), waiting, slack_bytes: slack, name, removal })
     }
 
     /// Hands bytes on; waits only where the slack is used up. Error: those of the file, as soon as they are known;
@@ -62,11 +62,11 @@ impl Pump {
     pub(super) fn write(&mut self, bytes: &[u8], watch: &mut Watch<'_>) -> Result<(), Refusal> {
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_for_room(watch)?;
-            *self.waiting.lock() += chunk.len() + CHUNK_OVERHEAD;
+            *self.waiting.lock() += chunk.len() + CHUNK_OVERHEAD_BYTES;
             let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk.to_vec()).is_ok());
             if !sent {
                 // The writer ends early for one reason.
-                return Err(self.end().err().unwrap_or_else(ended));
+                return Err(self.end().err().unwrap_or_else(writer_ended));
             }
         }
         Ok(())
@@ -76,8 +76,8 @@ impl Pump {
         let waiting = Arc::clone(&self.waiting);
         let mut bytes = waiting.lock();
         let (mut last, mut moved) = (*bytes, Instant::now());
-        while *bytes > self.slack && self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
-            let waited = self.waiting.has_fewer.wait_timeout(bytes, TICK);
+        while *bytes > self.slack_bytes && self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
+            let waited = self.waiting.has_fewer.wait_timeout(bytes, LOOK_INTERVAL);
             bytes = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(bytes, _)| bytes);
             if *bytes != last {
                 (last, moved) = (*bytes, Instant::now());
@@ -85,7 +85,7 @@ impl Pump {
             // Its CPU time does not matter here: it is the output that does not go on.
             watch.tick(true)?;
             if moved.elapsed() >= watch.answer_limit() {
-                let text = format!("{} took nothing for {}", self.name, seconds(watch.answer_limit()));
+                let text = format!("{} took nothing for {}", self.name, format_seconds(watch.answer_limit()));
                 return Err(Refusal::new(RefusalCode::Timeout, text)
                     .hint("the run was ended, for the process not to stand still; --timeout allows more"));
             }
@@ -102,19 +102,19 @@ impl Pump {
 
     fn end(&mut self) -> Result<DumpFile, Refusal> {
         self.chunks = None;
-        let writer = self.writer.take().ok_or_else(ended)?;
-        writer.join().map_err(|_| ended())?
+        let writer = self.writer.take().ok_or_else(writer_ended)?;
+        writer.join().map_err(|_| writer_ended())?
     }
 }
 
-fn ended() -> Refusal {
+fn writer_ended() -> Refusal {
     Refusal::new(RefusalCode::System, "the thread that writes the file has ended")
 }
 
 fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &WaitingBytes) -> Result<DumpFile, Refusal> {
     for chunk in chunks {
         file.write(&chunk)?;
-        *waiting.lock() -= chunk.len() + CHUNK_OVERHEAD;
+        *waiting.lock() -= chunk.len() + CHUNK_OVERHEAD_BYTES;
         waiting.has_fewer.notify_one();
     }
     Ok(file)
@@ -162,14 +162,14 @@ mod tests {
         let no_unnamed = |_: &std::path::Path| Err(std::io::Error::from(rustix::io::Errno::OPNOTSUPP));
         let parts = || folder.path().read_dir().expect("a folder").count();
         let file = DumpFile::create_with(&path, false, no_unnamed).expect("a file");
-        let mut pump = Pump::start(file, LITTLE_SLACK).expect("a thread");
+        let mut pump = Pump::start(file, SMALL_SLACK_BYTES).expect("a thread");
         let mut silent = AgreeingObserver;
         pump.write(b"half", &mut watch(&mut silent)).expect("written");
         assert_eq!(parts(), 1);
         drop(pump);
         assert_eq!(parts(), 0);
         let file = DumpFile::create_with(&path, false, no_unnamed).expect("a file");
-        let mut pump = Pump::start(file, LITTLE_SLACK).expect("a thread");
+        let mut pump = Pump::start(file, SMALL_SLACK_BYTES).expect("a thread");
         pump.write(b"whole", &mut watch(&mut silent)).expect("written");
         pump.finish().expect("written").finish().expect("named");
         assert_eq!((std::fs::read(&path).expect("there"), parts()), (b"whole".to_vec(), 1));

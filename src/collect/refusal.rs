@@ -114,7 +114,7 @@ impl Refusal {
     }
 
     pub(super) fn timeout(pid: u32, waited: Duration) -> Self {
-        Refusal::new(RefusalCode::Timeout, format!("process {pid} did not answer for {}", seconds(waited)))
+        Refusal::new(RefusalCode::Timeout, format!("process {pid} did not answer for {}", format_seconds(waited)))
     }
 
     pub(super) fn target_died(pid: u32) -> Self {
@@ -122,15 +122,15 @@ impl Refusal {
     }
 
     pub(super) fn protocol(peer: &str, protocol: &str, bytes: &[u8]) -> Self {
-        const SHOWN: usize = 20;
-        let shown: Vec<String> = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+        const SHOWN_BYTES: usize = 20;
+        let shown: Vec<String> = bytes.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let first = if shown.is_empty() { "nothing came".into() } else { format!("first bytes {}", shown.join(" ")) };
         Refusal::new(RefusalCode::Protocol, format!("what answers at {peer} does not speak {protocol}: {first}"))
     }
 }
 
 /// `30 s`, `0.28 s`, `12.3 s`.
-pub(super) fn seconds(time: Duration) -> String {
+pub(super) fn format_seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
         _ if seconds.fract() == 0.0 => format!("{seconds:.0} s"),

@@ -50,9 +50,9 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
         let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).hint(hint));
     }
-    let path = options.output.clone().unwrap_or_else(|| default_name(options.pid, extension));
+    let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, extension));
     let _lock = process.map(Lock::take).transpose()?;
-    let file = DumpFile::create(&path, options.force)?.limited(options.max_size);
+    let file = DumpFile::create(&path, options.force)?.with_limit(options.max_size);
     let name = file.name();
     let request = Request { options, file, observer };
     let (file, incomplete) = match (runtime, process) {
@@ -61,7 +61,7 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
         (Runtime::Node | Runtime::Chromium, _) => inspector::dump(process, runtime, request, collected),
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
-    collected.bytes = file.written;
+    collected.bytes = file.written_bytes;
     match incomplete {
         None => {
             collected.file = Some(name);
@@ -97,7 +97,7 @@ fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refus
 }
 
 /// `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
-fn default_name(pid: Option<u32>, extension: &str) -> PathBuf {
+fn default_file_name(pid: Option<u32>, extension: &str) -> PathBuf {
     let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))
@@ -105,11 +105,11 @@ fn default_name(pid: Option<u32>, extension: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::default_name;
+    use super::default_file_name;
 
     #[test]
     fn names_say_process_and_time() {
-        let name = default_name(Some(4711), "hprof").display().to_string();
+        let name = default_file_name(Some(4711), "hprof").display().to_string();
         let (before, time) = name.split_at("heap-4711-".len());
         assert_eq!((before, time.len(), &time[8..9], &time[15..]), ("heap-4711-", 21, "-", ".hprof"));
     }

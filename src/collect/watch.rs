@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::process::Process;
-use super::refusal::{Refusal, RefusalCode, seconds};
+use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::{Collected, Observer};
 
 /// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
 pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
-pub(super) const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
-pub(super) const TICK: Duration = Duration::from_millis(20);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Longest time without a byte from what has taken a request, where it cannot be seen whether it is at work.
-const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
+const LONGEST_UNSEEN_SILENCE: Duration = Duration::from_secs(600);
 /// Between two lines that say that it is still at work.
-const LINE_EVERY: Duration = Duration::from_secs(10);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A process at work.
 pub(super) struct Watch<'a> {
     process: Option<&'a Process>,
     observer: &'a mut dyn Observer,
     /// Limit of the user; `None`: as long as it uses CPU.
-    limit: Option<Duration>,
-    pub(super) rss_before: u64,
-    pub(super) rss_peak: u64,
-    last_line: Instant,
+    silence_limit: Option<Duration>,
+    pub(super) rss_bytes_before: u64,
+    pub(super) rss_bytes_peak: u64,
+    last_progress_line: Instant,
     last_progress: Instant,
     cpu_at_start: Duration,
     last_cpu: Duration,
@@ -41,14 +41,14 @@ impl<'a> Watch<'a> {
     pub(super) fn new(process: Option<&'a Process>, limit: Option<Duration>, observer: &'a mut dyn Observer) -> Self {
         let now = Instant::now();
         let rss = process.map_or(0, Process::rss_bytes);
-        let cpu = process.and_then(Process::cpu).unwrap_or_default();
+        let cpu = process.and_then(Process::cpu_time).unwrap_or_default();
         Watch {
             process,
             observer,
-            limit,
-            rss_before: rss,
-            rss_peak: rss,
-            last_line: now,
+            silence_limit: limit,
+            rss_bytes_before: rss,
+            rss_bytes_peak: rss,
+            last_progress_line: now,
             last_progress: now,
             cpu_at_start: cpu,
             last_cpu: cpu,
@@ -58,7 +58,7 @@ impl<'a> Watch<'a> {
 
     /// For an answer that needs no pause.
     pub(super) fn answer_limit(&self) -> Duration {
-        self.limit.unwrap_or(LONGEST_SILENCE)
+        self.silence_limit.unwrap_or(LONGEST_SILENCE)
     }
 
     /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
@@ -72,27 +72,27 @@ impl<'a> Watch<'a> {
         self.process.is_some_and(Process::is_dying)
     }
 
-    /// To be called every [`TICK`] or so: `progressed` when something came since the last time. Error: `timeout`.
+    /// To be called every [`LOOK_INTERVAL`] or so: `progressed` when something came since the last time. Error: `timeout`.
     pub(super) fn tick(&mut self, progressed: bool) -> Result<(), Refusal> {
         let now = Instant::now();
         if progressed {
             self.last_progress = now;
         }
         let Some(process) = self.process else {
-            let (waited, limit) = (now - self.last_progress, self.limit.unwrap_or(OUT_OF_SIGHT));
+            let (waited, limit) = (now - self.last_progress, self.silence_limit.unwrap_or(LONGEST_UNSEEN_SILENCE));
             return if waited < limit { Ok(()) } else { Err(no_answer(limit)) };
         };
-        self.rss_peak = self.rss_peak.max(process.rss_bytes());
-        let cpu = process.cpu().unwrap_or(self.last_cpu);
+        self.rss_bytes_peak = self.rss_bytes_peak.max(process.rss_bytes());
+        let cpu = process.cpu_time().unwrap_or(self.last_cpu);
         if cpu != self.last_cpu {
             (self.last_cpu, self.last_cpu_change) = (cpu, now);
         }
         let used = cpu.saturating_sub(self.cpu_at_start);
-        if now - self.last_line >= LINE_EVERY {
-            self.last_line = now;
-            self.observer.progress(&format!("still at it: {} of CPU since the request", seconds(used)));
+        if now - self.last_progress_line >= PROGRESS_INTERVAL {
+            self.last_progress_line = now;
+            self.observer.progress(&format!("still at it: {} of CPU since the request", format_seconds(used)));
         }
-        let waited = match self.limit {
+        let waited = match self.silence_limit {
             Some(limit) => (now - self.last_progress, limit),
             None => (now - self.last_progress.max(self.last_cpu_change), LONGEST_SILENCE),
         };
@@ -101,15 +101,15 @@ impl<'a> Watch<'a> {
         }
         let hint = match used {
             Duration::ZERO => "it used no CPU time meanwhile".to_string(),
-            used => format!("it used {} of CPU since the request; --timeout allows more", seconds(used)),
+            used => format!("it used {} of CPU since the request; --timeout allows more", format_seconds(used)),
         };
         Err(Refusal::timeout(process.pid, waited.1).hint(hint))
     }
 }
 
 /// Waits for bytes, a tick at most.
-pub(super) fn wait_for(stream: &impl AsFd) {
-    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+pub(super) fn wait_until_readable(stream: &impl AsFd) {
+    let tick = Timespec { tv_sec: 0, tv_nsec: LOOK_INTERVAL.as_nanos() as i64 };
     // An error shows at the next read.
     let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
 }
@@ -123,8 +123,8 @@ where
     let mut reader = stream;
     match reader.read(chunk) {
         Ok(count) => Ok(Some(count)),
-        Err(error) if is_not_yet(&error) => {
-            wait_for(stream);
+        Err(error) if is_would_block(&error) => {
+            wait_until_readable(stream);
             Ok(None)
         }
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
@@ -132,20 +132,21 @@ where
     }
 }
 
-pub(super) fn is_not_yet(error: &io::Error) -> bool {
+pub(super) fn is_would_block(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 impl Collected {
     /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
     pub(super) fn note(&mut self, watch: &Watch<'_>, pause: Option<Duration>) {
-        (self.target_rss_before, self.target_rss_peak) = (watch.rss_before, watch.rss_peak);
+        (self.target_rss_before, self.target_rss_peak) = (watch.rss_bytes_before, watch.rss_bytes_peak);
         self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
     }
 }
 
 fn no_answer(waited: Duration) -> Refusal {
-    Refusal::new(RefusalCode::Timeout, format!("no answer for {}", seconds(waited))).hint("--timeout allows more")
+    Refusal::new(RefusalCode::Timeout, format!("no answer for {}", format_seconds(waited)))
+        .hint("--timeout allows more")
 }
 
 #[cfg(test)]
@@ -161,9 +162,9 @@ mod tests {
         let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
         watch.check_answer(began(LONGEST_SILENCE / 2)).expect("patience");
         assert_eq!(watch.check_answer(began(LONGEST_SILENCE)).expect_err("no answer").code, RefusalCode::Timeout);
-        watch.last_progress = began(OUT_OF_SIGHT / 2);
+        watch.last_progress = began(LONGEST_UNSEEN_SILENCE / 2);
         watch.tick(false).expect("it may be at work");
-        watch.last_progress = began(OUT_OF_SIGHT);
+        watch.last_progress = began(LONGEST_UNSEEN_SILENCE);
         assert_eq!(watch.tick(false).expect_err("too long").code, RefusalCode::Timeout);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{IndexCheck, OpenDump};
 
 /// An answer is held back up to this size; before a larger one is written, the whole index is checked.
-const HELD_BYTES: usize = 1 << 20;
+const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// The indexes that open dumps came from.
 #[derive(Default)]
@@ -77,14 +77,14 @@ pub struct CheckedOutput<'s, W> {
     indexes: &'s IndexesInUse,
     out: W,
     /// The part that is held back; `None` once what follows cannot be wrong.
-    held: Option<Vec<u8>>,
+    held_output: Option<Vec<u8>>,
 }
 
 impl<'s, W: Write> CheckedOutput<'s, W> {
     /// Begins an answer.
     pub fn begin(indexes: &'s IndexesInUse, out: W) -> Self {
         let held = (!indexes.in_use().is_empty()).then(Vec::new);
-        CheckedOutput { indexes, out, held }
+        CheckedOutput { indexes, out, held_output: held }
     }
 
     /// Ends the answer: writes what was held back.
@@ -92,7 +92,7 @@ impl<'s, W: Write> CheckedOutput<'s, W> {
     /// # Errors
     /// When an index is damaged, and nothing was written; or when `out` cannot be written to.
     pub fn finish(mut self) -> io::Result<()> {
-        if let Some(held) = self.held.take() {
+        if let Some(held) = self.held_output.take() {
             self.indexes.check()?;
             self.out.write_all(&held)?;
         }
@@ -102,15 +102,15 @@ impl<'s, W: Write> CheckedOutput<'s, W> {
 
 impl<W: Write> Write for CheckedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.held {
-            Some(held) if held.len() + bytes.len() <= HELD_BYTES => {
+        match &mut self.held_output {
+            Some(held) if held.len() + bytes.len() <= MAX_HELD_BYTES => {
                 held.extend_from_slice(bytes);
                 return Ok(bytes.len());
             }
             Some(held) => {
                 self.indexes.verify_all()?;
                 self.out.write_all(held)?;
-                self.held = None;
+                self.held_output = None;
             }
             None => {}
         }
@@ -119,6 +119,6 @@ impl<W: Write> Write for CheckedOutput<'_, W> {
 
     fn flush(&mut self) -> io::Result<()> {
         // What is held back waits for the end.
-        if self.held.is_some() { Ok(()) } else { self.out.flush() }
+        if self.held_output.is_some() { Ok(()) } else { self.out.flush() }
     }
 }

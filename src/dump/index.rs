@@ -50,7 +50,7 @@ impl DerivedResults {
     fn from_stored(stored: StoredDominators, graph: &HeapGraph, source: &dyn ColumnSource) -> Option<Self> {
         let (dominators, retained) = Dominators::from_stored(stored, graph, source)?;
         let reachable: Column<u64> = Column::stored(source, "reachable", u64::MAX)?;
-        let reachable = NodeSet::from_words(reachable.all().to_vec(), graph.node_count())?;
+        let reachable = NodeSet::from_words(reachable.all_values().to_vec(), graph.node_count())?;
         let parents = ShortestParents::from_stored(graph, source)?;
         Some(DerivedResults { dominators, retained, reachable, parents })
     }
@@ -124,7 +124,7 @@ impl ReadKey {
     }
 }
 
-pub(super) struct Indexed {
+pub(super) struct LoadedIndex {
     pub(super) graph: HeapGraph,
     pub(super) results: IndexedResults,
     pub(super) info: FormatInfo,
@@ -134,7 +134,7 @@ pub(super) struct Indexed {
 }
 
 pub(super) enum DumpSource {
-    Indexed(Box<Indexed>),
+    Indexed(Box<LoadedIndex>),
     /// From this file.
     Dump(PathBuf),
 }
@@ -176,7 +176,7 @@ pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: 
 fn is_index_of(index: &Path, dump: &Path) -> bool {
     index::is_index(index)
         && dump.is_file()
-        && Index::open(index).is_ok_and(|index| is_of(&index, dump).unwrap_or(false))
+        && Index::open(index).is_ok_and(|index| is_index_of_dump(&index, dump).unwrap_or(false))
 }
 
 /// The dump behind an index that is to be read record by record; `None` for what is not an index.
@@ -192,7 +192,7 @@ pub(super) fn dump_behind(path: &Path) -> Result<Option<PathBuf>, OpenError> {
 
 /// The index that serves for `path`: `path` itself when it is one, else the one beside it; else the dump. The observer
 /// is told why an index was not used.
-pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<DumpSource, OpenError> {
+pub(super) fn choose_source(path: &Path, options: &OpenOptions) -> Result<DumpSource, OpenError> {
     let as_dump = || Ok(DumpSource::Dump(path.to_path_buf()));
     // A pipe with a name must not lose its first bytes to a look.
     if !path.is_file() {
@@ -207,8 +207,8 @@ pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<DumpSource, O
         return as_dump();
     }
     let opened = Index::open(&candidate).map_err(IndexRejection::from).and_then(|index| {
-        is_of(&index, path)?.then_some(()).ok_or(IndexRejection::Stale)?;
-        load(index, &candidate, Some(path), options, Some(&ReadKey::of(&options.read)))
+        is_index_of_dump(&index, path)?.then_some(()).ok_or(IndexRejection::Stale)?;
+        load_index(index, &candidate, Some(path), options, Some(&ReadKey::of(&options.read)))
     });
     match opened {
         Ok(indexed) => Ok(DumpSource::Indexed(Box::new(indexed))),
@@ -230,7 +230,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
     let mut own_dump = dump.as_deref();
     let opened = Index::open(path).map_err(IndexRejection::from).and_then(|index| {
         if let Some(dump) = own_dump
-            && !is_of(&index, dump)?
+            && !is_index_of_dump(&index, dump)?
         {
             // A file with another name than the dump had is some other file.
             let name = dump.file_name().map(|name| name.to_string_lossy());
@@ -239,7 +239,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
             }
             own_dump = None;
         }
-        load(index, path, own_dump, options, asked)
+        load_index(index, path, own_dump, options, asked)
     });
     match (opened, own_dump) {
         (Ok(indexed), _) => Ok(DumpSource::Indexed(Box::new(indexed))),
@@ -251,7 +251,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
     }
 }
 
-fn is_of(index: &Index, dump: &Path) -> Result<bool, IndexRejection> {
+fn is_index_of_dump(index: &Index, dump: &Path) -> Result<bool, IndexRejection> {
     let key = SourceKey::of(dump).map_err(IndexError::Io)?;
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
@@ -296,18 +296,18 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
 }
 
 /// Loads an index, when it serves for the reading options that are asked for.
-fn load(
+fn load_index(
     index: Index,
     path: &Path,
     dump: Option<&Path>,
     options: &OpenOptions,
     asked: Option<&ReadKey>,
-) -> Result<Indexed, IndexRejection> {
+) -> Result<LoadedIndex, IndexRejection> {
     if !is_trusted_owner(index.owner(), dump) {
         return Err(IndexRejection::OtherUser);
     }
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
-    options.memory.check_mapped(bytes).map_err(IndexRejection::Size)?;
+    options.memory.check_mapped(bytes).map_err(IndexRejection::TooLarge)?;
     let meta: IndexMeta = index.content()?;
     if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
         return Err(IndexRejection::Options(meta.options.words()));
@@ -328,7 +328,7 @@ fn load(
     let input = dump.map(|dump| Reread::new(dump, is_packed).limited(options.memory.left_bytes()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
-        Some((graph, derived)) if columns.check().damage().is_none() => Ok(Indexed {
+        Some((graph, derived)) if columns.check().damage().is_none() => Ok(LoadedIndex {
             graph,
             results: IndexedResults { derived, columns },
             info: meta.info,
@@ -355,7 +355,7 @@ enum IndexRejection {
     Options(String),
     /// It takes more memory than it may.
     #[error(transparent)]
-    Size(super::MemoryError),
+    TooLarge(super::MemoryError),
     /// It holds problems, and under strict reading these are to be reported as the reader reports them.
     #[error("cannot tell how --strict ends")]
     Strict,

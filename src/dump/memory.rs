@@ -36,13 +36,13 @@ pub struct MemoryLimit {
 /// A graph that is in memory until this is dropped.
 #[derive(Debug)]
 pub(super) struct HeldMemory {
-    account: Arc<AtomicU64>,
+    all_held_bytes: Arc<AtomicU64>,
     bytes: u64,
 }
 
 impl Drop for HeldMemory {
     fn drop(&mut self) {
-        self.account.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all_held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -71,7 +71,7 @@ impl AnswerNeed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultsState {
     /// Not computed so far.
-    ToCome,
+    NotComputed,
     /// In memory, and held.
     Held,
     /// In an index, which is held where it counts.
@@ -82,7 +82,7 @@ impl ResultsState {
     /// Bytes that are still to be taken for them.
     fn bytes_to_come(self, graph: &HeapGraph) -> u64 {
         match self {
-            ResultsState::ToCome => dominators_bytes(graph),
+            ResultsState::NotComputed => dominators_bytes(graph),
             ResultsState::Held | ResultsState::Mapped => 0,
         }
     }
@@ -105,7 +105,7 @@ pub enum MemoryUse {
     /// Memory that an answer needs besides the dominator tree, with the graph.
     Answer,
     /// Whatever is in memory, while an answer is made.
-    AnswerMade,
+    HeldWhileAnswering,
     /// The making of an index with the graph.
     Index,
     /// An index that is mapped into memory.
@@ -117,7 +117,7 @@ pub enum MemoryUse {
 #[error("{}, and {} are allowed", self.statement(), format_bytes(*limit_bytes))]
 pub struct MemoryError {
     /// Purpose of the memory.
-    pub what: MemoryUse,
+    pub purpose: MemoryUse,
     /// Bytes that it takes in all, where that is known before it is tried.
     pub needed_bytes: Option<u64>,
     /// Bytes that it may take.
@@ -128,9 +128,9 @@ impl MemoryError {
     /// Purpose and bytes, in words; what it may take is left to be said.
     pub fn statement(&self) -> String {
         let needed = self.needed_bytes.map_or("more".into(), format_bytes);
-        match self.what {
+        match self.purpose {
             MemoryUse::Dump | MemoryUse::MappedIndex => "the dump takes more memory than it may".into(),
-            MemoryUse::AnswerMade => "the answer takes more memory than it may".into(),
+            MemoryUse::HeldWhileAnswering => "the answer takes more memory than it may".into(),
             MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
             MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
             MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
@@ -180,7 +180,7 @@ impl MemoryLimit {
     /// Counts bytes among what is in memory.
     pub(super) fn hold_bytes(&self, bytes: u64) -> HeldMemory {
         self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
-        HeldMemory { account: Arc::clone(&self.held_bytes), bytes }
+        HeldMemory { all_held_bytes: Arc::clone(&self.held_bytes), bytes }
     }
 
     /// Fails when there is no room for so many bytes beside all that is held.
@@ -188,7 +188,7 @@ impl MemoryLimit {
         let needed_bytes = self.held_bytes.load(Ordering::Relaxed).saturating_add(bytes);
         match self.bytes {
             Some(limit_bytes) if needed_bytes > limit_bytes => {
-                Err(MemoryError { what, needed_bytes: Some(needed_bytes), limit_bytes })
+                Err(MemoryError { purpose: what, needed_bytes: Some(needed_bytes), limit_bytes })
             }
             _ => Ok(()),
         }
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_use_has_a_sentence_of_its_own() {
-        let of = |what, needed_bytes| MemoryError { what, needed_bytes, limit_bytes: 1 }.statement();
+        let of = |what, needed_bytes| MemoryError { purpose: what, needed_bytes, limit_bytes: 1 }.statement();
         for (what, needed, text) in [
             (MemoryUse::Dump, None, "the dump takes more memory than it may"),
             (MemoryUse::Dominators, Some(1024), "the dominator tree takes 1.0 KiB of memory with the graph"),

@@ -61,11 +61,11 @@ pub struct OpenDump {
     path: Option<PathBuf>,
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
-    held: Option<memory::HeldMemory>,
+    held_for_graph: Option<memory::HeldMemory>,
     /// The share of an index, where that counts, or of allocation totals.
-    also_held: Option<memory::HeldMemory>,
+    held_for_index_or_totals: Option<memory::HeldMemory>,
     /// The share of the dominator tree and the retained sizes.
-    held_results: OnceLock<memory::HeldMemory>,
+    held_for_results: OnceLock<memory::HeldMemory>,
     observer: Arc<dyn Observer>,
     /// From an index, while the roots are those it was made with.
     indexed: Option<IndexedResults>,
@@ -73,7 +73,7 @@ pub struct OpenDump {
     reachable_as_dumped: OnceLock<NodeSet>,
     dominators: OnceLock<Dominators>,
     retained: OnceLock<Retained>,
-    parents: OnceLock<ShortestParents>,
+    shortest_parents: OnceLock<ShortestParents>,
     /// Names of fields that were asked for, and that no object has.
     missing_fields: Mutex<BTreeSet<String>>,
 }
@@ -94,7 +94,7 @@ impl OpenDump {
     }
 
     /// Keeps in mind that a field was asked for which no object has.
-    pub(crate) fn miss_field(&self, name: &str) {
+    pub(crate) fn note_missing_field(&self, name: &str) {
         self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_string());
     }
 
@@ -221,7 +221,7 @@ impl OpenDump {
         }
         let dominators = self.dominator_tree()?;
         let retained = self.retained.get_or_init(|| Retained::compute(graph, dominators));
-        self.held_results.get_or_init(|| self.memory.hold_results(graph));
+        self.held_for_results.get_or_init(|| self.memory.hold_results(graph));
         Ok((dominators, retained))
     }
 
@@ -270,7 +270,7 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
-        self.memory.check_answer(self.graph_or_empty(), self.where_results_are(), need, bytes)
+        self.memory.check_answer(self.graph_or_empty(), self.results_state(), need, bytes)
     }
 
     /// Makes sure that there is room for so many rows of an answer from allocation totals.
@@ -286,11 +286,11 @@ impl OpenDump {
         memory::dominators_bytes(self.graph_or_empty())
     }
 
-    fn where_results_are(&self) -> memory::ResultsState {
-        match (&self.indexed, self.held_results.get()) {
+    fn results_state(&self) -> memory::ResultsState {
+        match (&self.indexed, self.held_for_results.get()) {
             (Some(_), _) => memory::ResultsState::Mapped,
             (None, Some(_)) => memory::ResultsState::Held,
-            (None, None) => memory::ResultsState::ToCome,
+            (None, None) => memory::ResultsState::NotComputed,
         }
     }
 
@@ -302,7 +302,7 @@ impl OpenDump {
         if self.indexed.is_some() {
             Ok(())
         } else {
-            self.memory.check_referrers(self.graph_or_empty(), self.where_results_are())
+            self.memory.check_referrers(self.graph_or_empty(), self.results_state())
         }
     }
 
@@ -317,7 +317,7 @@ impl OpenDump {
     /// Shortest paths from strong roots to every object. Once: O(objects + references), 8 bytes per object meanwhile and 4
     /// from then on.
     pub(crate) fn shortest_parents(&self) -> &ShortestParents {
-        let computed = || self.parents.get_or_init(|| ShortestParents::compute(self.graph_or_empty()));
+        let computed = || self.shortest_parents.get_or_init(|| ShortestParents::compute(self.graph_or_empty()));
         self.indexed_parents().unwrap_or_else(computed)
     }
 

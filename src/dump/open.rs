@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::index::{DumpSource, Indexed, dump_behind};
+use super::index::{DumpSource, LoadedIndex, dump_behind};
 use super::memory::MemoryUse;
 use super::options::OpenOptions;
 use super::roots::complete_roots;
@@ -35,14 +35,14 @@ impl OpenOptions {
     /// When it cannot be read, or takes more memory than it may.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
         let path = path.as_ref();
-        match super::index::choose(path, self)? {
+        match super::index::choose_source(path, self)? {
             DumpSource::Indexed(indexed) => {
-                let Indexed { graph, results, info, diagnostics, details, bytes } = *indexed;
+                let LoadedIndex { graph, results, info, diagnostics, details, bytes } = *indexed;
                 let loaded = Loaded { dump: Dump::Graph(graph), info, diagnostics, details };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
-                dump.held = None;
-                dump.also_held = self.memory.hold_mapped(bytes);
+                dump.held_for_graph = None;
+                dump.held_for_index_or_totals = self.memory.hold_mapped(bytes);
                 dump.indexed = self.roots.is_as_dumped().then_some(results);
                 Ok(dump)
             }
@@ -130,7 +130,7 @@ impl OpenOptions {
         read.map_err(|error| match error.kind() {
             ReadErrorKind::TooLarge(BuildError::TooMuchMemory(left_bytes)) => {
                 let limit_bytes = self.memory.bytes().unwrap_or(*left_bytes);
-                MemoryError { what: MemoryUse::Dump, needed_bytes: None, limit_bytes }.into()
+                MemoryError { purpose: MemoryUse::Dump, needed_bytes: None, limit_bytes }.into()
             }
             _ => error.into(),
         })
@@ -166,10 +166,10 @@ impl OpenOptions {
             details,
             path,
             memory: self.memory.clone(),
-            held,
-            also_held,
-            held_results: OnceLock::new(),
-            parents: OnceLock::new(),
+            held_for_graph: held,
+            held_for_index_or_totals: also_held,
+            held_for_results: OnceLock::new(),
+            shortest_parents: OnceLock::new(),
             hides_values: self.hides_values,
             missing_fields: Default::default(),
             observer: Arc::clone(&self.observer),

@@ -9,7 +9,7 @@ use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
 use crate::names::row_lines;
 use crate::sort;
-use crate::units::{format_bytes, format_count, sign, signed};
+use crate::units::{format_bytes, format_count, sign_prefix, signed};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListColumn {
@@ -44,7 +44,7 @@ impl ListColumn {
     pub(super) fn text(self, figure: i64, plain: bool) -> String {
         let size = figure.unsigned_abs();
         let words = if self.figure.unit == Unit::Bytes && !plain { format_bytes(size) } else { format_count(size) };
-        let sign = if self.is_growth || figure < 0 { sign(figure) } else { "" };
+        let sign = if self.is_growth || figure < 0 { sign_prefix(figure) } else { "" };
         format!("{sign}{words}")
     }
 }

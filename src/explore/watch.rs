@@ -26,19 +26,19 @@ pub struct Watching(Arc<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    state: Mutex<WatchedState>,
+    state: Mutex<LoadingState>,
     is_cancelled: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct WatchedState {
+struct LoadingState {
     progress: ReadProgress,
     phase_began: Option<Instant>,
     notes: Vec<String>,
 }
 
 impl Watched {
-    fn state(&self) -> MutexGuard<'_, WatchedState> {
+    fn state(&self) -> MutexGuard<'_, LoadingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,7 +70,7 @@ impl Watching {
 
 impl OfFile {
     /// The file that is read from now on: objects of another do not count.
-    fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut WatchedState)) {
+    fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut LoadingState)) {
         let mut state = self.0.state();
         let objects = if state.progress.file == self.1 { state.progress.objects } else { 0 };
         state.progress = ReadProgress { done, total, objects, file: self.1, ..state.progress };

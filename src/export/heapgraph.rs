@@ -11,7 +11,7 @@ use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
 use crate::graph::{
-    Frame, HeapGraph, Holding, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
+    Frame, HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftKind, SoftReference,
     Thread, TypeId,
 };
 use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
@@ -321,7 +321,7 @@ impl Lines<'_> {
         let own = graph.section_nodes(section);
         let generations = graph.generations().iter().filter(|run| run.generation.is_known());
         let generations = generations.map(|run| ("generation", run.nodes.clone(), run.generation.name()));
-        let of_parts = [("part", graph.heap_parts()), ("interval", &graph.intervals)];
+        let of_parts = [("part", graph.heap_parts()), ("interval", &graph.allocation_intervals)];
         let parts = of_parts.into_iter().flat_map(|(range, parts)| {
             parts.runs.iter().map(move |(nodes, part)| (range, nodes.clone(), parts.names[*part as usize].clone()))
         });
@@ -491,12 +491,12 @@ impl Lines<'_> {
     fn push_soft(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
         let own = self.soft.partition_point(|soft| soft.source < node);
         let own = self.soft[own..].iter().take_while(|soft| soft.source == node);
-        let mut left: FxHashMap<NodeId, Vec<Holding>> = FxHashMap::default();
-        own.for_each(|soft| left.entry(soft.target).or_default().push(soft.holding));
+        let mut left: FxHashMap<NodeId, Vec<SoftKind>> = FxHashMap::default();
+        own.for_each(|soft| left.entry(soft.target).or_default().push(soft.kind));
         let mut places = [Vec::new(), Vec::new()];
         for (at, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_weak) {
             if let Some(holding) = left.get_mut(&target.node).and_then(Vec::pop) {
-                places[usize::from(holding == Holding::Final)].push(at);
+                places[usize::from(holding == SoftKind::Final)].push(at);
             }
         }
         for (key, places) in ["soft", "final"].into_iter().zip(places) {
@@ -552,7 +552,7 @@ fn word_of(name: ReferenceName) -> String {
         ReferenceName::Property(name) if is_marked(&name) => format!("'{name}"),
         ReferenceName::Property(name) => name,
         ReferenceName::VariableSlot(slot) => format!("context slot {slot}"),
-        name @ ReferenceName::OfMap(_) => name.to_string(),
+        name @ ReferenceName::MapEntry(_) => name.to_string(),
         name => name.to_string().trim_start().to_string(),
     }
 }

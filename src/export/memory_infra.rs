@@ -115,7 +115,7 @@ impl<'a> HeapTrace<'a> {
                 }
             };
             writeln!(out, "{}", if std::mem::take(&mut first) { "" } else { "," })?;
-            let time = &self.dumps[heap.dump - 1];
+            let time = &self.dumps[heap.dump_number - 1];
             write_heap(out, heap, time, &select_entries(heap, &totals, rule), &mut processes[at])?;
         }
         for process in &processes {

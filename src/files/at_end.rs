@@ -20,25 +20,25 @@ pub(super) enum ActionKind {
 struct EndActions {
     last_number: u64,
     /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
-    waiting: Vec<(u64, ActionKind, Action)>,
+    pending: Vec<(u64, ActionKind, Action)>,
     /// Those that run because they were dropped.
-    running: u64,
+    running_count: u64,
     /// All are being run: nothing more is begun.
     is_ending: bool,
     /// All have run: the program ends at any moment.
-    is_over: bool,
+    have_all_run: bool,
 }
 
 impl EndActions {
     fn add(&mut self, kind: ActionKind, action: Action) -> u64 {
         self.last_number += 1;
-        self.waiting.push((self.last_number, kind, action));
+        self.pending.push((self.last_number, kind, action));
         self.last_number
     }
 
     fn take(&mut self, number: u64) -> Option<Action> {
-        let at = self.waiting.iter().position(|(other, ..)| *other == number)?;
-        Some(self.waiting.remove(at).2)
+        let at = self.pending.iter().position(|(other, ..)| *other == number)?;
+        Some(self.pending.remove(at).2)
     }
 }
 
@@ -63,13 +63,14 @@ pub(super) fn run_all() {
 /// Takes away all files that are not whole.
 pub(super) fn remove_files() {
     let files = |(number, kind, _): &(u64, ActionKind, Action)| (*kind == ActionKind::RemoveFile).then_some(*number);
-    let numbers: Vec<u64> = ACTIONS.lock().waiting.iter().filter_map(files).collect();
+    let numbers: Vec<u64> = ACTIONS.lock().pending.iter().filter_map(files).collect();
     numbers.into_iter().for_each(|number| ACTIONS.run(number));
 }
 
 impl Actions {
     const fn new() -> Self {
-        let state = EndActions { last_number: 0, waiting: Vec::new(), running: 0, is_ending: false, is_over: false };
+        let state =
+            EndActions { last_number: 0, pending: Vec::new(), running_count: 0, is_ending: false, have_all_run: false };
         Actions { state: Mutex::new(state), has_run: Condvar::new() }
     }
 
@@ -95,16 +96,16 @@ impl Actions {
         loop {
             let Some(mut state) = self.lock_within(LONGEST_WAIT) else { return };
             state.is_ending = true;
-            if let Some((.., action)) = state.waiting.pop() {
+            if let Some((.., action)) = state.pending.pop() {
                 drop(state);
                 run(action);
-            } else if state.running > 0 && !patience.is_zero() {
+            } else if state.running_count > 0 && !patience.is_zero() {
                 // Another thread is in the middle of one, and may add one.
                 let began = Instant::now();
                 drop(self.has_run.wait_timeout(state, patience));
                 patience = patience.saturating_sub(began.elapsed());
             } else {
-                state.is_over = true;
+                state.have_all_run = true;
                 return;
             }
         }
@@ -114,16 +115,16 @@ impl Actions {
     fn run(&self, number: u64) {
         let mut state = self.lock();
         let Some(action) = state.take(number) else { return };
-        state.running += 1;
+        state.running_count += 1;
         drop(state);
         run(action);
-        self.lock().running -= 1;
+        self.lock().running_count -= 1;
         self.has_run.notify_all();
     }
 
     pub(super) fn add(&'static self, action: impl FnOnce() + Send + 'static) -> AtEnd {
         let mut state = self.lock();
-        if state.is_over {
+        if state.have_all_run {
             // Nobody runs it any more, and nothing more is to be done.
             drop(state);
             action();

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::mode::ANY_MODE;
+use super::mode::MAX_OUTPUT_MODE;
 use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
 
 #[derive(Debug)]
@@ -22,14 +22,14 @@ pub struct Inputs {
     files: Vec<InputFile>,
 }
 
-const HASHED_BYTES: usize = 1 << 20;
+const HASH_BUFFER_BYTES: usize = 1 << 20;
 const STANDARD_INPUT: &str = "standard input";
 
 impl Inputs {
     /// Standard input alone, which is never written over, even where something else is read.
     pub fn new() -> Self {
         let mut inputs = Inputs { files: Vec::new() };
-        inputs.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), |_| ANY_MODE);
+        inputs.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), |_| MAX_OUTPUT_MODE);
         inputs
     }
 
@@ -65,7 +65,7 @@ impl Inputs {
 
     /// Rights that every input gives its readers.
     pub(super) fn mode(&self) -> u32 {
-        self.files.iter().fold(ANY_MODE, |mode, input| mode & input.mode)
+        self.files.iter().fold(MAX_OUTPUT_MODE, |mode, input| mode & input.mode)
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
 /// Feeds all bytes of a file to `hasher`. O(bytes). Error: when it cannot be read.
 pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
     let mut file = File::open(path)?;
-    let mut buffer = vec![0; HASHED_BYTES];
+    let mut buffer = vec![0; HASH_BUFFER_BYTES];
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(()),

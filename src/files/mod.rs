@@ -9,31 +9,31 @@
 
 mod at_end;
 mod inputs;
+mod locked_file;
+mod many_files;
 mod mode;
 mod output;
-mod own;
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod system;
 mod target;
-mod together;
 mod unfinished;
 
 pub use at_end::AtEnd;
 pub use inputs::Inputs;
 pub(crate) use inputs::hash_file;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use output::Raw;
-pub use output::{LazyOutput, Output, Settled, free_temporary_bytes, nameless_file};
 #[cfg(feature = "parquet")]
-pub(crate) use own::remove_leftover;
+pub(crate) use locked_file::remove_leftover;
+pub use many_files::for_each_file;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use output::RawOutput;
+pub use output::{CompleteOutput, LazyOutput, Output, free_temporary_bytes, nameless_file};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use target::folder_of;
 pub use target::{Target, TargetError};
-pub use together::for_each_file;
 #[cfg(feature = "cli")]
 pub(crate) use unfinished::end_program;
 #[cfg(feature = "parquet")]

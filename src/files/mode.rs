@@ -1,4 +1,4 @@
 //! Permissions of files.
 
 /// The permission bits that an output could have.
-pub(super) const ANY_MODE: u32 = 0o666;
+pub(super) const MAX_OUTPUT_MODE: u32 = 0o666;

@@ -5,48 +5,48 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::own;
+use super::locked_file;
 use super::system::{free_bytes_in, set_mode};
 use super::target::{Target, TargetPlace, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Ends the name of a file that is not whole yet.
-const PART: &str = ".part";
+const PART_SUFFIX: &str = ".part";
 /// Characters of a file's name in that name: what is added must not make it too long.
-const NAME_CHARS: usize = 50;
+const MAX_NAME_CHARS: usize = 50;
 /// Nobody writes for so long without a byte.
-const ABANDONED: Duration = Duration::from_secs(3600);
+const MIN_ABANDONED_AGE: Duration = Duration::from_secs(3600);
 
 /// A file, or standard output: without a buffer.
 #[derive(Debug)]
-pub(crate) enum Raw {
+pub(crate) enum RawOutput {
     File(File),
     /// Standard output, which has no places to go back to.
     StandardOutput(io::Stdout),
 }
 
-impl Write for Raw {
+impl Write for RawOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Raw::File(file) => file.write(bytes),
-            Raw::StandardOutput(out) => out.write(bytes),
+            RawOutput::File(file) => file.write(bytes),
+            RawOutput::StandardOutput(out) => out.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Raw::File(file) => file.flush(),
-            Raw::StandardOutput(out) => out.flush(),
+            RawOutput::File(file) => file.flush(),
+            RawOutput::StandardOutput(out) => out.flush(),
         }
     }
 }
 
-impl Seek for Raw {
+impl Seek for RawOutput {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self {
-            Raw::File(file) => file.seek(to),
-            Raw::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
+            RawOutput::File(file) => file.seek(to),
+            RawOutput::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
         }
     }
 }
@@ -55,9 +55,9 @@ impl Seek for Raw {
 /// as it was.
 #[derive(Debug)]
 pub struct Output {
-    out: BufWriter<Raw>,
+    out: BufWriter<RawOutput>,
     /// The file aside, and the name it will have.
-    aside: Option<(Unfinished, PathBuf)>,
+    unfinished: Option<(Unfinished, PathBuf)>,
 }
 
 impl Target {
@@ -73,14 +73,14 @@ impl Target {
     /// there cannot be opened.
     pub fn begin(&self) -> io::Result<Output> {
         let (raw, aside) = match &self.place {
-            TargetPlace::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
-            TargetPlace::Stream(path) => (Raw::File(open_stream(path)?), None),
+            TargetPlace::StandardOutput => (RawOutput::StandardOutput(io::stdout()), None),
+            TargetPlace::Stream(path) => (RawOutput::File(open_stream(path)?), None),
             TargetPlace::File(path) => {
                 let (file, unfinished) = file_beside(path, self.mode)?;
-                (Raw::File(file), Some((unfinished, path.clone())))
+                (RawOutput::File(file), Some((unfinished, path.clone())))
             }
         };
-        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
+        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), unfinished: aside })
     }
 
     /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
@@ -88,21 +88,21 @@ impl Target {
     /// is no file, and when another run is at work under that name.
     pub fn begin_as(&self, name: &str) -> io::Result<Output> {
         let TargetPlace::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
-        let (file, unfinished) = own::file_named(folder_of(path), name, self.mode)?;
-        let out = BufWriter::with_capacity(BUFFER_BYTES, Raw::File(file));
-        Ok(Output { out, aside: Some((unfinished, path.clone())) })
+        let (file, unfinished) = locked_file::file_named(folder_of(path), name, self.mode)?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, RawOutput::File(file));
+        Ok(Output { out, unfinished: Some((unfinished, path.clone())) })
     }
 
     /// An output that is begun with its first byte. `before` is called before that.
     pub fn begin_with_first_byte<F: FnMut()>(&self, before: F) -> LazyOutput<'_, F> {
-        LazyOutput { target: self, before, begun: None }
+        LazyOutput { target: self, before_begin: before, begun: None }
     }
 }
 
 impl Output {
     /// Can bytes that were written be written again?
     pub fn is_seekable(&self) -> bool {
-        self.aside.is_some()
+        self.unfinished.is_some()
     }
 
     /// Everything is written: a file is brought to the disk and gets its name. Error: those of the file system; what
@@ -113,28 +113,28 @@ impl Output {
 
     /// Everything is written: a file is brought to the disk. It gets its name when it is told to. Error: those of the
     /// file system.
-    pub fn settle(mut self) -> io::Result<Settled> {
+    pub fn settle(mut self) -> io::Result<CompleteOutput> {
         self.out.flush()?;
-        if let (Raw::File(file), Some(_)) = (self.out.get_ref(), &self.aside) {
+        if let (RawOutput::File(file), Some(_)) = (self.out.get_ref(), &self.unfinished) {
             file.sync_all()?;
         }
-        Ok(Settled { aside: self.aside.take(), out: self.out })
+        Ok(CompleteOutput { unfinished: self.unfinished.take(), out: self.out })
     }
 }
 
 /// An output that is whole and has not its name yet. Dropped, it is gone.
 #[derive(Debug)]
-pub struct Settled {
-    aside: Option<(Unfinished, PathBuf)>,
+pub struct CompleteOutput {
+    unfinished: Option<(Unfinished, PathBuf)>,
     /// Open to the end: who holds a lock on it holds its name.
-    out: BufWriter<Raw>,
+    out: BufWriter<RawOutput>,
 }
 
-impl Settled {
+impl CompleteOutput {
     /// Gives the file its name, in place of what has that name now. Error: those of the file system; what was there
     /// before is still there then.
     pub fn appear(self) -> io::Result<()> {
-        let Settled { aside, out } = self;
+        let CompleteOutput { unfinished: aside, out } = self;
         let Some((unfinished, path)) = aside else { return Ok(()) };
         unfinished.rename(&path)?;
         drop(out);
@@ -163,7 +163,7 @@ impl Seek for Output {
 /// An output that is begun with its first byte: until then the target is left alone.
 pub struct LazyOutput<'t, F> {
     target: &'t Target,
-    before: F,
+    before_begin: F,
     begun: Option<Output>,
 }
 
@@ -172,7 +172,7 @@ impl<F: FnMut()> LazyOutput<'_, F> {
         match &mut self.begun {
             Some(out) => Ok(out),
             begun => {
-                (self.before)();
+                (self.before_begin)();
                 Ok(begun.insert(self.target.begin()?))
             }
         }
@@ -198,11 +198,11 @@ impl<F: FnMut()> Write for LazyOutput<'_, F> {
 /// A file beside `path`, to become it when it is whole.
 fn file_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
     let folder = folder_of(path);
-    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME_CHARS).collect();
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_CHARS).collect();
     let prefix = format!(".{name}.");
     remove_leftovers(folder, &prefix);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(PART);
+    builder.prefix(&prefix).suffix(PART_SUFFIX);
     set_mode(&mut builder, mode);
     // The name of the file that is not to be seen is left out of the error.
     Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
@@ -213,9 +213,9 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
     // A folder that cannot be listed may still be written to.
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(PART));
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(PART_SUFFIX));
         let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        if is_part && age().is_some_and(|age| age > ABANDONED) {
+        if is_part && age().is_some_and(|age| age > MIN_ABANDONED_AGE) {
             // Another run may have done it already; if it cannot be done, a new file can be written all the same.
             let _ = std::fs::remove_file(entry.path());
         }

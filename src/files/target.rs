@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::inputs::{Facts, Inputs, standard_facts};
-use super::mode::ANY_MODE;
+use super::mode::MAX_OUTPUT_MODE;
 use super::system::{file_behind, identity_at, is_device, mode_of};
 
 /// Links behind links that are followed.
@@ -30,7 +30,7 @@ pub enum TargetError {
     EndlessLink,
     /// Something else than a regular file has the name, which nobody typed.
     #[error("is a link or no regular file: it is not replaced, and not followed")]
-    NotOwn,
+    NotRegularFile,
     /// Its folder is not there, or may not be looked into.
     #[error("cannot be written: {0}")]
     Io(io::Error),
@@ -66,7 +66,7 @@ impl Target {
     /// name.
     pub fn find_own(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
         let target = Self::find_through(Some(path), inputs, 0)?;
-        if matches!(target.place, TargetPlace::File(_)) { Ok(target) } else { Err(TargetError::NotOwn) }
+        if matches!(target.place, TargetPlace::File(_)) { Ok(target) } else { Err(TargetError::NotRegularFile) }
     }
 
     fn find_through(path: Option<&Path>, inputs: &Inputs, links: usize) -> Result<Self, TargetError> {
@@ -89,7 +89,7 @@ impl Target {
             (_, Some(path)) => path.display().to_string(),
         };
         // Who could not read what is replaced cannot read what replaces it.
-        let before = facts.filter(|(facts, _)| facts.is_file()).map_or(ANY_MODE, |(facts, _)| mode_of(&facts));
+        let before = facts.filter(|(facts, _)| facts.is_file()).map_or(MAX_OUTPUT_MODE, |(facts, _)| mode_of(&facts));
         Ok(Target { place, name, mode: inputs.mode() & before })
     }
 
@@ -121,7 +121,7 @@ fn resolve(path: &Path, most_links: usize) -> Result<(TargetPlace, Option<Metada
         };
         let folder = folder_of(&path).canonicalize().map_err(not_there)?;
         let own = folder.join(name);
-        if let Some(is_own) = descriptors_of(&folder) {
+        if let Some(is_own) = is_own_descriptor_folder(&folder) {
             let facts = own.metadata().map_err(TargetError::Io)?;
             let is_standard_output = is_own && name == OsStr::new("1");
             return Ok((
@@ -146,7 +146,7 @@ fn resolve(path: &Path, most_links: usize) -> Result<(TargetPlace, Option<Metada
             return Ok((TargetPlace::Stream(own), Some(facts)));
         }
     }
-    Err(if most_links == 0 { TargetError::NotOwn } else { TargetError::EndlessLink })
+    Err(if most_links == 0 { TargetError::NotRegularFile } else { TargetError::EndlessLink })
 }
 
 pub(crate) fn folder_of(path: &Path) -> &Path {
@@ -155,7 +155,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 /// For a folder of a process's open files: are they ours? What they lead to is written to whatever it is: the shell that
 /// opened it has it still.
-fn descriptors_of(folder: &Path) -> Option<bool> {
+fn is_own_descriptor_folder(folder: &Path) -> Option<bool> {
     let text = folder.to_str()?;
     if text == "/dev/fd" {
         return Some(true);

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
-use super::mode::ANY_MODE;
+use super::mode::MAX_OUTPUT_MODE;
 
 /// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const OWNER_WRITES: u32 = 0o200;
 
 /// Rights that a file gives its readers, as the mode of an output.
 pub(super) fn mode_of(facts: &Metadata) -> u32 {
-    facts.permissions().mode() & ANY_MODE | OWNER_WRITES
+    facts.permissions().mode() & MAX_OUTPUT_MODE | OWNER_WRITES
 }
 
 /// Sets the rights that the file gives its readers; the system takes off what the user's mask says.

@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::{OVERLAPPED, OVERLAPPED_0, OVERLAPPED_0_0};
 
-use super::mode::ANY_MODE;
+use super::mode::MAX_OUTPUT_MODE;
 
 /// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) fn file_behind(stream: impl AsHandle) -> Option<File> {
 
 /// Rights that a file gives its readers: who may read it is the folder's to say here.
 pub(super) fn mode_of(_: &Metadata) -> u32 {
-    ANY_MODE
+    MAX_OUTPUT_MODE
 }
 
 /// Nothing: a new file has the rights of its folder.

@@ -93,7 +93,11 @@ pub(crate) fn read_fields(
     names.dedup();
     check_memory(dump, graph, &names)?;
     let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
-    names.iter().zip(&columns).filter(|(_, column)| column.is_empty()).for_each(|(name, _)| dump.miss_field(name));
+    names
+        .iter()
+        .zip(&columns)
+        .filter(|(_, column)| column.is_empty())
+        .for_each(|(name, _)| dump.note_missing_field(name));
     let column = |name: &str| names.binary_search(&name).map_or(&[][..], |at| columns[at].as_slice());
     let value_of = |name: &str, node: NodeId| {
         let column = column(name);
@@ -150,7 +154,7 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
     let types: Vec<bool> = graph.types().ids().map(|type_id| has_length(graph.type_name(type_id))).collect();
     let count = graph.node_types(0..graph.node_count()).filter(|type_id| types[type_id.index()]).count();
     dump.check_rows(count as u64, 64)?;
-    let wanted = WantedContents { lengths: true, ..WantedContents::default() };
+    let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
     let contents = details.contents(graph, &wanted).map_err(|error| NoValues::Unreadable(error.to_string()))?;
     Ok(contents.lengths)
 }

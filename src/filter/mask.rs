@@ -121,10 +121,12 @@ impl Columns<'_> {
                 out.iter_mut().zip(types).for_each(|(out, type_id)| *out = table[type_id.index()]);
             }
             Mask::Shallow(span) => {
-                out.iter_mut().zip(graph.shallow_of(range.clone())).for_each(|(out, bytes)| *out = span.mask(bytes));
+                out.iter_mut()
+                    .zip(graph.shallow_bytes_of(range.clone()))
+                    .for_each(|(out, bytes)| *out = span.mask(bytes));
             }
             Mask::References(span) => {
-                let count = |node| graph.stored_references(node) as u64;
+                let count = |node| graph.stored_reference_count(node) as u64;
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
             }
             Mask::Referrers(span) => {

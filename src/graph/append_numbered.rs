@@ -3,7 +3,7 @@
 use super::BuildError;
 use super::builder::GraphBuilder;
 use super::id_map::IdMap;
-use super::numbered::{NumberedObjects, NumberedRest, NumberedWeak};
+use super::numbered::{NumberedObjects, NumberedRest, NumberedWeakReference};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::ResolvedReferences;
@@ -20,29 +20,39 @@ impl GraphBuilder {
         if objects.ids.len() >= u32::MAX as usize {
             return Err(BuildError::TooManyObjects);
         }
-        let NumberedObjects { ids, types, shallow, large, counts, references, weak, dangling } = objects;
+        let NumberedObjects {
+            ids,
+            types,
+            shallow,
+            large_shallow: large,
+            reference_counts: counts,
+            references,
+            weak_references: weak,
+            dangling_references: dangling,
+        } = objects;
         let build = &mut self.sections[section.index()];
         build.objects = ids.len();
         build.section.dangling_references = dangling;
         if let Some((range, is_ascending)) = ids.range() {
-            (build.range, build.ascending) = (Some(range), is_ascending);
+            (build.id_range, build.is_ascending) = (Some(range), is_ascending);
         }
-        (self.objects.types, self.objects.shallow, self.objects.large) = (types, shallow, large);
-        self.objects.counts = counts;
+        (self.objects.types, self.objects.shallow, self.objects.large_shallow) = (types, shallow, large);
+        self.objects.reference_counts = counts;
         self.objects.reference_words = references;
-        self.numbered = Some(NumberedRest { ids, weak, dangling });
+        self.numbered_objects = Some(NumberedRest { ids, weak_references: weak, dangling_references: dangling });
         self.check_memory()
     }
 
     pub(super) fn numbered_bytes(&self) -> usize {
-        self.numbered.as_ref().map_or(0, |numbered| {
-            numbered.ids.bytes() + numbered.weak.len() * (size_of::<NumberedWeak>() + size_of::<WeakReference>())
+        self.numbered_objects.as_ref().map_or(0, |numbered| {
+            numbered.ids.bytes()
+                + numbered.weak_references.len() * (size_of::<NumberedWeakReference>() + size_of::<WeakReference>())
         })
     }
 
     /// Puts the graph together where objects came numbered. O(objects + references).
     pub(super) fn resolve_numbered(mut self, numbered: NumberedRest) -> (HeapGraph, ResolveCounts) {
-        let NumberedRest { ids, weak, dangling } = numbered;
+        let NumberedRest { ids, weak_references: weak, dangling_references: dangling } = numbered;
         let mut problems = ResolveCounts::default();
         if dangling > 0 {
             problems.dangling_references.add(0);
@@ -53,11 +63,11 @@ impl GraphBuilder {
         let mut maps = Vec::new();
         let mut is_ascending = true;
         for section in &self.sections {
-            let ids = match section.range {
+            let ids = match section.id_range {
                 Some(range) => IdMap::build(range, count, || ids.iter()),
                 None => IdMap::empty(),
             };
-            is_ascending &= section.ascending;
+            is_ascending &= section.is_ascending;
             maps.push(SectionIds { first_node: 0, ids });
         }
         let mut words = std::mem::take(&mut self.objects.reference_words);
@@ -72,9 +82,9 @@ impl GraphBuilder {
                         *word = node_of[*word as usize];
                     }
                 });
-                (ObjectOrder::Listed(order), Some(node_of))
+                (ObjectOrder::ByNode(order), Some(node_of))
             }
-            _ => (ObjectOrder::AsListed, None),
+            _ => (ObjectOrder::Unchanged, None),
         };
         drop(ids);
         let node = |number: u32| NodeId(node_of.as_ref().map_or(number, |nodes| nodes[number as usize]));
@@ -95,7 +105,7 @@ impl GraphBuilder {
 mod tests {
     use super::*;
     use crate::graph::ObjectIds;
-    use crate::graph::{IdStyle, Lookup, NumberedWeak, ResolveOptions, Section};
+    use crate::graph::{IdStyle, Lookup, NumberedWeakReference, ResolveOptions, Section};
 
     fn graph(ids: &[u64], references: &[&[u32]], weak: &[(u32, u32, u32)]) -> HeapGraph {
         let mut builder = GraphBuilder::new(IdStyle::Decimal);
@@ -105,9 +115,12 @@ mod tests {
         let mut numbered = NumberedObjects {
             types: ids.iter().map(|_| slot.0).collect(),
             shallow: (1..=ids.len() as u16).collect(),
-            counts: references.iter().map(|own| own.len() as u32).collect(),
+            reference_counts: references.iter().map(|own| own.len() as u32).collect(),
             references: references.concat(),
-            weak: weak.iter().map(|&(source, place, target)| NumberedWeak { source, place, target }).collect(),
+            weak_references: weak
+                .iter()
+                .map(|&(source, place, target)| NumberedWeakReference { source, place, target })
+                .collect(),
             ..NumberedObjects::default()
         };
         numbered.ids.extend(ids);

@@ -19,10 +19,10 @@ use crate::parallel;
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;
 /// Longer arrays are of no archive: those that were seen refer to fewer than 1,000 classes that were not loaded.
-const MAX_ELEMENTS: u32 = 1 << 16;
+const MAX_ARRAY_ELEMENTS: u32 = 1 << 16;
 /// Bytes of an element while it is looked at: it stands in two lists while these are joined, its id and the room at it in
 /// one each.
-const ELEMENT_BYTES: u64 = 48;
+const WORK_BYTES_PER_ELEMENT: u64 = 48;
 
 impl GraphBuilder {
     /// The most that it takes to look for archived mirrors beside what it takes to resolve.
@@ -33,7 +33,10 @@ impl GraphBuilder {
         let (maps, order, dropped) = self.found_order();
         let arrays = self.archive_arrays(mirrors, &order, &maps);
         self.found_order = Some((maps, order, dropped));
-        arrays.iter().map(|&(array, _)| u64::from(self.objects.counts[array as usize]) * ELEMENT_BYTES).sum()
+        arrays
+            .iter()
+            .map(|&(array, _)| u64::from(self.objects.reference_counts[array as usize]) * WORK_BYTES_PER_ELEMENT)
+            .sum()
     }
 
     /// The arrays that may refer to archived mirrors, as objects (ascending) and nodes: JNI globals hold them, and no other
@@ -57,7 +60,8 @@ impl GraphBuilder {
         let mut others: Vec<u64> = others.map(|root| root.id).collect();
         others.sort_unstable();
         arrays.retain(|id| others.binary_search(id).is_err());
-        let is_short = |&(array, _): &(u32, NodeId)| self.objects.counts[array as usize] <= MAX_ELEMENTS;
+        let is_short =
+            |&(array, _): &(u32, NodeId)| self.objects.reference_counts[array as usize] <= MAX_ARRAY_ELEMENTS;
         let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).filter(is_short).collect();
         arrays.sort_unstable();
         arrays
@@ -79,7 +83,7 @@ impl GraphBuilder {
         ids.sort_unstable();
         ids.dedup();
         let room = |id: u64| {
-            let above = map.ids.smaller_than(id);
+            let above = map.ids.count_below(id);
             if let Some(below) = above.checked_sub(1) {
                 let bytes = self.objects.shallow_bytes(order.object_of(map.first_node + below) as usize);
                 if map.ids.select(below).saturating_add(bytes) > id.saturating_add(SLACK_BYTES) {
@@ -100,7 +104,7 @@ impl GraphBuilder {
             let is_archive = 4 * near >= rooms.len() && !referred.contains(&array);
             let count = if is_archive { rooms.iter().filter(|&&room| room >= least_bytes).count() as u64 } else { 0 };
             let others = rooms.len() as u64 - count;
-            let first_position = position_of(&self.objects.positions, order.object_of(array.0) as usize);
+            let first_position = position_of(&self.objects.position_runs, order.object_of(array.0) as usize);
             problems.archived_mirrors.join(Occurrences { count, first_position });
             problems.dangling_references.join(Occurrences { count: others, first_position });
             dangling += others;
@@ -153,16 +157,16 @@ mod tests {
 
     #[test]
     fn elements_of_an_archive_are_counted_as_memory_and_longer_arrays_are_none() {
-        const MAX: u64 = MAX_ELEMENTS as u64;
+        const MAX: u64 = MAX_ARRAY_ELEMENTS as u64;
         for (elements, known) in [(1000, 1000), (MAX, MAX), (MAX + 1, 0)] {
             let needed = |has_mirrors: bool, limit: u64| {
                 let budget = MemoryBudget::new(Some(limit));
                 let (mut builder, options) = archive(elements, &budget);
                 let options = if has_mirrors { options } else { ResolveOptions::default() };
-                builder.check_resolve(&options).map(|()| builder.memory.held_bytes())
+                builder.check_resolve(&options).map(|()| builder.memory_share.held_bytes())
             };
             let without = needed(false, u64::MAX).expect("room");
-            assert_eq!(needed(true, u64::MAX), Ok(without + known * ELEMENT_BYTES));
+            assert_eq!(needed(true, u64::MAX), Ok(without + known * WORK_BYTES_PER_ELEMENT));
             let refused = Err(BuildError::TooMuchMemory(without));
             assert_eq!(needed(true, without), if known > 0 { refused } else { Ok(without) });
             let (builder, options) = archive(elements, &MemoryBudget::default());

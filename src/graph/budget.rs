@@ -13,8 +13,8 @@ pub struct MemoryBudget(Option<Arc<Account>>);
 #[derive(Debug)]
 struct Account {
     limit_bytes: u64,
-    kept_bytes: AtomicU64,
-    passing_bytes: AtomicU64,
+    content_bytes: AtomicU64,
+    buffer_bytes: AtomicU64,
 }
 
 /// The share of one holder of an account; given back when it is dropped.
@@ -22,14 +22,14 @@ struct Account {
 pub struct MemoryShare {
     account: Option<Arc<Account>>,
     held_bytes: u64,
-    is_passing: bool,
+    is_for_buffer: bool,
 }
 
 impl MemoryBudget {
     /// A new account; `None` for no limit.
     pub fn new(limit_bytes: Option<u64>) -> Self {
         MemoryBudget(limit_bytes.map(|limit_bytes| {
-            Arc::new(Account { limit_bytes, kept_bytes: AtomicU64::new(0), passing_bytes: AtomicU64::new(0) })
+            Arc::new(Account { limit_bytes, content_bytes: AtomicU64::new(0), buffer_bytes: AtomicU64::new(0) })
         }))
     }
 
@@ -49,7 +49,7 @@ impl MemoryBudget {
     }
 
     fn share(&self, is_passing: bool) -> MemoryShare {
-        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing }
+        MemoryShare { account: self.0.clone(), held_bytes: 0, is_for_buffer: is_passing }
     }
 }
 
@@ -60,12 +60,12 @@ impl MemoryShare {
     /// When all holders together have more than the account allows.
     pub fn hold(&mut self, bytes: u64) -> Result<(), BuildError> {
         let Some(account) = &self.account else { return Ok(()) };
-        let own = if self.is_passing { &account.passing_bytes } else { &account.kept_bytes };
+        let own = if self.is_for_buffer { &account.buffer_bytes } else { &account.content_bytes };
         // Wrapping, so that one addition does for more and for less.
         own.fetch_add(bytes.wrapping_sub(self.held_bytes), Ordering::Relaxed);
         self.held_bytes = bytes;
         let (kept, passing) =
-            (account.kept_bytes.load(Ordering::Relaxed), account.passing_bytes.load(Ordering::Relaxed));
+            (account.content_bytes.load(Ordering::Relaxed), account.buffer_bytes.load(Ordering::Relaxed));
         let limit = account.limit_bytes;
         if kept > limit || kept.saturating_add(passing) > limit.saturating_add(ORDINARY_BUFFER_BYTES) {
             return Err(BuildError::TooMuchMemory(limit));
@@ -82,7 +82,7 @@ impl MemoryShare {
 impl Drop for MemoryShare {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
-            let own = if self.is_passing { &account.passing_bytes } else { &account.kept_bytes };
+            let own = if self.is_for_buffer { &account.buffer_bytes } else { &account.content_bytes };
             own.fetch_sub(self.held_bytes, Ordering::Relaxed);
         }
     }
@@ -95,14 +95,14 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     /// Values in smaller columns are copied faster than pages are asked for.
     const LARGE_BYTES: usize = 1 << 20;
     /// More than what any allocator keeps among small things (glibc: up to 32 MiB).
-    const APART_BYTES: usize = 33 << 20;
+    const OWN_MAPPING_BYTES: usize = 33 << 20;
     let needed = column.len() + more;
     if needed <= column.capacity() {
         return;
     }
     let mut wanted = needed.max(2 * column.capacity());
     if wanted * size_of::<T>() >= LARGE_BYTES {
-        wanted = wanted.max(APART_BYTES / size_of::<T>());
+        wanted = wanted.max(OWN_MAPPING_BYTES / size_of::<T>());
     }
     column.reserve_exact(wanted - column.len());
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::budget::{MemoryBudget, MemoryShare, make_room};
 use super::byte_counts::PackedBytes;
 use super::columns::{ObjectColumns, PositionRun};
+use super::heap_parts::SoftKind;
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
 use super::numbered::NumberedRest;
@@ -16,7 +17,6 @@ use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::resolve_counts::{RepeatedObject, ResolveOptions};
 use super::roots::RootRecord;
-use super::spaces::Holding;
 use super::threads::{Frame, StackSlot, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
 use super::weak_references::WeakReference;
@@ -33,7 +33,7 @@ fn name_cost(bytes: usize) -> usize {
 }
 
 /// The number of a text among those that are there, which it joins where it is new.
-fn number_of(
+fn intern(
     text: &str,
     texts: &mut Vec<Box<str>>,
     numbers: &mut FxHashMap<Box<str>, u32>,
@@ -52,8 +52,8 @@ fn number_of(
 #[derive(Debug, Default)]
 pub(super) struct SectionBuild {
     pub(super) section: Section,
-    pub(super) range: Option<IdRange>,
-    pub(super) ascending: bool,
+    pub(super) id_range: Option<IdRange>,
+    pub(super) is_ascending: bool,
     pub(super) last_id: Option<u64>,
     pub(super) objects: usize,
 }
@@ -63,7 +63,7 @@ pub(super) struct SectionBuild {
 pub struct GraphBuilder {
     pub(super) sections: Vec<SectionBuild>,
     pub(super) objects: PackedObjects,
-    pub(super) slots: Vec<Option<u32>>,
+    pub(super) slot_types: Vec<Option<u32>>,
     pub(super) names: Vec<Box<str>>,
     name_numbers: FxHashMap<Box<str>, u32>,
     /// (object, slot), ascending by object: the class a class object stands for.
@@ -85,7 +85,7 @@ pub struct GraphBuilder {
     pub(super) frames: Vec<Frame<TypeSlot>>,
     weak_references: usize,
     /// References that came apart from their objects, in dumps that have two streams.
-    pub(super) stream: Option<ReferenceStream>,
+    pub(super) reference_stream: Option<ReferenceStream>,
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     /// References that `add_reference` adds may lead nowhere, which is not counted.
@@ -93,18 +93,18 @@ pub struct GraphBuilder {
     /// The ranges of the collector's generations, in dumps of one section.
     pub(crate) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
-    pub(super) numbered: Option<NumberedRest>,
+    pub(super) numbered_objects: Option<NumberedRest>,
     /// Names of parts of the heap, and (object as it was appended, part) where they go over to another one, ascending.
     pub(crate) heap_parts: (Vec<String>, Vec<(u32, u32)>),
     /// (section, from, to, how).
-    pub(super) soft: Option<Vec<(u32, u64, u64, Holding)>>,
+    pub(super) soft_references: Option<Vec<(u32, u64, u64, SoftKind)>>,
     pub(crate) id_style: IdStyle,
     /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
     pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>)>,
     /// The first of the objects that were appended late, and before which object each of them stands in the dump: of
     /// several objects of one id the first of the dump is kept.
-    pub(crate) late: (usize, Vec<u32>),
-    pub(super) memory: MemoryShare,
+    pub(crate) late_objects: (usize, Vec<u32>),
+    pub(super) memory_share: MemoryShare,
     /// Cost of all names together.
     name_bytes: usize,
 }
@@ -118,7 +118,7 @@ impl GraphBuilder {
     /// Makes `append`, `append_references` and `check_memory` fail when the dump takes more memory than there is in the
     /// budget.
     pub fn limit_memory(&mut self, budget: &MemoryBudget) {
-        self.memory = budget.for_content();
+        self.memory_share = budget.for_content();
     }
 
     /// Fails when what was appended so far takes more memory than it may. O(1): readers call it once a block.
@@ -126,7 +126,7 @@ impl GraphBuilder {
     /// # Errors
     /// When it does.
     pub fn check_memory(&mut self) -> Result<(), BuildError> {
-        self.memory.hold(self.memory_bytes())
+        self.memory_share.hold(self.memory_bytes())
     }
 
     /// Fails when there is no room for a name of so many bytes, which some callers make a copy of.
@@ -137,7 +137,7 @@ impl GraphBuilder {
         if bytes < LONG_NAME_BYTES {
             return Ok(());
         }
-        self.memory.hold(self.memory_bytes() + name_cost(bytes) as u64)
+        self.memory_share.hold(self.memory_bytes() + name_cost(bytes) as u64)
     }
 
     /// Fails when there is no room for what `resolve` takes besides. For all but the smallest dumps.
@@ -145,31 +145,32 @@ impl GraphBuilder {
     /// # Errors
     /// When there is not.
     pub fn check_resolve(&mut self, options: &ResolveOptions) -> Result<(), BuildError> {
-        let apart = self.stream.as_ref().map_or(0, ReferenceStream::words);
+        let apart = self.reference_stream.as_ref().map_or(0, ReferenceStream::words);
         let (objects, references) =
             (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
         // Ids as a map; the packed ids are still there while it is made.
-        let map_bytes = |section: &SectionBuild| Some(IdMap::most_bytes(section.range?, section.objects));
+        let map_bytes = |section: &SectionBuild| Some(IdMap::most_bytes(section.id_range?, section.objects));
         let maps: u64 = self.sections.iter().filter_map(map_bytes).sum();
-        let needed = if self.sections.iter().all(|section| section.ascending) {
+        let needed = if self.sections.iter().all(|section| section.is_ascending) {
             maps
         } else {
             // Order of the objects, then types, sizes and references in that order beside those in the order of the dump.
             maps + 4 * objects + (4 * references).max(4 * objects)
         };
         let needed = self.memory_bytes() + needed;
-        self.memory.hold(needed)?;
+        self.memory_share.hold(needed)?;
         let for_mirrors = self.archived_mirrors_bytes(options.archived_mirrors);
-        self.memory.hold(needed + for_mirrors)
+        self.memory_share.hold(needed + for_mirrors)
     }
 
     /// Fails when there is no room for a copy of so many bytes of what was appended.
     pub(super) fn check_copy(&mut self, bytes: u64) -> Result<(), BuildError> {
-        self.memory.hold(self.memory_bytes() + bytes)
+        self.memory_share.hold(self.memory_bytes() + bytes)
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.objects.id_words.len() + self.objects.counts.len() + self.objects.reference_words.len();
+        let words =
+            self.objects.id_words.len() + self.objects.reference_counts.len() + self.objects.reference_words.len();
         // Names stand in a list and in a map, their types in a reader's table, and both in an answer's rows (measured:
         // 400 bytes while types are counted, 600 where their objects are read).
         const NAME_BYTES: usize = 500;
@@ -180,7 +181,7 @@ impl GraphBuilder {
             + self.objects.types.bytes()
             + self.objects.shallow.len() * size_of::<u16>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
-            + self.slots.len() * size_of::<Option<u32>>()
+            + self.slot_types.len() * size_of::<Option<u32>>()
             + self.class_objects.len() * size_of::<(u32, TypeSlot)>()
             + self.type_descriptions.len() * size_of::<DescribedType>()
             + self.fields.len() * size_of::<Field>()
@@ -188,14 +189,14 @@ impl GraphBuilder {
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
             + self.frames.len() * size_of::<Frame<TypeSlot>>()
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
-            + self.objects.large.len() * size_of::<(u32, u64)>()
-            + self.objects.positions.len() * size_of::<PositionRun>()
+            + self.objects.large_shallow.len() * size_of::<(u32, u64)>()
+            + self.objects.position_runs.len() * size_of::<PositionRun>()
             + self.objects.chunks.len() * size_of::<ObjectChunk>()
-            + self.late.1.len() * size_of::<u32>()
+            + self.late_objects.1.len() * size_of::<u32>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.heap_parts.1.len() * size_of::<(u32, u32)>()
-            + self.soft.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, Holding)>())
-            + self.stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
+            + self.soft_references.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, SoftKind)>())
+            + self.reference_stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
             + self.numbered_bytes()
             + names * NAME_BYTES
@@ -206,7 +207,7 @@ impl GraphBuilder {
     /// Begins a section; the ones before it are complete.
     pub fn begin_section(&mut self, section: Section) -> SectionId {
         self.name_bytes += name_cost(section.name.len());
-        self.sections.push(SectionBuild { section, range: None, ascending: true, last_id: None, objects: 0 });
+        self.sections.push(SectionBuild { section, id_range: None, is_ascending: true, last_id: None, objects: 0 });
         SectionId::new(self.sections.len() - 1)
     }
 
@@ -222,14 +223,14 @@ impl GraphBuilder {
 
     /// A type without a name so far.
     pub fn new_type(&mut self) -> TypeSlot {
-        self.slots.push(None);
-        TypeSlot(self.slots.len() as u32 - 1)
+        self.slot_types.push(None);
+        TypeSlot(self.slot_types.len() as u32 - 1)
     }
 
     /// Names a type. Types of one name become one.
     pub fn name_type(&mut self, slot: TypeSlot, name: &str) {
-        let number = number_of(name, &mut self.names, &mut self.name_numbers, &mut self.name_bytes);
-        self.slots[slot.0 as usize] = Some(number);
+        let number = intern(name, &mut self.names, &mut self.name_numbers, &mut self.name_bytes);
+        self.slot_types[slot.0 as usize] = Some(number);
     }
 
     /// Names a type that stays apart from others of the same name, and says which module it is from.
@@ -239,11 +240,11 @@ impl GraphBuilder {
         self.names.push(name.into());
         self.name_bytes += name_cost(name.len());
         if let Some(module) = module {
-            let module = self.text(module);
+            let module = self.intern_text(module);
             self.type_modules.resize(number, NO_MODULE);
             self.type_modules.push(module.number());
         }
-        self.slots[slot.0 as usize] = Some(number as u32);
+        self.slot_types[slot.0 as usize] = Some(number as u32);
     }
 
     /// Names a type that stays apart from others of the same name, and says where its constructor stands.
@@ -279,24 +280,24 @@ impl GraphBuilder {
 
     /// The name of a type, if it has one.
     pub fn type_name(&self, slot: TypeSlot) -> Option<&str> {
-        self.slots[slot.0 as usize].map(|number| &*self.names[number as usize])
+        self.slot_types[slot.0 as usize].map(|number| &*self.names[number as usize])
     }
 
     /// The type that a named slot will have in the graph.
     pub fn type_of(&self, slot: TypeSlot) -> TypeId {
-        TypeId(self.slots[slot.0 as usize].unwrap_or(u32::MAX))
+        TypeId(self.slot_types[slot.0 as usize].unwrap_or(u32::MAX))
     }
 
     /// Have two types one name?
-    pub fn same_type_name(&self, a: TypeSlot, b: TypeSlot) -> bool {
-        self.slots[a.0 as usize] == self.slots[b.0 as usize]
+    pub fn have_same_type_name(&self, a: TypeSlot, b: TypeSlot) -> bool {
+        self.slot_types[a.0 as usize] == self.slot_types[b.0 as usize]
     }
 
     /// Gives up the dump for its names: of the sections, and of the types by slot.
     pub fn into_names(self) -> (Vec<String>, Vec<String>) {
         let sections = self.sections.into_iter().map(|build| build.section.name).collect();
         let types = self
-            .slots
+            .slot_types
             .iter()
             .map(|number| number.map_or_else(String::new, |number| self.names[number as usize].to_string()))
             .collect();
@@ -305,8 +306,8 @@ impl GraphBuilder {
 
     /// Gives every object so far the bytes that `bytes` makes of its type and of the number it was appended with, for
     /// formats whose sizes follow from the whole dump. O(objects).
-    pub fn size_objects(&mut self, bytes: impl Fn(TypeSlot, u64) -> u64) {
-        let PackedObjects { types, shallow, large, .. } = &mut self.objects;
+    pub fn set_object_sizes(&mut self, bytes: impl Fn(TypeSlot, u64) -> u64) {
+        let PackedObjects { types, shallow, large_shallow: large, .. } = &mut self.objects;
         let mut numbers = std::mem::take(large).into_iter().peekable();
         for (object, small) in shallow.iter_mut().enumerate() {
             let number = match numbers.next_if(|&(at, _)| at as usize == object) {
@@ -344,8 +345,8 @@ impl GraphBuilder {
     }
 
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
-    pub fn text(&mut self, text: &str) -> NameId {
-        NameId::new(number_of(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
+    pub fn intern_text(&mut self, text: &str) -> NameId {
+        NameId::new(intern(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.
@@ -355,8 +356,8 @@ impl GraphBuilder {
 
     /// Says which references of reference objects the runtime may give up: (from, to, how). Readers add them to the
     /// objects' references as well.
-    pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, Holding)>) {
-        let known = self.soft.get_or_insert_default();
+    pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, SoftKind)>) {
+        let known = self.soft_references.get_or_insert_default();
         known.extend(soft.map(|(from, to, holding)| (section.0, from, to, holding)));
     }
 
@@ -381,7 +382,7 @@ impl GraphBuilder {
             return Err(BuildError::TooManyObjects);
         }
         let (mut leading, mut orphans) = (0, 0);
-        let mut from = columns.start(objects.start);
+        let mut from = columns.reference_start(objects.start);
         if objects.start == 0 && columns.leading_references > 0 {
             if first == 0 || !takes_leading {
                 orphans = columns.leading_references;
@@ -390,17 +391,18 @@ impl GraphBuilder {
                 from = 0;
             }
         }
-        let to = columns.start(objects.end);
+        let to = columns.reference_start(objects.end);
         if to - from > u32::MAX as usize {
             return Err(BuildError::TooManyReferences);
         }
         let ends_with_leading = self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty());
-        let leading_begins_list = leading > 0 && self.objects.counts.last() == Some(&0) && !ends_with_leading;
-        let weak = columns.weak.partition_point(|&at| (at as usize) < from)
-            ..columns.weak.partition_point(|&at| (at as usize) < to);
-        let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
+        let leading_begins_list = leading > 0 && self.objects.reference_counts.last() == Some(&0) && !ends_with_leading;
+        let weak = columns.weak_positions.partition_point(|&at| (at as usize) < from)
+            ..columns.weak_positions.partition_point(|&at| (at as usize) < to);
+        let weak: Vec<u32> = columns.weak_positions[weak].iter().map(|&at| at - from as u32).collect();
         self.weak_references += weak.len();
-        let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
+        let (id_width, reference_width) =
+            (columns.id_packing.words_per_value(), columns.reference_packing.words_per_value());
         let is_ascending = self.note_ids(section, columns, objects.clone());
         if !objects.is_empty() || leading > 0 {
             self.objects.chunks.push(ObjectChunk {
@@ -411,32 +413,33 @@ impl GraphBuilder {
                 is_ascending,
                 reference_words: (to - from) * reference_width,
                 reference_packing: columns.reference_packing,
-                leading,
+                leading_references: leading,
                 leading_begins_list,
-                weak,
+                weak_positions: weak,
             });
         }
         make_room(&mut self.objects.id_words, objects.len() * id_width);
         make_room(&mut self.objects.shallow, objects.len());
-        make_room(&mut self.objects.counts, objects.len());
+        make_room(&mut self.objects.reference_counts, objects.len());
         make_room(&mut self.objects.reference_words, (to - from) * reference_width);
         self.objects.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
         let slots = columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]);
-        self.objects.types.extend(slots, self.slots.len());
+        self.objects.types.extend(slots, self.slot_types.len());
         self.objects.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
-        let large = columns.large.partition_point(|&(object, _)| (object as usize) < objects.start)
-            ..columns.large.partition_point(|&(object, _)| (object as usize) < objects.end);
-        self.objects.large.extend(
-            columns.large[large]
+        let large = columns.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.start)
+            ..columns.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.end);
+        self.objects.large_shallow.extend(
+            columns.large_shallow[large]
                 .iter()
                 .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
         );
-        match columns.counted.get(objects.clone()) {
-            Some(counted) => self.objects.counts.extend_from_slice(counted),
-            None => self
-                .objects
-                .counts
-                .extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32)),
+        match columns.reference_counts.get(objects.clone()) {
+            Some(counted) => self.objects.reference_counts.extend_from_slice(counted),
+            None => self.objects.reference_counts.extend(
+                objects
+                    .clone()
+                    .map(|object| (columns.reference_start(object + 1) - columns.reference_start(object)) as u32),
+            ),
         }
         self.objects
             .reference_words
@@ -449,24 +452,26 @@ impl GraphBuilder {
     fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) -> bool {
         let Some((range, ascending)) = columns.id_range(objects.clone()) else { return true };
         let build = &mut self.sections[section.index()];
-        build.range.get_or_insert(range).join(&range);
-        build.ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
+        build.id_range.get_or_insert(range).join(&range);
+        build.is_ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
         build.last_id = Some(columns.id(objects.end - 1));
         build.objects += objects.len();
         ascending
     }
 
     fn append_positions(&mut self, columns: &ObjectColumns, objects: Range<usize>, first: usize, offset: u64) {
-        let runs = &columns.positions;
+        let runs = &columns.position_runs;
         let start = runs.partition_point(|run| run.first_object as usize <= objects.start).saturating_sub(1);
         for run in &runs[start..] {
             if run.first_object as usize >= objects.end {
                 break;
             }
             let skipped = objects.start.saturating_sub(run.first_object as usize);
-            self.objects.positions.push(PositionRun {
+            self.objects.position_runs.push(PositionRun {
                 first_object: (first + (run.first_object as usize + skipped) - objects.start) as u32,
-                position: offset.wrapping_add(run.position).wrapping_add(run.stride.wrapping_mul(skipped as u64)),
+                first_position: offset
+                    .wrapping_add(run.first_position)
+                    .wrapping_add(run.stride.wrapping_mul(skipped as u64)),
                 stride: run.stride,
             });
         }
@@ -479,13 +484,13 @@ impl GraphBuilder {
         self.objects.chunks.iter().enumerate().flat_map(move |(number, chunk)| {
             let words = &self.objects.reference_words[word..word + chunk.reference_words];
             word += chunk.reference_words;
-            let mut at = chunk.leading;
+            let mut at = chunk.leading_references;
             let borrowed = self.objects.chunks.get(number + 1).filter(|next| next.leading_begins_list).map(|next| {
                 let from = word;
                 next.reference_packing.unpack(&self.objects.reference_words[from..], 0)
             });
             chunk.objects.clone().map(move |object| {
-                let count = self.objects.counts[object] as usize;
+                let count = self.objects.reference_counts[object] as usize;
                 let first = if count > 0 {
                     Some(chunk.reference_packing.unpack(words, at))
                 } else if object + 1 == chunk.objects.end {
@@ -509,8 +514,8 @@ impl GraphBuilder {
 
 impl SectionBuild {
     pub(super) fn note_id(&mut self, id: u64) {
-        self.range.get_or_insert(IdRange::of(id)).add(id);
-        self.ascending &= self.last_id.is_none_or(|last| last < id);
+        self.id_range.get_or_insert(IdRange::of(id)).add(id);
+        self.is_ascending &= self.last_id.is_none_or(|last| last < id);
         self.last_id = Some(id);
         self.objects += 1;
     }

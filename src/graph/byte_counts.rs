@@ -36,7 +36,7 @@ impl PackedBytes for u32 {
 pub struct ByteCounts<T> {
     small: Column<T>,
     /// Indices of the large ones, ascending, and their bytes.
-    large_at: Column<u32>,
+    large_indices: Column<u32>,
     large: Column<u64>,
 }
 
@@ -45,7 +45,7 @@ impl<T: PackedBytes> ByteCounts<T> {
     pub(super) fn new(small: Vec<T>, large: &[(u32, u64)]) -> Self {
         ByteCounts {
             small: small.into(),
-            large_at: large.iter().map(|&(at, _)| at).collect::<Vec<_>>().into(),
+            large_indices: large.iter().map(|&(at, _)| at).collect::<Vec<_>>().into(),
             large: large.iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>().into(),
         }
     }
@@ -80,8 +80,8 @@ impl<T: PackedBytes> ByteCounts<T> {
 
     #[cold]
     fn large_at(&self, index: u32) -> u64 {
-        let place = self.large_at.partition_point(|at| at < index);
-        if place < self.large_at.len() && self.large_at.get(place) == index {
+        let place = self.large_indices.partition_point(|at| at < index);
+        if place < self.large_indices.len() && self.large_indices.get(place) == index {
             self.large.get(place)
         } else {
             T::LARGE.value()
@@ -98,7 +98,7 @@ impl<T: PackedBytes> ByteCounts<T> {
     /// Those of the sink.
     pub fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
         self.small.store(sink, name)?;
-        self.large_at.store(sink, &format!("{name}.large_at"))?;
+        self.large_indices.store(sink, &format!("{name}.large_at"))?;
         self.large.store(sink, &format!("{name}.large"))
     }
 
@@ -108,6 +108,6 @@ impl<T: PackedBytes> ByteCounts<T> {
         let large_at = Column::stored(source, &format!("{name}.large_at"), u64::MAX)?;
         let large = Column::stored(source, &format!("{name}.large"), u64::MAX)?;
         let fits = small.len() == count && large.len() == large_at.len();
-        fits.then_some(ByteCounts { small, large_at, large })
+        fits.then_some(ByteCounts { small, large_indices: large_at, large })
     }
 }

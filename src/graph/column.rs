@@ -18,7 +18,7 @@ use bytemuck::Pod;
 const PIECE_BYTES: usize = 1 << 16;
 
 /// Columns laid out in one run of bytes.
-pub trait Image: fmt::Debug + Send + Sync {
+pub trait MappedImage: fmt::Debug + Send + Sync {
     /// Returns true if these bytes are as they were written. To be called before they are first asked for; an image
     /// remembers that a check has failed.
     fn verify(&self, range: Range<usize>) -> bool;
@@ -42,7 +42,7 @@ pub trait ColumnSink {
 /// Gives columns back.
 pub trait ColumnSource {
     /// Place of a column; `None` when there is none of this name.
-    fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)>;
+    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)>;
 }
 
 /// A number that columns are made of.
@@ -70,16 +70,16 @@ pub struct Column<T>(ColumnForm<T>);
 #[derive(Debug)]
 enum ColumnForm<T> {
     Owned(Vec<T>),
-    Stored(Box<Stored<T>>),
+    Stored(Box<StoredColumn<T>>),
 }
 
 #[derive(Debug)]
-struct Stored<T> {
-    image: Arc<dyn Image>,
+struct StoredColumn<T> {
+    image: Arc<dyn MappedImage>,
     range: Range<usize>,
     /// Upper bound of every value, excluded; `u64::MAX` for no limit.
-    limit: u64,
-    checked: Box<[AtomicBool]>,
+    value_limit: u64,
+    checked_pieces: Box<[AtomicBool]>,
     /// In place of the whole column, once a piece of it turned out damaged.
     zeros: OnceLock<Box<[T]>>,
     number: PhantomData<T>,
@@ -106,11 +106,11 @@ impl<T: ColumnNumber> Column<T> {
             return None;
         }
         let checked = (0..range.len().div_ceil(PIECE_BYTES)).map(|_| AtomicBool::new(false)).collect();
-        Some(Column(ColumnForm::Stored(Box::new(Stored {
+        Some(Column(ColumnForm::Stored(Box::new(StoredColumn {
             image,
             range,
-            limit,
-            checked,
+            value_limit: limit,
+            checked_pieces: checked,
             zeros: OnceLock::new(),
             number: PhantomData,
         }))))
@@ -166,7 +166,7 @@ impl<T: ColumnNumber> Column<T> {
     }
 
     /// All of them, for work that goes through the whole column anyway.
-    pub fn all(&self) -> &[T] {
+    pub fn all_values(&self) -> &[T] {
         self.slice(0..self.len())
     }
 
@@ -185,11 +185,11 @@ impl<T: ColumnNumber> Column<T> {
     /// # Errors
     /// Those of the sink.
     pub fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
-        sink.put(name, bytemuck::cast_slice(self.all()))
+        sink.put(name, bytemuck::cast_slice(self.all_values()))
     }
 }
 
-impl<T: ColumnNumber> Stored<T> {
+impl<T: ColumnNumber> StoredColumn<T> {
     /// Out of line, so that loops over columns in memory stay tight.
     #[cold]
     #[inline(never)]
@@ -201,7 +201,7 @@ impl<T: ColumnNumber> Stored<T> {
         }
         if !bytes.is_empty() {
             for piece in bytes.start / PIECE_BYTES..=(bytes.end - 1) / PIECE_BYTES {
-                if !self.checked[piece].load(Ordering::Acquire) && !self.check(piece) {
+                if !self.checked_pieces[piece].load(Ordering::Acquire) && !self.check_piece(piece) {
                     let count = self.range.len() / size_of::<T>();
                     return &self.zeros.get_or_init(|| vec![T::zeroed(); count].into_boxed_slice())[range];
                 }
@@ -212,20 +212,20 @@ impl<T: ColumnNumber> Stored<T> {
 
     /// The image knows what was written; whether it makes sense only whoever reads it.
     #[cold]
-    fn check(&self, piece: usize) -> bool {
+    fn check_piece(&self, piece: usize) -> bool {
         let start = self.range.start + piece * PIECE_BYTES;
         let end = self.range.end.min(start + PIECE_BYTES);
         if !self.image.verify(start..end) {
             return false;
         }
-        if self.limit < u64::MAX {
+        if self.value_limit < u64::MAX {
             let values: &[T] = bytemuck::cast_slice(self.image.bytes(start..end));
-            if values.iter().map(|value| value.value()).max().is_some_and(|value| value >= self.limit) {
+            if values.iter().map(|value| value.value()).max().is_some_and(|value| value >= self.value_limit) {
                 self.image.reject("a number in it is out of range");
                 return false;
             }
         }
-        self.checked[piece].store(true, Ordering::Release);
+        self.checked_pieces[piece].store(true, Ordering::Release);
         true
     }
 }
@@ -241,7 +241,7 @@ mod tests {
         is_rejected: AtomicBool,
     }
 
-    impl Image for Numbers {
+    impl MappedImage for Numbers {
         fn verify(&self, _: Range<usize>) -> bool {
             true
         }
@@ -258,8 +258,8 @@ mod tests {
     struct One(Arc<Numbers>);
 
     impl ColumnSource for One {
-        fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
-            let image: Arc<dyn Image> = self.0.clone();
+        fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
+            let image: Arc<dyn MappedImage> = self.0.clone();
             (name == "numbers").then(|| (image, 0..self.0.words.len() * 8))
         }
     }

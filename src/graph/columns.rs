@@ -7,7 +7,7 @@ use super::byte_counts::PackedBytes;
 use super::id_map::IdRange;
 
 /// The packed form of a reference to 0, which is a null.
-pub(super) const NULL: u32 = u32::MAX;
+pub(super) const PACKED_NULL: u32 = u32::MAX;
 
 /// Packing of a block's ids or references.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct WordPacking {
     base: u64,
     shift: u32,
     /// Two words each, low first: the block's values do not fit 32 bits.
-    wide: bool,
+    is_wide: bool,
 }
 
 impl WordPacking {
@@ -30,33 +30,33 @@ impl WordPacking {
         if let Some(range) = &range {
             packing.base = range.min;
             packing.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
-            packing.wide = (range.max - range.min) >> packing.shift >= u64::from(NULL);
+            packing.is_wide = (range.max - range.min) >> packing.shift >= u64::from(PACKED_NULL);
         }
-        if packing.wide {
+        if packing.is_wide {
             out.extend(values.iter().flat_map(|&value| [value as u32, (value >> 32) as u32]));
         } else {
             out.extend(values.iter().map(|&value| {
-                if nulls && value == 0 { NULL } else { ((value - packing.base) >> packing.shift) as u32 }
+                if nulls && value == 0 { PACKED_NULL } else { ((value - packing.base) >> packing.shift) as u32 }
             }));
         }
         (packing, range)
     }
 
     #[inline]
-    pub(super) fn width(self) -> usize {
-        1 + usize::from(self.wide)
+    pub(super) fn words_per_value(self) -> usize {
+        1 + usize::from(self.is_wide)
     }
 
     /// The value at `index`, counted in values; a null comes back as 0.
     #[inline]
     pub(super) fn unpack(self, words: &[u32], index: usize) -> u64 {
-        if !self.wide && words[index] == NULL { 0 } else { self.unpack_id(words, index) }
+        if !self.is_wide && words[index] == PACKED_NULL { 0 } else { self.unpack_id(words, index) }
     }
 
     /// As `unpack`, for ids: no value stands for a null.
     #[inline]
     pub(super) fn unpack_id(self, words: &[u32], index: usize) -> u64 {
-        if self.wide {
+        if self.is_wide {
             u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32
         } else {
             self.base + (u64::from(words[index]) << self.shift)
@@ -68,7 +68,7 @@ impl WordPacking {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PositionRun {
     pub(super) first_object: u32,
-    pub(super) position: u64,
+    pub(super) first_position: u64,
     pub(super) stride: u64,
 }
 
@@ -79,16 +79,16 @@ pub struct ObjectColumns {
     references: Vec<u64>,
     pub(super) leading_references: usize,
     /// Positions in `references` of those that are weak, ascending.
-    pub(super) weak: Vec<u32>,
+    pub(super) weak_positions: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u16>,
     /// (object in the block, bytes).
-    pub(super) large: Vec<(u32, u64)>,
+    pub(super) large_shallow: Vec<(u32, u64)>,
     /// Start of each object's references in `references`.
-    starts: Vec<u32>,
+    reference_starts: Vec<u32>,
     /// Number of references of each object, where these come apart from it; else empty.
-    pub(super) counted: Vec<u32>,
-    pub(super) positions: Vec<PositionRun>,
+    pub(super) reference_counts: Vec<u32>,
+    pub(super) position_runs: Vec<PositionRun>,
     last_position: u64,
     pub(super) id_words: Vec<u32>,
     pub(super) id_packing: WordPacking,
@@ -102,13 +102,13 @@ impl ObjectColumns {
         self.ids.clear();
         self.references.clear();
         self.leading_references = 0;
-        self.weak.clear();
+        self.weak_positions.clear();
         self.types.clear();
         self.shallow.clear();
-        self.large.clear();
-        self.starts.clear();
-        self.counted.clear();
-        self.positions.clear();
+        self.large_shallow.clear();
+        self.reference_starts.clear();
+        self.reference_counts.clear();
+        self.position_runs.clear();
         self.last_position = 0;
         self.id_words.clear();
         self.reference_words.clear();
@@ -123,16 +123,16 @@ impl ObjectColumns {
     pub fn memory_bytes(&self) -> usize {
         let wide = self.ids.capacity() + self.references.capacity();
         let narrow = self.types.capacity()
-            + self.starts.capacity()
-            + self.weak.capacity()
-            + self.counted.capacity()
+            + self.reference_starts.capacity()
+            + self.weak_positions.capacity()
+            + self.reference_counts.capacity()
             + self.id_words.capacity()
             + self.reference_words.capacity();
         8 * wide
             + 4 * narrow
             + 2 * self.shallow.capacity()
-            + self.large.capacity() * size_of::<(u32, u64)>()
-            + self.positions.capacity() * size_of::<PositionRun>()
+            + self.large_shallow.capacity() * size_of::<(u32, u64)>()
+            + self.position_runs.capacity() * size_of::<PositionRun>()
     }
 
     /// References so far, leading ones included.
@@ -145,27 +145,31 @@ impl ObjectColumns {
     #[inline]
     pub fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, position: u64) {
         let object = self.types.len() as u32;
-        match self.positions.last_mut() {
-            Some(run) if object - run.first_object == 1 => run.stride = position.wrapping_sub(run.position),
+        match self.position_runs.last_mut() {
+            Some(run) if object - run.first_object == 1 => run.stride = position.wrapping_sub(run.first_position),
             Some(run) if position.wrapping_sub(self.last_position) == run.stride => {}
-            _ => self.positions.push(PositionRun { first_object: object, position, stride: 0 }),
+            _ => self.position_runs.push(PositionRun { first_object: object, first_position: position, stride: 0 }),
         }
         self.last_position = position;
         self.ids.push(id);
         self.types.push(type_index);
-        self.starts.push(self.references.len() as u32);
-        self.shallow.push(u16::packed(shallow_bytes, object as usize, &mut self.large));
+        self.reference_starts.push(self.references.len() as u32);
+        self.shallow.push(u16::packed(shallow_bytes, object as usize, &mut self.large_shallow));
     }
 
     /// Objects whose references come apart from them, each as (id, type index, bytes, number of references), at even
     /// distances in the input. Not to be mixed with `push_object`.
     pub fn extend_counted(&mut self, objects: impl Iterator<Item = (u64, u32, u64, u64)>, position: u64, stride: u64) {
-        self.positions.push(PositionRun { first_object: self.types.len() as u32, position, stride });
+        self.position_runs.push(PositionRun {
+            first_object: self.types.len() as u32,
+            first_position: position,
+            stride,
+        });
         for (id, type_index, shallow_bytes, references) in objects {
             self.ids.push(id);
-            self.shallow.push(u16::packed(shallow_bytes, self.types.len(), &mut self.large));
+            self.shallow.push(u16::packed(shallow_bytes, self.types.len(), &mut self.large_shallow));
             self.types.push(type_index);
-            self.counted.push(u32::try_from(references).unwrap_or(u32::MAX));
+            self.reference_counts.push(u32::try_from(references).unwrap_or(u32::MAX));
         }
     }
 
@@ -186,7 +190,7 @@ impl ObjectColumns {
 
     /// A reference of the object begun last that does not keep its target alive.
     pub fn push_weak_reference(&mut self, id: u64) {
-        self.weak.push(self.references.len() as u32);
+        self.weak_positions.push(self.references.len() as u32);
         self.push_reference(id);
     }
 
@@ -214,8 +218,8 @@ impl ObjectColumns {
     }
 
     /// Start of the references of `object`; of `len`: where all end.
-    pub(super) fn start(&self, object: usize) -> usize {
-        self.starts.get(object).map_or(self.references.len(), |&start| start as usize)
+    pub(super) fn reference_start(&self, object: usize) -> usize {
+        self.reference_starts.get(object).map_or(self.references.len(), |&start| start as usize)
     }
 }
 
@@ -236,7 +240,7 @@ mod tests {
         for values in cases {
             for nulls in [true, false] {
                 let (packing, _) = WordPacking::pack(values, nulls, &mut words);
-                assert_eq!(words.len(), values.len() * packing.width());
+                assert_eq!(words.len(), values.len() * packing.words_per_value());
                 for (index, &value) in values.iter().enumerate() {
                     let back = if nulls { packing.unpack(&words, index) } else { packing.unpack_id(&words, index) };
                     assert_eq!(back, value);
@@ -249,7 +253,7 @@ mod tests {
     fn aligned_addresses_over_32_gib_stay_narrow() {
         let mut words = Vec::new();
         let values = [0x7f00_0000_0000, 0x7f00_0000_0008 + (31 << 30)];
-        assert!(!WordPacking::pack(&values, true, &mut words).0.wide);
+        assert!(!WordPacking::pack(&values, true, &mut words).0.is_wide);
     }
 
     #[test]
@@ -258,6 +262,6 @@ mod tests {
         for line in [10, 12, 14, 16, 17, 18, 19] {
             columns.push_object(line, 0, 8, line);
         }
-        assert_eq!(columns.positions.len(), 2);
+        assert_eq!(columns.position_runs.len(), 2);
     }
 }

@@ -8,19 +8,19 @@ use super::column::{Column, ColumnSink, ColumnSource};
 use super::prefetch::prefetch;
 
 /// Nodes whose starts are counted from one place.
-const GROUP: usize = 64;
+const GROUP_NODES: usize = 64;
 /// Marks a group whose starts are far apart; the other bits say where they stand.
-const FAR: u64 = 1 << 63;
+const FAR_MARK: u64 = 1 << 63;
 
 /// Start of each node's targets, and behind the last their end: 2 bytes each, and 8 for every 64.
 #[derive(Debug)]
 pub(super) struct Offsets {
     /// The first start of each group.
-    groups: Column<u64>,
+    group_starts: Column<u64>,
     /// Each start from there.
-    starts: Column<u16>,
+    starts_in_group: Column<u16>,
     /// All starts of groups that have more than 2 bytes can tell.
-    far: Column<u64>,
+    far_starts: Column<u64>,
 }
 
 impl Offsets {
@@ -37,22 +37,22 @@ impl Offsets {
     /// So many starts, ascending.
     fn from_starts(mut all: impl Iterator<Item = u64>, count: usize) -> Self {
         let (mut groups, mut starts, mut far) =
-            (Vec::with_capacity(count.div_ceil(GROUP)), Vec::with_capacity(count), Vec::new());
-        let mut group = Vec::with_capacity(GROUP);
+            (Vec::with_capacity(count.div_ceil(GROUP_NODES)), Vec::with_capacity(count), Vec::new());
+        let mut group = Vec::with_capacity(GROUP_NODES);
         loop {
             group.clear();
-            group.extend(all.by_ref().take(GROUP));
+            group.extend(all.by_ref().take(GROUP_NODES));
             let (Some(&first), Some(&last)) = (group.first(), group.last()) else { break };
             if last - first <= u64::from(u16::MAX) {
                 groups.push(first);
                 starts.extend(group.iter().map(|start| (start - first) as u16));
             } else {
-                groups.push(FAR | far.len() as u64);
+                groups.push(FAR_MARK | far.len() as u64);
                 starts.resize(starts.len() + group.len(), 0);
                 far.append(&mut group);
             }
         }
-        Offsets { groups: groups.into(), starts: starts.into(), far: far.into() }
+        Offsets { group_starts: groups.into(), starts_in_group: starts.into(), far_starts: far.into() }
     }
 
     /// The places of a node's targets; whatever a file says, in order.
@@ -64,40 +64,40 @@ impl Offsets {
 
     #[inline]
     fn start(&self, index: usize) -> usize {
-        match self.groups.get(index / GROUP) {
-            group if group & FAR == 0 => group as usize + usize::from(self.starts.get(index)),
+        match self.group_starts.get(index / GROUP_NODES) {
+            group if group & FAR_MARK == 0 => group as usize + usize::from(self.starts_in_group.get(index)),
             group => self.far_start(group, index),
         }
     }
 
     #[cold]
     fn far_start(&self, group: u64, index: usize) -> usize {
-        let at = (group & !FAR) as usize + index % GROUP;
-        if at < self.far.len() { self.far.get(at) as usize } else { 0 }
+        let at = (group & !FAR_MARK) as usize + index % GROUP_NODES;
+        if at < self.far_starts.len() { self.far_starts.get(at) as usize } else { 0 }
     }
 
     /// The groups and the starts, if they are in memory.
     #[inline(always)]
     fn in_memory(&self) -> Option<(&[u64], &[u16])> {
-        Some((self.groups.in_memory()?, self.starts.in_memory()?))
+        Some((self.group_starts.in_memory()?, self.starts_in_group.in_memory()?))
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * self.groups.len() + 2 * self.starts.len() + 8 * self.far.len()
+        8 * self.group_starts.len() + 2 * self.starts_in_group.len() + 8 * self.far_starts.len()
     }
 
     fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
-        self.groups.store(sink, &format!("{name}.groups"))?;
-        self.starts.store(sink, &format!("{name}.starts"))?;
-        self.far.store(sink, &format!("{name}.far"))
+        self.group_starts.store(sink, &format!("{name}.groups"))?;
+        self.starts_in_group.store(sink, &format!("{name}.starts"))?;
+        self.far_starts.store(sink, &format!("{name}.far"))
     }
 
     fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize) -> Option<Self> {
         let groups = Column::stored(source, &format!("{name}.groups"), u64::MAX)?;
         let starts = Column::stored(source, &format!("{name}.starts"), u64::MAX)?;
         let far = Column::stored(source, &format!("{name}.far"), u64::MAX)?;
-        let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(GROUP);
-        fits.then_some(Offsets { groups, starts, far })
+        let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(GROUP_NODES);
+        fits.then_some(Offsets { group_starts: groups, starts_in_group: starts, far_starts: far })
     }
 }
 
@@ -119,18 +119,18 @@ impl Csr {
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
         // The common case on its own: walks over a whole graph come here for every object.
         if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
-            let (own, next) = (groups[index / GROUP], groups[(index + 1) / GROUP]);
-            if (own | next) & FAR == 0 {
+            let (own, next) = (groups[index / GROUP_NODES], groups[(index + 1) / GROUP_NODES]);
+            if (own | next) & FAR_MARK == 0 {
                 return &targets
                     [own as usize + usize::from(starts[index])..next as usize + usize::from(starts[index + 1])];
             }
         }
-        self.targets_elsewhere(index)
+        self.mapped_targets(index)
     }
 
     #[cold]
     #[inline(never)]
-    fn targets_elsewhere(&self, index: usize) -> &[NodeId] {
+    fn mapped_targets(&self, index: usize) -> &[NodeId] {
         let Range { start, end } = self.offsets.range(index);
         let end = end.min(self.targets.len());
         self.targets.slice(start.min(end)..end)
@@ -149,7 +149,7 @@ impl Csr {
     pub(super) fn prefetch_targets(&self, index: usize) {
         if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
             // Past the end, and nothing happens, where the group is one of starts far apart.
-            prefetch(targets, (groups[index / GROUP] as usize).wrapping_add(starts[index].into()));
+            prefetch(targets, (groups[index / GROUP_NODES] as usize).wrapping_add(starts[index].into()));
         }
     }
 
@@ -180,7 +180,7 @@ impl Csr {
         T: Copy + From<u8> + Into<u64> + AddAssign + SubAssign + TryInto<usize, Error: std::fmt::Debug>,
     {
         let mut offsets = vec![T::from(0); node_count + 1];
-        for target in self.targets.all() {
+        for target in self.targets.all_values() {
             offsets[target.index()] += T::from(1);
         }
         let mut sum = T::from(0);

@@ -66,7 +66,7 @@ pub struct GenerationRun {
 
 /// All nodes by generation, or nothing when there are no ranges. Where ranges overlap, the one that begins later wins
 /// from there on.
-pub(super) fn runs(ranges: &[GenerationRange], maps: &[SectionIds]) -> Vec<GenerationRun> {
+pub(super) fn generation_runs(ranges: &[GenerationRange], maps: &[SectionIds]) -> Vec<GenerationRun> {
     let [map] = maps else { return Vec::new() };
     if ranges.is_empty() {
         return Vec::new();
@@ -83,8 +83,8 @@ pub(super) fn runs(ranges: &[GenerationRange], maps: &[SectionIds]) -> Vec<Gener
     };
     for (at, range) in sorted.iter().enumerate() {
         let end = sorted.get(at + 1).map_or(range.end, |following| range.end.min(following.start));
-        push(map.ids.smaller_than(range.start) as usize, Generation::Outside, &mut next);
-        push(map.ids.smaller_than(end) as usize, range.generation, &mut next);
+        push(map.ids.count_below(range.start) as usize, Generation::Outside, &mut next);
+        push(map.ids.count_below(end) as usize, range.generation, &mut next);
     }
     push(map.ids.len(), Generation::Outside, &mut next);
     runs

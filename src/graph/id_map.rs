@@ -33,15 +33,15 @@ pub(super) struct IdMap {
 enum MapForm {
     Flat(Bitmap),
     /// Boxed, for a dump of very many sections has very many maps.
-    Paged(Box<Paged>),
+    Paged(Box<PagedBitmap>),
     Sorted(Column<u64>),
 }
 
 /// Pages in ascending order; the directory finds one by number.
 #[derive(Debug)]
-struct Paged {
+struct PagedBitmap {
     bitmap: Bitmap,
-    numbers: Column<u64>,
+    page_numbers: Column<u64>,
     directory: FxHashMap<u64, u32>,
 }
 
@@ -80,7 +80,7 @@ impl BitmapWords {
 impl Bitmap {
     fn count_ranks(&mut self) {
         let mut rank = 0u32;
-        let ranks = self.words.all().iter().map(|word| {
+        let ranks = self.words.all_values().iter().map(|word| {
             let before = rank;
             rank += word.count_ones();
             before
@@ -96,12 +96,12 @@ impl Bitmap {
             let bit = 1u64 << (unit & 63);
             return (word & bit != 0).then(|| ranks[unit >> 6] + (word & (bit - 1)).count_ones());
         }
-        self.rank_elsewhere(unit)
+        self.mapped_rank(unit)
     }
 
     #[cold]
     #[inline(never)]
-    fn rank_elsewhere(&self, unit: usize) -> Option<u32> {
+    fn mapped_rank(&self, unit: usize) -> Option<u32> {
         if unit >> 6 >= self.words.len() {
             return None;
         }
@@ -292,7 +292,7 @@ impl IdMap {
             bitmap.set((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize);
         }
         let (bitmap, count) = bitmap.finish();
-        let paged = Paged { bitmap, numbers: numbers.into(), directory };
+        let paged = PagedBitmap { bitmap, page_numbers: numbers.into(), directory };
         Some(IdMap { base, shift, form: MapForm::Paged(Box::new(paged)), count })
     }
 
@@ -328,7 +328,7 @@ impl IdMap {
             MapForm::Flat(bitmap) => self.base.wrapping_add((bitmap.select(rank) as u64) << self.shift),
             MapForm::Paged(paged) => {
                 let unit = paged.bitmap.select(rank);
-                let page = paged.numbers.get(unit >> PAGE_BITS);
+                let page = paged.page_numbers.get(unit >> PAGE_BITS);
                 let unit = (page << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as u64;
                 self.base.wrapping_add(unit << self.shift)
             }
@@ -337,7 +337,7 @@ impl IdMap {
     }
 
     /// Number of ids that are smaller than `id`, which need not be in the map. O(log² ids).
-    pub(super) fn smaller_than(&self, id: u64) -> u32 {
+    pub(super) fn count_below(&self, id: u64) -> u32 {
         let (mut low, mut high) = (0, self.count as u32);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -355,7 +355,7 @@ impl IdMap {
             }
             MapForm::Paged(paged) => {
                 paged.bitmap.store(sink, name)?;
-                paged.numbers.store(sink, &format!("{name}.pages"))?;
+                paged.page_numbers.store(sink, &format!("{name}.pages"))?;
                 StoredForm::Paged
             }
             MapForm::Sorted(sorted) => {
@@ -380,8 +380,9 @@ impl IdMap {
                 if bitmap.words.len() != numbers.len() * PAGE_WORDS {
                     return None;
                 }
-                let directory = numbers.all().iter().enumerate().map(|(slot, &number)| (number, slot as u32)).collect();
-                MapForm::Paged(Box::new(Paged { bitmap, numbers, directory }))
+                let directory =
+                    numbers.all_values().iter().enumerate().map(|(slot, &number)| (number, slot as u32)).collect();
+                MapForm::Paged(Box::new(PagedBitmap { bitmap, page_numbers: numbers, directory }))
             }
             StoredForm::Sorted => MapForm::Sorted(Column::stored(source, name, u64::MAX)?),
         };
@@ -396,7 +397,9 @@ impl IdMap {
     pub(super) fn bytes(&self) -> usize {
         match &self.form {
             MapForm::Flat(bitmap) => bitmap.bytes(),
-            MapForm::Paged(paged) => paged.bitmap.bytes() + paged.numbers.len() * 8 + paged.directory.capacity() * 17,
+            MapForm::Paged(paged) => {
+                paged.bitmap.bytes() + paged.page_numbers.len() * 8 + paged.directory.capacity() * 17
+            }
             MapForm::Sorted(sorted) => sorted.len() * 8,
         }
     }

@@ -28,7 +28,7 @@ fn java() -> Java {
     let mut builder = GraphBuilder::new(IdStyle::Prefixed);
     builder.objects_hold_class = true;
     let section = builder.begin_section(Section::default());
-    let (next, value) = (builder.text("next"), builder.text("value"));
+    let (next, value) = (builder.intern_text("next"), builder.intern_text("value"));
     let field = |name, kind, is_static| Field { name, kind, is_static };
     let fields = [field(next, FieldKind::Reference, false), field(value, FieldKind::Reference, true)];
     let mut types = Vec::new();
@@ -154,7 +154,7 @@ struct Columns(BTreeMap<String, Arc<Words>>);
 #[derive(Debug)]
 struct Words(Vec<u64>, usize);
 
-impl Image for Words {
+impl MappedImage for Words {
     fn verify(&self, _: Range<usize>) -> bool {
         true
     }
@@ -178,7 +178,7 @@ impl ColumnSink for Columns {
 }
 
 impl ColumnSource for Columns {
-    fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
+    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
         let words = Arc::clone(self.0.get(name)?);
         let bytes = words.1;
         Some((words, 0..bytes))
@@ -271,7 +271,7 @@ fn types_say_what_the_dump_says() {
         assert_eq!(types.name(app), "app.Node");
         assert_eq!(types.loader(object), Loader::Runtime);
         assert_eq!(types.loader(app), Loader::Object(node(graph, LOADER)));
-        assert_eq!(types.chain(app).collect::<Vec<_>>(), [app, object]);
+        assert_eq!(types.superclass_chain(app).collect::<Vec<_>>(), [app, object]);
         assert_eq!(types.class_object(class), Some(node(graph, CLASS_CLASS)));
         assert_eq!(types.of_class_object(node(graph, NODE_CLASS)), Some(app));
         assert_eq!(types.of_class_object(node(graph, FIRST)), None);
@@ -296,14 +296,14 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
         .add_root_record(java.section, RootRecord { thread: Some(7), ..RootRecord::new(THREAD, RootKind::Thread, 0) });
     java.classes_and_objects(&[]);
     let mut frame = |method: &str, line| Frame {
-        method: java.builder.text(method),
+        method: java.builder.intern_text(method),
         class: Some(java.types[1]),
         signature: None,
-        source_file: Some(java.builder.text("Node.java")),
+        source_file: Some(java.builder.intern_text("Node.java")),
         line,
     };
     let frames = vec![frame("inner", Line::Native), frame("outer", Line::Number(42))];
-    let name = Some(java.builder.text("main"));
+    let name = Some(java.builder.intern_text("main"));
     let stack = java.builder.add_stack(frames).expect("there is memory");
     java.builder.add_thread(java.section, ThreadRecord { name, serial: 7, object: Some(THREAD), stack });
     java.builder.add_thread(java.section, ThreadRecord { serial: 8, object: Some(0x999), ..ThreadRecord::default() });

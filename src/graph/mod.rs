@@ -22,6 +22,7 @@ mod column;
 mod columns;
 mod csr;
 mod generations;
+mod heap_parts;
 mod id_map;
 mod ids;
 mod interop;
@@ -40,7 +41,6 @@ mod resolve_references;
 mod roots;
 mod sections;
 mod shown_types;
-mod spaces;
 mod stored;
 mod threads;
 mod two_streams;
@@ -54,20 +54,20 @@ use std::sync::OnceLock;
 pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
 pub use builder::GraphBuilder;
 pub use byte_counts::{ByteCounts, PackedBytes};
-pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, Image};
+pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, MappedImage};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
+pub use heap_parts::{HeapParts, SoftKind, SoftReference};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
 pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub use names::{NameId, Names};
 pub use node_set::NodeSet;
-pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds};
+pub use numbered::{NumberedObjects, NumberedWeakReference, ObjectIds};
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
 pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use sections::{IdStyle, Section};
-pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
 pub use type_columns::{SlotColumn, TwoWidths, remove};
@@ -97,7 +97,7 @@ pub struct HeapGraph {
     shallow: ByteCounts<u16>,
     references: Csr,
     referrers: OnceLock<Csr>,
-    ids: Vec<SectionIds>,
+    section_ids: Vec<SectionIds>,
     sections: Vec<Section>,
     roots: Vec<Root>,
     types: TypeTable,
@@ -109,10 +109,10 @@ pub struct HeapGraph {
     generations: Vec<GenerationRun>,
     pub(crate) heap_parts: HeapParts,
     /// Times at which objects were allocated, of all nodes, ascending, in dumps that say so; else empty.
-    pub(crate) intervals: HeapParts,
-    weak: WeakReferences,
+    pub(crate) allocation_intervals: HeapParts,
+    weak_references: WeakReferences,
     /// Ascending; `None` where the dump does not tell them from others.
-    soft: Option<Vec<SoftReference>>,
+    soft_references: Option<Vec<SoftReference>>,
     /// Objects whose class is not among their strong references, though objects hold their classes.
     classes_left_out: usize,
     pub(crate) unheld_in_tree: bool,
@@ -134,7 +134,7 @@ impl HeapGraph {
 
     /// Strong references that the runtime may give up, ascending by source; `None` where the dump does not tell. O(1).
     pub fn soft_references(&self) -> Option<&[SoftReference]> {
-        self.soft.as_deref()
+        self.soft_references.as_deref()
     }
 
     /// All objects, ascending.
@@ -167,7 +167,7 @@ impl HeapGraph {
     }
 
     /// Shallow bytes of consecutive objects: faster than asking for each.
-    pub fn shallow_of(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = u64> {
+    pub fn shallow_bytes_of(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = u64> {
         self.shallow.range(range)
     }
 
@@ -309,7 +309,7 @@ impl HeapGraph {
 
     /// Returns true if histograms count the object. O(1).
     #[inline]
-    pub fn counts(&self, node: NodeId) -> bool {
+    pub fn is_counted(&self, node: NodeId) -> bool {
         !self.counts_bytes_only || self.shallow_bytes(node) > 0
     }
 
@@ -320,29 +320,29 @@ impl HeapGraph {
 
     /// Indices of the section's nodes. O(1).
     pub fn section_nodes(&self, section: SectionId) -> std::ops::Range<usize> {
-        let ids = &self.ids[section.index()];
+        let ids = &self.section_ids[section.index()];
         let first = ids.first_node as usize;
         first..first + ids.ids.len()
     }
 
     /// Indices of the section's nodes with an id from `from` to `to`. O(log² objects).
     pub(crate) fn nodes_of_ids(&self, section: SectionId, from: u64, to: u64) -> std::ops::Range<usize> {
-        let Some(SectionIds { first_node, ids }) = self.ids.get(section.index()) else { return 0..0 };
-        let start = ids.smaller_than(from);
-        let end = to.checked_add(1).map_or(ids.len() as u32, |behind| ids.smaller_than(behind));
+        let Some(SectionIds { first_node, ids }) = self.section_ids.get(section.index()) else { return 0..0 };
+        let start = ids.count_below(from);
+        let end = to.checked_add(1).map_or(ids.len() as u32, |behind| ids.count_below(behind));
         (first_node + start) as usize..(first_node + end.max(start)) as usize
     }
 
     /// The section an object belongs to. O(log sections).
     pub fn section_of(&self, node: NodeId) -> SectionId {
         // Empty sections share their first node with the next: the last that begins at or before has the object.
-        let after = self.ids.partition_point(|ids| ids.first_node <= node.0);
+        let after = self.section_ids.partition_point(|ids| ids.first_node <= node.0);
         SectionId::new(after.saturating_sub(1))
     }
 
     /// The object's id as in the dump; unique only within its section. O(log objects).
     pub fn original_id(&self, node: NodeId) -> u64 {
-        let ids = &self.ids[self.section_of(node).index()];
+        let ids = &self.section_ids[self.section_of(node).index()];
         ids.ids.select(node.0 - ids.first_node)
     }
 
@@ -371,14 +371,14 @@ impl HeapGraph {
     /// The object of an id in a dump of one section. O(1).
     #[inline]
     pub fn node_of_id(&self, id: u64) -> Option<NodeId> {
-        let ids = self.ids.first()?;
+        let ids = self.section_ids.first()?;
         ids.node(id).filter(|node| node.index() < self.node_count())
     }
 
     /// Finds an object by its original id, in one section or in all. O(sections).
     pub fn find(&self, section: Option<SectionId>, id: u64) -> Lookup {
         let in_section = |section: SectionId| {
-            let ids = &self.ids[section.index()];
+            let ids = &self.section_ids[section.index()];
             let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
             rank.map(|rank| (section, NodeId(ids.first_node + rank)))
         };
@@ -395,7 +395,7 @@ impl HeapGraph {
 
     /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
-        let ids: usize = self.ids.iter().map(|section| section.ids.bytes()).sum();
+        let ids: usize = self.section_ids.iter().map(|section| section.ids.bytes()).sum();
         let objects = ids + self.node_types.bytes() + self.shallow.bytes() + self.references.offsets.bytes();
         // With the row that an answer has for each.
         const NAME_BYTES: usize = 250;
@@ -404,7 +404,7 @@ impl HeapGraph {
         let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<Frame>();
         let objects = objects + self.roots.len() * size_of::<Root>() + names + stacks + self.types.memory_bytes();
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
-        (objects, self.references.targets.len() * 4 + self.weak.bytes(), reverse)
+        (objects, self.references.targets.len() * 4 + self.weak_references.bytes(), reverse)
     }
 }
 
@@ -414,14 +414,14 @@ impl HeapGraph {
     /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so, or the dump knows
     /// where their constructors stand.
     pub fn tell_types_apart(&mut self, are_apart: bool) {
-        self.types.shown.are_apart = are_apart;
+        self.types.shown_types.are_apart = are_apart;
     }
 
     /// The type that stands for all of its name: whatever groups or compares types goes by this one. The first call
     /// looks at all names; O(1) after.
     #[inline]
     pub fn shown_type(&self, type_id: TypeId) -> TypeId {
-        if self.types.shown.are_apart || self.types.have_places() { type_id } else { self.type_of_name(type_id) }
+        if self.types.shown_types.are_apart || self.types.have_places() { type_id } else { self.type_of_name(type_id) }
     }
 
     /// The same for an object's type.
@@ -433,7 +433,7 @@ impl HeapGraph {
     /// The first type of the same name, even where type ids are told apart: what is joined by name goes by this one.
     #[inline]
     pub fn type_of_name(&self, type_id: TypeId) -> TypeId {
-        self.types.shown.of_one_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
+        self.types.shown_types.of_one_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
     }
 }
 

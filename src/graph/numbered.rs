@@ -77,7 +77,7 @@ impl ObjectIds {
 
 /// A weak reference by numbers of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NumberedWeak {
+pub struct NumberedWeakReference {
     /// The object that refers.
     pub source: u32,
     /// References of the same object before this one, strong and weak.
@@ -93,24 +93,24 @@ pub struct NumberedObjects {
     pub ids: ObjectIds,
     /// Slots of the builder.
     pub types: SlotColumn,
-    /// Shallow bytes; `u16::MAX` for those in `large`.
+    /// Shallow bytes; `u16::MAX` for those in `large_shallow`.
     pub shallow: Vec<u16>,
     /// (object, bytes) of those that do not fit, ascending.
-    pub large: Vec<(u32, u64)>,
+    pub large_shallow: Vec<(u32, u64)>,
     /// Strong references of each.
-    pub counts: Vec<u32>,
+    pub reference_counts: Vec<u32>,
     /// Strong references of all, as numbers.
     pub references: Vec<u32>,
     /// Ascending by source and place.
-    pub weak: Vec<NumberedWeak>,
+    pub weak_references: Vec<NumberedWeakReference>,
     /// References that led nowhere and were left out.
-    pub dangling: u64,
+    pub dangling_references: u64,
 }
 
 /// The part of numbered objects that is not with the builder's other objects.
 #[derive(Debug, Default)]
 pub(super) struct NumberedRest {
     pub(super) ids: ObjectIds,
-    pub(super) weak: Vec<NumberedWeak>,
-    pub(super) dangling: u64,
+    pub(super) weak_references: Vec<NumberedWeakReference>,
+    pub(super) dangling_references: u64,
 }

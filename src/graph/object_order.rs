@@ -9,45 +9,45 @@ use super::{NodeId, SectionIds, TypeId, TypeSlot};
 use crate::parallel;
 
 /// As many objects to a run as make it worth to keep runs, on average.
-const OBJECTS_OF_RUN: usize = 16;
+const MIN_OBJECTS_PER_RUN: usize = 16;
 /// So many runs are kept however few objects they have.
-const FEW_RUNS: usize = 4096;
+const MAX_RUNS_ALWAYS_KEPT: usize = 4096;
 
 /// Objects that follow one another in the dump and by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ObjectRun {
-    object: u32,
-    node: u32,
-    length: u32,
+    first_object: u32,
+    first_node: u32,
+    object_count: u32,
 }
 
 /// Runs of objects, of which each becomes a node.
 #[derive(Debug)]
-pub(super) struct Runs {
+pub(super) struct ObjectRuns {
     /// By node, all nodes.
     by_node: Vec<ObjectRun>,
     by_object: Vec<ObjectRun>,
     /// Objects from this on stand among those before it, which are in order; `None` where these are the most.
-    tail: Option<u32>,
+    first_late_object: Option<u32>,
 }
 
 /// The ways in which objects become nodes.
 #[derive(Debug)]
 pub(super) enum ObjectOrder {
     /// Each has its number already.
-    AsListed,
+    Unchanged,
     /// By runs; no object is left out.
-    Runs(Runs),
+    Runs(ObjectRuns),
     /// For each node its object; some may be left out.
-    Listed(Vec<u32>),
+    ByNode(Vec<u32>),
 }
 
-impl Runs {
+impl ObjectRuns {
     /// The order of objects whose ids are all different. `None` where runs are short. O(blocks + runs × log objects)
     /// where blocks are ascending, else O(objects).
-    pub(super) fn find(chunks: &[ObjectChunk], id_words: &[u32], maps: &[SectionIds]) -> Option<Runs> {
+    pub(super) fn find(chunks: &[ObjectChunk], id_words: &[u32], maps: &[SectionIds]) -> Option<ObjectRuns> {
         let objects = chunks.last().map_or(0, |chunk| chunk.objects.end);
-        let most = FEW_RUNS.max(objects / OBJECTS_OF_RUN);
+        let most = MAX_RUNS_ALWAYS_KEPT.max(objects / MIN_OBJECTS_PER_RUN);
         let mut by_object: Vec<ObjectRun> = Vec::new();
         let mut ranges = Vec::new();
         for chunk in chunks {
@@ -63,7 +63,10 @@ impl Runs {
                 let length = range.len() as u32;
                 // Ascending ids with as many nodes between the first and the last as there are objects: all of them.
                 if length == 1 || (chunk.is_ascending && last - node == length - 1) {
-                    push(&mut by_object, ObjectRun { object: range.start as u32, node, length });
+                    push(
+                        &mut by_object,
+                        ObjectRun { first_object: range.start as u32, first_node: node, object_count: length },
+                    );
                 } else {
                     let middle = range.start + range.len() / 2;
                     ranges.push(middle..range.end);
@@ -75,29 +78,29 @@ impl Runs {
             }
         }
         let mut by_node = by_object.clone();
-        by_node.sort_unstable_by_key(|run| run.node);
-        let breaks = by_object.windows(2).find(|pair| pair[1].node < pair[0].node);
-        let tail = breaks.map(|pair| pair[1].object).filter(|&tail| objects - tail as usize <= objects / 8);
-        Some(Runs { by_node, by_object, tail })
+        by_node.sort_unstable_by_key(|run| run.first_node);
+        let breaks = by_object.windows(2).find(|pair| pair[1].first_node < pair[0].first_node);
+        let tail = breaks.map(|pair| pair[1].first_object).filter(|&tail| objects - tail as usize <= objects / 8);
+        Some(ObjectRuns { by_node, by_object, first_late_object: tail })
     }
 
     /// A column by object becomes one by node: in its memory, where only the last objects move far.
-    pub(super) fn column<T: Copy>(&self, column: Vec<T>) -> Vec<T> {
-        let own = |run: &ObjectRun| (run.object as usize, run.node as usize, run.length as usize);
-        let tail = self.tail.map_or(column.len(), |tail| tail as usize);
+    pub(super) fn reorder_column<T: Copy>(&self, column: Vec<T>) -> Vec<T> {
+        let own = |run: &ObjectRun| (run.first_object as usize, run.first_node as usize, run.object_count as usize);
+        let tail = self.first_late_object.map_or(column.len(), |tail| tail as usize);
         self.moved_values(column, self.by_node.iter().map(own), tail)
     }
 
     /// The lists of objects, which have so many values each, become lists of nodes.
-    pub(super) fn lists<T: Copy>(&self, counts: &[u32], lists: Vec<T>) -> Vec<T> {
+    pub(super) fn reorder_lists<T: Copy>(&self, counts: &[u32], lists: Vec<T>) -> Vec<T> {
         let of_run = |run: &ObjectRun| -> usize {
-            let counts = &counts[run.object as usize..][..run.length as usize];
+            let counts = &counts[run.first_object as usize..][..run.object_count as usize];
             counts.iter().map(|&count| count as usize).sum()
         };
         let lengths: Vec<usize> = parallel::collect(self.by_object.len(), |at| of_run(&self.by_object[at]));
         let (mut starts, mut sum, mut tail) = (Vec::with_capacity(lengths.len()), 0, lists.len());
         for (run, &length) in self.by_object.iter().zip(&lengths) {
-            if self.tail == Some(run.object) {
+            if self.first_late_object == Some(run.first_object) {
                 tail = sum;
             }
             starts.push(sum);
@@ -108,7 +111,7 @@ impl Runs {
             .by_node
             .iter()
             .map(|run| {
-                let at = self.by_object.partition_point(|other| other.object < run.object);
+                let at = self.by_object.partition_point(|other| other.first_object < run.first_object);
                 to += lengths[at];
                 (starts[at], to - lengths[at], lengths[at])
             })
@@ -123,7 +126,7 @@ impl Runs {
         places: impl DoubleEndedIterator<Item = (usize, usize, usize)>,
         tail: usize,
     ) -> Vec<T> {
-        if self.tail.is_none() {
+        if self.first_late_object.is_none() {
             let mut moved = Vec::with_capacity(values.len());
             places.for_each(|(from, _, length)| moved.extend_from_slice(&values[from..from + length]));
             return moved;
@@ -141,16 +144,19 @@ impl Runs {
     }
 
     fn node_of(&self, object: u32) -> u32 {
-        let at = self.by_object.partition_point(|run| run.object <= object).saturating_sub(1);
+        let at = self.by_object.partition_point(|run| run.first_object <= object).saturating_sub(1);
         let run = self.by_object[at];
-        run.node + (object - run.object)
+        run.first_node + (object - run.first_object)
     }
 }
 
 fn push(runs: &mut Vec<ObjectRun>, run: ObjectRun) {
     match runs.last_mut() {
-        Some(last) if last.object + last.length == run.object && last.node + last.length == run.node => {
-            last.length += run.length;
+        Some(last)
+            if last.first_object + last.object_count == run.first_object
+                && last.first_node + last.object_count == run.first_node =>
+        {
+            last.object_count += run.object_count;
         }
         _ => runs.push(run),
     }
@@ -160,29 +166,29 @@ impl ObjectOrder {
     /// The object that becomes a node.
     pub(super) fn object_of(&self, node: u32) -> u32 {
         match self {
-            ObjectOrder::AsListed => node,
+            ObjectOrder::Unchanged => node,
             ObjectOrder::Runs(runs) => {
-                let run = runs.by_node[runs.by_node.partition_point(|run| run.node <= node).saturating_sub(1)];
-                run.object + (node - run.node)
+                let run = runs.by_node[runs.by_node.partition_point(|run| run.first_node <= node).saturating_sub(1)];
+                run.first_object + (node - run.first_node)
             }
-            ObjectOrder::Listed(order) => order[node as usize],
+            ObjectOrder::ByNode(order) => order[node as usize],
         }
     }
 
     /// Types by object as those by node.
-    pub(super) fn types(&self, types: SlotColumn) -> SlotColumn {
+    pub(super) fn reorder_types(&self, types: SlotColumn) -> SlotColumn {
         match types {
-            SlotColumn::Narrow(slots) => SlotColumn::Narrow(self.column(slots)),
-            SlotColumn::Wide(slots) => SlotColumn::Wide(self.column(slots)),
+            SlotColumn::Narrow(slots) => SlotColumn::Narrow(self.reorder_column(slots)),
+            SlotColumn::Wide(slots) => SlotColumn::Wide(self.reorder_column(slots)),
         }
     }
 
     /// A column by object as one by node. In place but for objects in no order.
-    pub(super) fn column<T: Copy + Default + Send + Sync>(&self, column: Vec<T>) -> Vec<T> {
+    pub(super) fn reorder_column<T: Copy + Default + Send + Sync>(&self, column: Vec<T>) -> Vec<T> {
         match self {
-            ObjectOrder::AsListed => column,
-            ObjectOrder::Runs(runs) => runs.column(column),
-            ObjectOrder::Listed(order) => parallel::collect(order.len(), |at| column[order[at] as usize]),
+            ObjectOrder::Unchanged => column,
+            ObjectOrder::Runs(runs) => runs.reorder_column(column),
+            ObjectOrder::ByNode(order) => parallel::collect(order.len(), |at| column[order[at] as usize]),
         }
     }
 
@@ -193,14 +199,14 @@ impl ObjectOrder {
             return few;
         }
         match self {
-            ObjectOrder::AsListed => few,
+            ObjectOrder::Unchanged => few,
             ObjectOrder::Runs(runs) => {
                 let mut few: Vec<(u32, T)> =
                     few.into_iter().map(|(object, value)| (runs.node_of(object), value)).collect();
                 few.sort_by_key(|&(node, _)| node);
                 few
             }
-            ObjectOrder::Listed(order) => {
+            ObjectOrder::ByNode(order) => {
                 let found = order.iter().enumerate().filter(|&(node, _)| may_be(node)).filter_map(|(node, object)| {
                     let at = few.binary_search_by_key(object, |&(object, _)| object).ok()?;
                     Some((node as u32, few[at].1))
@@ -221,14 +227,14 @@ impl ObjectOrder {
     }
 
     /// Weak references of the objects that become nodes.
-    pub(super) fn weak(&self, weak: Vec<WeakReference>) -> Vec<WeakReference> {
+    pub(super) fn reorder_weak_references(&self, weak: Vec<WeakReference>) -> Vec<WeakReference> {
         match self {
-            ObjectOrder::AsListed => weak,
+            ObjectOrder::Unchanged => weak,
             ObjectOrder::Runs(runs) => {
                 weak.into_iter().map(|weak| WeakReference { source: runs.node_of(weak.source), ..weak }).collect()
             }
-            ObjectOrder::Listed(_) if weak.is_empty() => weak,
-            ObjectOrder::Listed(order) => {
+            ObjectOrder::ByNode(_) if weak.is_empty() => weak,
+            ObjectOrder::ByNode(order) => {
                 let mut gathered = Vec::new();
                 for (node, &object) in order.iter().enumerate() {
                     let start = weak.partition_point(|weak| weak.source < object);
@@ -241,14 +247,14 @@ impl ObjectOrder {
     }
 
     /// References by object, and how many each has, as those by node.
-    pub(super) fn references(&self, counts: Vec<u32>, references: Vec<NodeId>) -> (Vec<u32>, Vec<NodeId>) {
+    pub(super) fn reorder_references(&self, counts: Vec<u32>, references: Vec<NodeId>) -> (Vec<u32>, Vec<NodeId>) {
         match self {
-            ObjectOrder::AsListed => (counts, references),
+            ObjectOrder::Unchanged => (counts, references),
             ObjectOrder::Runs(runs) => {
-                let references = runs.lists(&counts, references);
-                (runs.column(counts), references)
+                let references = runs.reorder_lists(&counts, references);
+                (runs.reorder_column(counts), references)
             }
-            ObjectOrder::Listed(order) => {
+            ObjectOrder::ByNode(order) => {
                 let offsets = Offsets::from_counts(&counts);
                 drop(counts);
                 let counts = parallel::collect(order.len(), |at| offsets.range(order[at] as usize).len() as u32);
@@ -268,15 +274,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Runs of objects with these nodes, found without a map.
-    fn runs(nodes: &[u32]) -> Runs {
+    fn runs(nodes: &[u32]) -> ObjectRuns {
         let mut by_object = Vec::new();
         for (object, &node) in nodes.iter().enumerate() {
-            push(&mut by_object, ObjectRun { object: object as u32, node, length: 1 });
+            push(&mut by_object, ObjectRun { first_object: object as u32, first_node: node, object_count: 1 });
         }
         let mut by_node = by_object.clone();
-        by_node.sort_unstable_by_key(|run| run.node);
-        let breaks = by_object.windows(2).find(|pair| pair[1].node < pair[0].node);
-        Runs { by_node, tail: breaks.map(|pair| pair[1].object), by_object }
+        by_node.sort_unstable_by_key(|run| run.first_node);
+        let breaks = by_object.windows(2).find(|pair| pair[1].first_node < pair[0].first_node);
+        ObjectRuns { by_node, first_late_object: breaks.map(|pair| pair[1].first_object), by_object }
     }
 
     proptest! {
@@ -291,9 +297,9 @@ mod tests {
             let nodes: Vec<u32> = ids.iter().map(|id| sorted.partition_point(|other| other < id) as u32).collect();
             let mut order = vec![0u32; ids.len()];
             nodes.iter().enumerate().for_each(|(object, &node)| order[node as usize] = object as u32);
-            let listed = ObjectOrder::Listed(order);
+            let listed = ObjectOrder::ByNode(order);
             let in_place = ObjectOrder::Runs(runs(&nodes));
-            let copied = ObjectOrder::Runs(Runs { tail: None, ..runs(&nodes) });
+            let copied = ObjectOrder::Runs(ObjectRuns { first_late_object: None, ..runs(&nodes) });
             let counts: Vec<u32> = keys.iter().map(|key| (key % 4) as u32).collect();
             let references: Vec<NodeId> = (0..counts.iter().sum::<u32>()).map(NodeId).collect();
             let column: Vec<u32> = (100..100 + ids.len() as u32).collect();
@@ -301,13 +307,13 @@ mod tests {
             let weak: Vec<WeakReference> =
                 few.iter().map(|&(source, place)| WeakReference { source, place, target: NodeId(source) }).collect();
             for order in [in_place, copied] {
-                prop_assert_eq!(order.column(column.clone()), listed.column(column.clone()));
+                prop_assert_eq!(order.reorder_column(column.clone()), listed.reorder_column(column.clone()));
                 prop_assert_eq!(
-                    order.references(counts.clone(), references.clone()),
-                    listed.references(counts.clone(), references.clone())
+                    order.reorder_references(counts.clone(), references.clone()),
+                    listed.reorder_references(counts.clone(), references.clone())
                 );
                 prop_assert_eq!(order.values_by_node(few.clone(), |_| true), listed.values_by_node(few.clone(), |_| true));
-                let (mut a, mut b) = (order.weak(weak.clone()), listed.weak(weak.clone()));
+                let (mut a, mut b) = (order.reorder_weak_references(weak.clone()), listed.reorder_weak_references(weak.clone()));
                 a.sort_unstable();
                 b.sort_unstable();
                 prop_assert_eq!(a, b);

@@ -18,11 +18,11 @@ pub(super) struct ObjectChunk {
     pub(super) reference_words: usize,
     pub(super) reference_packing: WordPacking,
     /// References at the start that belong to the last object of the chunk before.
-    pub(super) leading: usize,
+    pub(super) leading_references: usize,
     /// The first of them is that object's first reference.
     pub(super) leading_begins_list: bool,
     /// Positions of its weak references, counted from its first, ascending.
-    pub(super) weak: Vec<u32>,
+    pub(super) weak_positions: Vec<u32>,
 }
 
 /// All objects of a dump that is being read, in the order of the dump.
@@ -33,20 +33,21 @@ pub(super) struct PackedObjects {
     pub(super) types: SlotColumn,
     pub(super) shallow: Vec<u16>,
     /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
-    pub(super) large: Vec<(u32, u64)>,
-    pub(super) counts: Vec<u32>,
+    pub(super) large_shallow: Vec<(u32, u64)>,
+    pub(super) reference_counts: Vec<u32>,
     /// Empty where references come apart from their objects.
     pub(super) reference_words: Vec<u32>,
-    pub(super) positions: Vec<PositionRun>,
+    pub(super) position_runs: Vec<PositionRun>,
 }
 
 impl PackedObjects {
     /// Bytes of an object, or what it was appended with in their place.
     pub(super) fn shallow_bytes(&self, object: usize) -> u64 {
         match self.shallow[object] {
-            u16::LARGE => {
-                self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
-            }
+            u16::LARGE => self
+                .large_shallow
+                .binary_search_by_key(&(object as u32), |&(at, _)| at)
+                .map_or(0, |at| self.large_shallow[at].1),
             bytes => u64::from(bytes),
         }
     }
@@ -59,17 +60,18 @@ impl PackedObjects {
             let objects = chunk.objects.clone();
             let first = new.types.len();
             let first_id_word = new.id_words.len();
-            let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.width()];
+            let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.words_per_value()];
             new.id_words.extend_from_slice(id_words);
             new.types.extend_from(&self.types, objects.clone());
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
-            new.counts.extend_from_slice(&self.counts[objects.clone()]);
-            let from = self.large.partition_point(|&(object, _)| (object as usize) < objects.start);
-            let large = self.large[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
-            new.large.extend(large.map(|&(object, bytes)| ((object as usize - objects.start + first) as u32, bytes)));
-            let position = position_of(&self.positions, objects.start);
-            let stride = position_of(&self.positions, objects.start + 1).wrapping_sub(position);
-            new.positions.push(PositionRun { first_object: first as u32, position, stride });
+            new.reference_counts.extend_from_slice(&self.reference_counts[objects.clone()]);
+            let from = self.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.start);
+            let large = self.large_shallow[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
+            new.large_shallow
+                .extend(large.map(|&(object, bytes)| ((object as usize - objects.start + first) as u32, bytes)));
+            let position = position_of(&self.position_runs, objects.start);
+            let stride = position_of(&self.position_runs, objects.start + 1).wrapping_sub(position);
+            new.position_runs.push(PositionRun { first_object: first as u32, first_position: position, stride });
             for index in 0..objects.len() {
                 note_id(chunk.id_packing.unpack_id(id_words, index));
             }
@@ -81,9 +83,9 @@ impl PackedObjects {
                 is_ascending: chunk.is_ascending,
                 reference_words: 0,
                 reference_packing: WordPacking::default(),
-                leading: 0,
+                leading_references: 0,
                 leading_begins_list: false,
-                weak: Vec::new(),
+                weak_positions: Vec::new(),
             });
         }
         new
@@ -96,5 +98,5 @@ pub(super) fn position_of(positions: &[PositionRun], object: usize) -> u64 {
         return 0;
     };
     let run = positions[at];
-    run.position.wrapping_add(run.stride.wrapping_mul(object as u64 - u64::from(run.first_object)))
+    run.first_position.wrapping_add(run.stride.wrapping_mul(object as u64 - u64::from(run.first_object)))
 }

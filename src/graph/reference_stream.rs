@@ -8,20 +8,20 @@ use super::{NodeId, SectionIds};
 use crate::parallel;
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
-const NOWHERE: u32 = u32::MAX;
+const DANGLING: u32 = u32::MAX;
 
 /// The references of one block, packed in one way.
 #[derive(Debug, Clone)]
 struct ReferenceChunk {
     packing: WordPacking,
-    count: usize,
-    position: u64,
+    reference_count: usize,
+    first_position: u64,
     stride: u64,
 }
 
 impl ReferenceChunk {
     fn words(&self) -> usize {
-        self.count * self.packing.width()
+        self.reference_count * self.packing.words_per_value()
     }
 }
 
@@ -46,12 +46,17 @@ impl ReferenceStream {
     }
 
     pub(super) fn reference_count(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.count).sum()
+        self.chunks.iter().map(|chunk| chunk.reference_count).sum()
     }
 
     pub(super) fn append(&mut self, columns: &ObjectColumns, position: u64, stride: u64) {
         let packing = columns.reference_packing;
-        self.chunks.push(ReferenceChunk { packing, count: columns.reference_count(), position, stride });
+        self.chunks.push(ReferenceChunk {
+            packing,
+            reference_count: columns.reference_count(),
+            first_position: position,
+            stride,
+        });
         make_room(&mut self.words, columns.reference_words.len());
         self.words.extend_from_slice(&columns.reference_words);
     }
@@ -76,8 +81,8 @@ impl ReferenceStream {
     pub(super) fn truncate(&mut self, used: usize) {
         let (mut kept, mut words) = (0, 0);
         for chunk in &mut self.chunks {
-            chunk.count = chunk.count.min(used - kept);
-            kept += chunk.count;
+            chunk.reference_count = chunk.reference_count.min(used - kept);
+            kept += chunk.reference_count;
             words += chunk.words();
             if kept == used {
                 break;
@@ -87,7 +92,7 @@ impl ReferenceStream {
         let mut sum = 0;
         self.chunks.retain(|chunk| {
             let wanted = sum < used;
-            sum += chunk.count;
+            sum += chunk.reference_count;
             wanted
         });
         self.words.truncate(words);
@@ -108,10 +113,10 @@ impl ReferenceStream {
         let (mut from, mut to) = (0, 0);
         for chunk in &chunks {
             if from != to {
-                words.copy_within(from..from + chunk.count, to);
+                words.copy_within(from..from + chunk.reference_count, to);
             }
             from += chunk.words();
-            to += chunk.count;
+            to += chunk.reference_count;
         }
         words.truncate(to);
         let mut any = false;
@@ -121,7 +126,7 @@ impl ReferenceStream {
             problems.dangling_references.join(dangling);
         }
         if any {
-            drop_nowhere(&mut words, counts);
+            drop_dangling(&mut words, counts);
         }
         words.shrink_to_fit();
         // u32 and NodeId have one layout, so collecting in place costs nothing.
@@ -130,12 +135,12 @@ impl ReferenceStream {
 }
 
 /// Takes references that lead nowhere out of the lists.
-fn drop_nowhere(words: &mut Vec<u32>, counts: &mut [u32]) {
+fn drop_dangling(words: &mut Vec<u32>, counts: &mut [u32]) {
     let (mut read, mut write) = (0, 0);
     for count in counts {
         let before = write;
         for at in read..read + *count as usize {
-            if words[at] != NOWHERE {
+            if words[at] != DANGLING {
                 words[write] = words[at];
                 write += 1;
             }
@@ -149,17 +154,17 @@ fn drop_nowhere(words: &mut Vec<u32>, counts: &mut [u32]) {
 /// Writes the node of every reference over its id; how many are null, and how many dangle.
 fn resolve_chunk(chunk: &ReferenceChunk, words: &mut [u32], map: &SectionIds) -> (u64, Occurrences) {
     let (mut nulls, mut dangling) = (0, Occurrences::default());
-    for index in 0..chunk.count {
+    for index in 0..chunk.reference_count {
         let id = chunk.packing.unpack(words, index);
         words[index] = match map.ids.rank(id) {
             _ if id == 0 => {
                 nulls += 1;
-                NOWHERE
+                DANGLING
             }
             Some(rank) => map.first_node + rank,
             None => {
-                dangling.add(chunk.position + chunk.stride * index as u64);
-                NOWHERE
+                dangling.add(chunk.first_position + chunk.stride * index as u64);
+                DANGLING
             }
         };
     }

@@ -59,19 +59,19 @@ pub struct Referrers<'a> {
     class: Option<(&'a HeapGraph, NodeId, Option<NodeId>, usize)>,
     weak: &'a WeakReferences,
     /// Places in the list by target.
-    weak_left: Range<usize>,
+    weak_places_left: Range<usize>,
 }
 
 impl Iterator for Referrers<'_> {
     type Item = Reference;
 
     fn next(&mut self) -> Option<Reference> {
-        self.pass_objects_of_class();
-        if !self.weak_left.is_empty() {
-            let place = self.weak.by_target().get(self.weak_left.start) as usize;
+        self.skip_objects_of_class();
+        if !self.weak_places_left.is_empty() {
+            let place = self.weak.by_target().get(self.weak_places_left.start) as usize;
             let source = if place < self.weak.len() { self.weak.sources.get(place) } else { NodeId(0) };
             if self.strong.as_slice().first().is_none_or(|&strong| source < strong) {
-                self.weak_left.next();
+                self.weak_places_left.next();
                 return Some(Reference { node: source, is_weak: true });
             }
         }
@@ -80,7 +80,7 @@ impl Iterator for Referrers<'_> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let of_class = self.class.map_or(0, |(.., left)| left);
-        let left = self.strong.len() + self.weak_left.len() - of_class;
+        let left = self.strong.len() + self.weak_places_left.len() - of_class;
         (left, Some(left))
     }
 }
@@ -92,7 +92,7 @@ impl Referrers<'_> {
     }
 
     /// Passes over the reference that an object has to its class: the first that is listed, for all are alike.
-    fn pass_objects_of_class(&mut self) {
+    fn skip_objects_of_class(&mut self) {
         let Some((graph, class, last, left)) = &mut self.class else { return };
         while let Some(&next) = self.strong.as_slice().first().filter(|&&next| *last != Some(next)) {
             *last = Some(next);
@@ -119,7 +119,7 @@ impl HeapGraph {
 
     /// Asks the processor for the place where an object's references begin.
     #[inline(always)]
-    pub(crate) fn prefetch_place(&self, node: NodeId) {
+    pub(crate) fn prefetch_reference_offset(&self, node: NodeId) {
         self.references.prefetch_offset(node.index());
     }
 
@@ -135,8 +135,8 @@ impl HeapGraph {
         References {
             strong: self.strong_references(node).iter(),
             class: self.class_left_out(node),
-            weak: &self.weak,
-            weak_left: self.weak.of_source(node),
+            weak: &self.weak_references,
+            weak_left: self.weak_references.of_source(node),
             place: 0,
         }
     }
@@ -149,19 +149,19 @@ impl HeapGraph {
 
     pub(super) fn only_strong_references(&self, node: NodeId) -> References<'_> {
         let strong = self.strong_references(node).iter();
-        References { strong, class: None, weak: &self.weak, weak_left: 0..0, place: 0 }
+        References { strong, class: None, weak: &self.weak_references, weak_left: 0..0, place: 0 }
     }
 
     /// Strong and weak references to the object: of a class its objects too, where they list it.
     pub(super) fn listed_referrers(&self, node: NodeId) -> Referrers<'_> {
-        let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak.of_target(node));
-        Referrers { strong, class: None, weak: &self.weak, weak_left }
+        let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak_references.of_target(node));
+        Referrers { strong, class: None, weak: &self.weak_references, weak_places_left: weak_left }
     }
 
     /// References that are stored in an object, weak ones and repeats included: all but the one to its class. O(1), in
     /// dumps with weak references O(log of these).
-    pub fn stored_references(&self, node: NodeId) -> usize {
-        let all = self.strong_references(node).len() + self.weak.of_source(node).len();
+    pub fn stored_reference_count(&self, node: NodeId) -> usize {
+        let all = self.strong_references(node).len() + self.weak_references.of_source(node).len();
         all - usize::from(self.types.class_is_stored(self.type_of(node))).min(all)
     }
 
@@ -199,7 +199,7 @@ impl HeapGraph {
 
     /// References between objects of the dump, weak ones and repeats included: as many as `references` gives. O(1).
     pub fn reference_count(&self) -> usize {
-        self.strong_reference_count() + self.weak.len() + self.classes_left_out
+        self.strong_reference_count() + self.weak_references.len() + self.classes_left_out
     }
 
     /// Strong references between objects of the dump: as many as `strong_references` gives. O(1).
@@ -209,6 +209,6 @@ impl HeapGraph {
 
     /// Weak references between objects of the dump. O(1).
     pub fn weak_reference_count(&self) -> usize {
-        self.weak.len()
+        self.weak_references.len()
     }
 }

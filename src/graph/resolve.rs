@@ -4,13 +4,13 @@
 use super::builder::GraphBuilder;
 use super::byte_counts::{ByteCounts, PackedBytes};
 use super::csr::Csr;
+use super::heap_parts::{HeapParts, resolve_soft_references};
 use super::id_map::IdMap;
 use super::names::Names;
-use super::object_order::{ObjectOrder, Runs};
+use super::object_order::{ObjectOrder, ObjectRuns};
 use super::packed_objects::{PackedObjects, position_of};
 use super::resolve_counts::{Occurrences, RepeatedObject, ResolveCounts, ResolveOptions};
 use super::resolve_references::{ResolvedReferences, Resolver, count_cross_section, resolve_references};
-use super::spaces::{HeapParts, resolve_soft};
 use super::weak_references::WeakReferences;
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
@@ -18,22 +18,22 @@ impl GraphBuilder {
     /// Puts the graph together. O(objects + references), and a sort of the ids only where they are scattered.
     /// Works on all threads of the current rayon pool.
     pub fn resolve(mut self, options: ResolveOptions) -> (HeapGraph, ResolveCounts) {
-        if let Some(numbered) = self.numbered.take() {
+        if let Some(numbered) = self.numbered_objects.take() {
             return self.resolve_numbered(numbered);
         }
         let mut problems = ResolveCounts::default();
-        if self.found_order.is_none() && self.sections.iter().all(|section| section.ascending) {
-            self.found_order = Some((self.build_maps(true), ObjectOrder::AsListed, Vec::new()));
+        if self.found_order.is_none() && self.sections.iter().all(|section| section.is_ascending) {
+            self.found_order = Some((self.build_maps(true), ObjectOrder::Unchanged, Vec::new()));
         }
         let (maps, order, dropped) = self.found_order();
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.objects.id_words = Vec::new();
-        if let Some(stream) = self.stream.take() {
+        if let Some(stream) = self.reference_stream.take() {
             let Some(map) = maps.first() else {
                 return self.finish(order, ResolvedReferences::default(), maps, problems);
             };
-            let references = stream.resolve(map, &mut self.objects.counts, &mut problems);
+            let references = stream.resolve(map, &mut self.objects.reference_counts, &mut problems);
             if let Some(section) = self.sections.first_mut() {
                 section.section.null_references += problems.null_references;
                 section.section.dangling_references += problems.dangling_references.count;
@@ -48,13 +48,13 @@ impl GraphBuilder {
             class_objects: &class_objects,
             archive_arrays: &archive_arrays,
             dropped: &dropped,
-            positions: &self.objects.positions,
+            positions: &self.objects.position_runs,
             options,
-            several_sections: self.sections.len() > 1,
+            has_several_sections: self.sections.len() > 1,
         };
         let (resolved, missing) = resolve_references(
             std::mem::take(&mut self.objects.reference_words),
-            &mut self.objects.counts,
+            &mut self.objects.reference_counts,
             &self.objects.chunks,
             &resolver,
             &mut self.sections,
@@ -80,7 +80,7 @@ impl GraphBuilder {
     pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>) {
         self.found_order.take().unwrap_or_else(|| {
             let maps = self.build_maps(false);
-            let (order, dropped) = self.find_order(&maps);
+            let (order, dropped) = self.find_object_order(&maps);
             (maps, order, dropped)
         })
     }
@@ -89,7 +89,7 @@ impl GraphBuilder {
     /// its references. When all objects are there, and before `size_objects`. O(objects), which `resolve` takes less.
     pub fn repeated_objects(&mut self) -> Vec<(u64, TypeSlot, u64, u32)> {
         let found = self.found_order();
-        let PackedObjects { types, counts, .. } = &self.objects;
+        let PackedObjects { types, reference_counts: counts, .. } = &self.objects;
         let number = |object: usize| self.objects.shallow_bytes(object);
         let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts[object]);
         let repeated = found.2.iter().map(|dropped| facts(dropped.object as usize)).collect();
@@ -106,7 +106,7 @@ impl GraphBuilder {
             let own = chunks.partition_point(|chunk| chunk.section as usize == number);
             let (mine, rest) = chunks.split_at(own);
             chunks = rest;
-            let ids = match section.range {
+            let ids = match section.id_range {
                 Some(range) => IdMap::fill(range, section.objects, || {
                     mine.iter().flat_map(|chunk| {
                         let words = &self.objects.id_words[chunk.first_id_word..];
@@ -127,14 +127,14 @@ impl GraphBuilder {
     }
 
     /// Order in which objects become nodes (of several of one id the first), and the objects that are dropped.
-    fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<RepeatedObject>) {
+    fn find_object_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<RepeatedObject>) {
         const NONE: u32 = u32::MAX;
-        if self.sections.iter().all(|section| section.ascending) {
-            return (ObjectOrder::AsListed, Vec::new());
+        if self.sections.iter().all(|section| section.is_ascending) {
+            return (ObjectOrder::Unchanged, Vec::new());
         }
         let node_count = maps.last().map_or(0, |last| last.first_node as usize + last.ids.len());
         if node_count == self.objects.types.len()
-            && let Some(runs) = Runs::find(&self.objects.chunks, &self.objects.id_words, maps)
+            && let Some(runs) = ObjectRuns::find(&self.objects.chunks, &self.objects.id_words, maps)
         {
             return (ObjectOrder::Runs(runs), Vec::new());
         }
@@ -149,7 +149,7 @@ impl GraphBuilder {
                 if order[node] == NONE {
                     order[node] = object;
                 } else {
-                    if self.stands_before(object, order[node]) {
+                    if self.is_earlier_in_dump(object, order[node]) {
                         std::mem::swap(&mut order[node], &mut object);
                     }
                     dropped.push((object, node));
@@ -158,12 +158,12 @@ impl GraphBuilder {
         }
         dropped.sort_unstable();
         let dropped = dropped.into_iter().map(|(object, node)| RepeatedObject { object, kept: order[node] }).collect();
-        (ObjectOrder::Listed(order), dropped)
+        (ObjectOrder::ByNode(order), dropped)
     }
 
     /// Does an object that was appended behind another stand before it in the dump?
-    fn stands_before(&self, object: u32, other: u32) -> bool {
-        let (first, before) = &self.late;
+    fn is_earlier_in_dump(&self, object: u32, other: u32) -> bool {
+        let (first, before) = &self.late_objects;
         let before = (object as usize).checked_sub(*first).and_then(|late| before.get(late));
         (other as usize) < *first && before.is_some_and(|&before| before <= other)
     }
@@ -173,12 +173,12 @@ impl GraphBuilder {
             return;
         }
         // Where references come apart from their objects, what an object says of itself must do.
-        let contents = self.stream.is_none().then(|| ObjectContents::new(self));
+        let contents = self.reference_stream.is_none().then(|| ObjectContents::new(self));
         for pair in dropped {
-            let position = position_of(&self.objects.positions, pair.object as usize);
+            let position = position_of(&self.objects.position_runs, pair.object as usize);
             let (object, kept) = (pair.object as usize, pair.kept as usize);
             let same = match &contents {
-                Some(contents) => contents.same(object, kept),
+                Some(contents) => contents.are_equal(object, kept),
                 None => self.same_shape(object, kept),
             };
             if same {
@@ -192,18 +192,18 @@ impl GraphBuilder {
     /// Have two objects one type, one size and as many references?
     fn same_shape(&self, a: usize, b: usize) -> bool {
         // Types by name: readers may have several slots for one.
-        self.same_type_name(self.objects.types.get(a), self.objects.types.get(b))
+        self.have_same_type_name(self.objects.types.get(a), self.objects.types.get(b))
             && self.objects.shallow_bytes(a) == self.objects.shallow_bytes(b)
-            && self.objects.counts[a] == self.objects.counts[b]
+            && self.objects.reference_counts[a] == self.objects.reference_counts[b]
     }
 
     /// For each slot its type, and the names by type.
     fn final_types(&mut self) -> (Vec<TypeId>, Vec<Box<str>>) {
         // A slot that nobody named can only belong to a reader's mistake; it gets a name rather than a panic.
         let unnamed = self.names.len() as u32;
-        let mut types = Vec::with_capacity(self.slots.len());
+        let mut types = Vec::with_capacity(self.slot_types.len());
         let mut any_unnamed = false;
-        for slot in &self.slots {
+        for slot in &self.slot_types {
             any_unnamed |= slot.is_none();
             types.push(TypeId(slot.unwrap_or(unnamed)));
         }
@@ -224,14 +224,16 @@ impl GraphBuilder {
         let (slot_types, names) = self.final_types();
         let object_count = self.objects.types.len();
         // One column after another, so that no two of them are there twice.
-        let shallow = order.column(std::mem::take(&mut self.objects.shallow));
-        let large = order.values_by_node(std::mem::take(&mut self.objects.large), |node| shallow[node] == u16::LARGE);
+        let shallow = order.reorder_column(std::mem::take(&mut self.objects.shallow));
+        let large =
+            order.values_by_node(std::mem::take(&mut self.objects.large_shallow), |node| shallow[node] == u16::LARGE);
         let shallow = ByteCounts::new(shallow, &large);
-        let node_types = order.types(std::mem::take(&mut self.objects.types)).into_types(&slot_types, names.len());
+        let node_types =
+            order.reorder_types(std::mem::take(&mut self.objects.types)).into_types(&slot_types, names.len());
         let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);
-        let weak = order.weak(resolved.weak);
+        let weak = order.reorder_weak_references(resolved.weak);
         let (mut counts, mut references) =
-            order.references(std::mem::take(&mut self.objects.counts), resolved.references);
+            order.reorder_references(std::mem::take(&mut self.objects.reference_counts), resolved.references);
         let (part_names, changes) = std::mem::take(&mut self.heap_parts);
         let heap_parts = HeapParts::new(part_names, &changes, object_count, &order);
         drop(order);
@@ -246,14 +248,14 @@ impl GraphBuilder {
         }));
         splice_added(added, &mut counts, &mut references);
         types.texts = Names(self.texts);
-        types.places = self.type_places;
-        let soft = self.soft.map(|soft| resolve_soft(soft, &maps));
-        let generations = super::generations::runs(&self.generations, &maps);
+        types.constructor_places = self.type_places;
+        let soft = self.soft_references.map(|soft| resolve_soft_references(soft, &maps));
+        let generations = super::generations::generation_runs(&self.generations, &maps);
         let mut graph = HeapGraph {
             node_types,
             shallow,
-            weak: WeakReferences::new(weak),
-            ids: maps,
+            weak_references: WeakReferences::new(weak),
+            section_ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
             roots,
             types,
@@ -263,7 +265,7 @@ impl GraphBuilder {
             dependent_references,
             generations,
             heap_parts,
-            soft,
+            soft_references: soft,
             ..HeapGraph::default()
         };
         let classes = graph.classes_to_store();
@@ -318,11 +320,11 @@ impl GraphBuilder {
     pub(super) fn find_size_overflows(&self, dropped: impl Iterator<Item = u32>) -> Occurrences {
         const MAX: u128 = u64::MAX as u128;
         // All small objects do not make as much.
-        let large: u128 = self.objects.large.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
+        let large: u128 = self.objects.large_shallow.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
         if large + ((self.objects.shallow.len() as u128) << 16) <= MAX {
             return Occurrences::default();
         }
-        let (mut dropped, mut large) = (dropped.peekable(), self.objects.large.iter());
+        let (mut dropped, mut large) = (dropped.peekable(), self.objects.large_shallow.iter());
         let mut tally = Occurrences::default();
         let (mut all, mut of_section, mut section) = (0u128, 0u128, None);
         for chunk in &self.objects.chunks {
@@ -338,7 +340,7 @@ impl GraphBuilder {
                     continue;
                 }
                 if all <= MAX && all + bytes > MAX {
-                    tally.first_position = position_of(&self.objects.positions, object);
+                    tally.first_position = position_of(&self.objects.position_runs, object);
                 }
                 tally.count += u64::from(of_section <= MAX && of_section + bytes > MAX);
                 all += bytes;
@@ -373,10 +375,10 @@ impl<'a> ObjectContents<'a> {
                 Some(first)
             })
             .collect();
-        let mut first_references = Vec::with_capacity(builder.objects.counts.len());
+        let mut first_references = Vec::with_capacity(builder.objects.reference_counts.len());
         for chunk in &builder.objects.chunks {
-            let mut next = chunk.leading as u32;
-            for &count in &builder.objects.counts[chunk.objects.clone()] {
+            let mut next = chunk.leading_references as u32;
+            for &count in &builder.objects.reference_counts[chunk.objects.clone()] {
                 first_references.push(next);
                 next += count;
             }
@@ -384,7 +386,7 @@ impl<'a> ObjectContents<'a> {
         ObjectContents { builder, first_words, first_references }
     }
 
-    fn same(&self, a: usize, b: usize) -> bool {
+    fn are_equal(&self, a: usize, b: usize) -> bool {
         self.builder.same_shape(a, b) && self.references(a).eq(self.references(b))
     }
 
@@ -394,7 +396,7 @@ impl<'a> ObjectContents<'a> {
         let chunk = &builder.objects.chunks[at];
         let words = &builder.objects.reference_words[self.first_words[at]..];
         let first = self.first_references[object] as usize;
-        (first..first + builder.objects.counts[object] as usize)
+        (first..first + builder.objects.reference_counts[object] as usize)
             .map(move |index| chunk.reference_packing.unpack(words, index))
     }
 }

@@ -22,7 +22,7 @@ struct ChunkResult {
     kept_words: usize,
     kept_leading: u32,
     problems: ResolveCounts,
-    missing: DanglingReferences,
+    dangling_references: DanglingReferences,
     /// By object; the places of those that lead the chunk count from its start.
     weak: Vec<WeakReference>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Resolver<'a> {
     pub(super) dropped: &'a [RepeatedObject],
     pub(super) positions: &'a [PositionRun],
     pub(super) options: ResolveOptions,
-    pub(super) several_sections: bool,
+    pub(super) has_several_sections: bool,
 }
 
 /// Turns packed references into nodes in the same memory, and drops what is null or dangling.
@@ -102,8 +102,8 @@ pub(super) fn resolve_references(
         problems.null_references += result.problems.null_references;
         problems.dropped_first_references += result.problems.dropped_first_references;
         problems.dangling_references.join(result.problems.dangling_references);
-        missing.dangling.extend(result.missing.dangling);
-        missing.of_arrays.extend(result.missing.of_arrays);
+        missing.dangling.extend(result.dangling_references.dangling);
+        missing.of_arrays.extend(result.dangling_references.of_arrays);
     }
     words.truncate(to);
     words.shrink_to_fit();
@@ -120,9 +120,9 @@ impl Resolver<'_> {
         let start = chunk.objects.start;
         let mut next_class = self.class_objects.partition_point(|&object| (object as usize) < start.saturating_sub(1));
         let mut dropped = self.dropped.partition_point(|pair| (pair.object as usize) < start.saturating_sub(1));
-        let leading = (chunk.leading > 0).then(|| (start.wrapping_sub(1), chunk.leading));
+        let leading = (chunk.leading_references > 0).then(|| (start.wrapping_sub(1), chunk.leading_references));
         let own = counts.len();
-        let mut weak = chunk.weak.iter().map(|&at| at as usize).peekable();
+        let mut weak = chunk.weak_positions.iter().map(|&at| at as usize).peekable();
         for at in 0..own + usize::from(leading.is_some()) {
             let (object, count, is_leading) = match leading {
                 Some((object, count)) if at == 0 => (object, count, true),
@@ -169,13 +169,13 @@ impl Resolver<'_> {
                     None => {
                         let array = self.archive_arrays.binary_search_by_key(&(object as u32), |array| array.0);
                         if let Ok(array) = array {
-                            result.missing.of_arrays.push((self.archive_arrays[array].1, id));
+                            result.dangling_references.of_arrays.push((self.archive_arrays[array].1, id));
                             continue;
                         }
                         let position = position_of(self.positions, object);
                         result.problems.dangling_references.add(position);
-                        if self.several_sections {
-                            result.missing.dangling.push((id, position));
+                        if self.has_several_sections {
+                            result.dangling_references.dangling.push((id, position));
                         }
                     }
                 }

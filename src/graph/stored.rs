@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::byte_counts::ByteCounts;
 use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::Csr;
+use super::heap_parts::{HeapParts, SOFT_NUMBERS, soft_reference_of, store_soft_references};
 use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
-use super::spaces::{HeapParts, SOFT_NUMBERS, soft_of, store_soft};
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
 use super::type_columns::TypeColumn;
 use super::types::{DETAIL_NUMBERS, Field, SourcePlace, StoredLimits, TypeDetails, TypeTable};
@@ -60,15 +60,15 @@ impl HeapGraph {
         self.references.store(sink, "references")?;
         self.reverse_references().store(sink, "referrers")?;
         let ids: Vec<StoredIds> = self
-            .ids
+            .section_ids
             .iter()
             .enumerate()
             .map(|(section, own)| own.ids.store(sink, &format!("ids.{section}")))
             .collect::<io::Result<_>>()?;
-        let roots: Vec<u32> = self.roots.iter().flat_map(numbers_of).collect();
+        let roots: Vec<u32> = self.roots.iter().flat_map(root_to_numbers).collect();
         Column::from(roots).store(sink, "roots")?;
-        self.weak.store(sink)?;
-        store_soft(self.soft.as_deref().unwrap_or_default(), sink)?;
+        self.weak_references.store(sink)?;
+        store_soft_references(self.soft_references.as_deref().unwrap_or_default(), sink)?;
         self.types.store(sink)?;
         let threads: Vec<u32> = self.threads.iter().flat_map(Thread::numbers).collect();
         Column::from(threads).store(sink, "threads")?;
@@ -89,8 +89,8 @@ impl HeapGraph {
             references_missing: self.references_missing,
             counts_bytes_only: self.counts_bytes_only,
             heap_parts: self.heap_parts.clone(),
-            intervals: self.intervals.clone(),
-            tells_soft: self.soft.is_some(),
+            intervals: self.allocation_intervals.clone(),
+            tells_soft: self.soft_references.is_some(),
             generations: self.generations.iter().map(|run| (run.nodes.start, run.nodes.end, run.generation)).collect(),
         })
     }
@@ -130,22 +130,23 @@ impl HeapGraph {
             return None;
         }
         let limits = StoredLimits { nodes, types: types.len(), names: types.texts.len(), fields: types.fields.len() };
-        let frames: Vec<Frame> = rows(source, "frames", |numbers| Frame::from_numbers(numbers, &limits))?;
-        let threads = rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
+        let frames: Vec<Frame> = read_rows(source, "frames", |numbers| Frame::from_numbers(numbers, &limits))?;
+        let threads = read_rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
             Thread::from_numbers(numbers, &limits, frames.len())
         })?;
-        let soft = rows(source, "soft", |numbers: [u32; SOFT_NUMBERS]| soft_of(numbers, nodes))?;
-        let roots = rows(source, "roots", |numbers| root_of(numbers, &limits, threads.len(), frames.len()))?;
+        let soft = read_rows(source, "soft", |numbers: [u32; SOFT_NUMBERS]| soft_reference_of(numbers, nodes))?;
+        let roots =
+            read_rows(source, "roots", |numbers| root_from_numbers(numbers, &limits, threads.len(), frames.len()))?;
         Some(HeapGraph {
             node_types,
             shallow,
             references: Csr::from_stored(source, "references", nodes, stored.references)?,
             referrers: OnceLock::from(Csr::from_stored(source, "referrers", nodes, stored.references)?),
-            weak: WeakReferences::from_stored(source, nodes)?,
-            soft: stored.tells_soft.then_some(soft),
+            weak_references: WeakReferences::from_stored(source, nodes)?,
+            soft_references: stored.tells_soft.then_some(soft),
             heap_parts: stored.heap_parts.checked(nodes)?,
-            intervals: stored.intervals.checked(nodes)?,
-            ids,
+            allocation_intervals: stored.intervals.checked(nodes)?,
+            section_ids: ids,
             sections: stored.sections.clone(),
             roots,
             types,
@@ -173,27 +174,29 @@ impl TypeTable {
         Column::from(details).store(sink, "type_details")?;
         let fields: Vec<u32> = self.fields.iter().flat_map(Field::numbers).collect();
         Column::from(fields).store(sink, "fields")?;
-        let places = self.places.iter().flat_map(|(of, place)| [of.0, place.script, place.line, place.column]);
+        let places =
+            self.constructor_places.iter().flat_map(|(of, place)| [of.0, place.script, place.line, place.column]);
         Column::from(places.collect::<Vec<u32>>()).store(sink, "type_places")?;
         let multipliers: Vec<u32> = self.multipliers.iter().map(|multiplier| multiplier.to_bits()).collect();
         Column::from(multipliers).store(sink, "multipliers")
     }
 
     fn from_stored(source: &dyn ColumnSource, nodes: usize, objects_hold_class: bool) -> Option<Self> {
-        let names = strings(source, "type_names")?;
-        let texts = Names(strings(source, "names")?);
-        let fields: Vec<Field> = rows(source, "fields", |numbers| Field::from_numbers(numbers, texts.len()))?;
+        let names = read_strings(source, "type_names")?;
+        let texts = Names(read_strings(source, "names")?);
+        let fields: Vec<Field> = read_rows(source, "fields", |numbers| Field::from_numbers(numbers, texts.len()))?;
         let limits = StoredLimits { nodes, types: names.len(), names: texts.len(), fields: fields.len() };
-        let details =
-            rows(source, "type_details", |numbers: [u32; DETAIL_NUMBERS]| TypeDetails::from_numbers(numbers, &limits))?;
-        let class_objects = rows(source, "class_objects", |[node, class]: [u32; 2]| {
+        let details = read_rows(source, "type_details", |numbers: [u32; DETAIL_NUMBERS]| {
+            TypeDetails::from_numbers(numbers, &limits)
+        })?;
+        let class_objects = read_rows(source, "class_objects", |[node, class]: [u32; 2]| {
             let fits = (node as usize) < nodes && (class as usize) < limits.types;
             fits.then_some((NodeId(node), TypeId(class)))
         })?;
-        let places = rows(source, "type_places", |[of, script, line, column]: [u32; 4]| {
+        let places = read_rows(source, "type_places", |[of, script, line, column]: [u32; 4]| {
             ((of as usize) < limits.types).then_some((TypeId(of), SourcePlace { script, line, column }))
         })?;
-        let multipliers = rows(source, "multipliers", |[bits]: [u32; 1]| Some(f32::from_bits(bits)))?;
+        let multipliers = read_rows(source, "multipliers", |[bits]: [u32; 1]| Some(f32::from_bits(bits)))?;
         let fits = [0, limits.types].contains(&details.len()) && [0, limits.types].contains(&multipliers.len());
         let mut types = fits.then(|| TypeTable {
             names,
@@ -202,10 +205,10 @@ impl TypeTable {
             class_objects,
             multipliers,
             texts,
-            places,
+            constructor_places: places,
             objects_hold_class,
-            shown: Default::default(),
-            with_fields: Default::default(),
+            shown_types: Default::default(),
+            nearest_with_fields: Default::default(),
             listed_ids: Default::default(),
         })?;
         types.break_superclass_circles();
@@ -213,7 +216,7 @@ impl TypeTable {
     }
 }
 
-fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
+fn root_to_numbers(root: &Root) -> [u32; ROOT_NUMBERS] {
     let (kind, number) = root.kind.numbers();
     let container = root.container.map_or(NONE, |container| container.0);
     let name = root.name.map_or(NONE, NameId::number);
@@ -228,7 +231,12 @@ fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
     [root.node.0, kind, number, root.flags.0, container, name, origin, thread, frame, through]
 }
 
-fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &StoredLimits, threads: usize, frames: usize) -> Option<Root> {
+fn root_from_numbers(
+    numbers: [u32; ROOT_NUMBERS],
+    limits: &StoredLimits,
+    threads: usize,
+    frames: usize,
+) -> Option<Root> {
     let [node, kind, number, flags, container, name, origin, thread, frame, through] = numbers;
     let origin = match origin {
         0 => RootOrigin::Dump,
@@ -256,13 +264,13 @@ fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &StoredLimits, threads: usize, 
 }
 
 /// The rows of a table whose every row is so many numbers; `None` where any row is not what it must be.
-fn rows<T, const N: usize>(
+fn read_rows<T, const N: usize>(
     source: &dyn ColumnSource,
     name: &str,
     row: impl Fn([u32; N]) -> Option<T>,
 ) -> Option<Vec<T>> {
     let numbers: Column<u32> = Column::stored(source, name, NO_LIMIT)?;
-    let (rows, rest) = numbers.all().as_chunks::<N>();
+    let (rows, rest) = numbers.all_values().as_chunks::<N>();
     if rest.is_empty() { rows.iter().map(|&numbers| row(numbers)).collect() } else { None }
 }
 
@@ -280,12 +288,12 @@ fn store_strings(strings: &[Box<str>], sink: &mut dyn ColumnSink, name: &str) ->
     Column::from(ends).store(sink, &format!("{name}.ends"))
 }
 
-fn strings(source: &dyn ColumnSource, name: &str) -> Option<Vec<Box<str>>> {
+fn read_strings(source: &dyn ColumnSource, name: &str) -> Option<Vec<Box<str>>> {
     let text: Column<u8> = Column::stored(source, name, NO_LIMIT)?;
-    let text = std::str::from_utf8(text.all()).ok()?;
+    let text = std::str::from_utf8(text.all_values()).ok()?;
     let ends: Column<u64> = Column::stored(source, &format!("{name}.ends"), text.len() as u64 + 1)?;
     let mut start = 0;
-    ends.all()
+    ends.all_values()
         .iter()
         .map(|&end| {
             let own = text.get(start..end as usize)?;

@@ -13,13 +13,13 @@ impl GraphBuilder {
     /// When the dump takes more memory than it may.
     pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) -> Result<(), BuildError> {
         self.check_memory()?;
-        self.stream.get_or_insert_default().append(columns, position, stride);
+        self.reference_stream.get_or_insert_default().append(columns, position, stride);
         Ok(())
     }
 
     /// Calls to `append` so far, and to `append_references`: what `keep_chunks` counts in.
     pub fn chunk_counts(&self) -> (usize, usize) {
-        (self.objects.chunks.len(), self.stream.as_ref().map_or(0, ReferenceStream::chunk_count))
+        (self.objects.chunks.len(), self.reference_stream.as_ref().map_or(0, ReferenceStream::chunk_count))
     }
 
     /// Keeps these chunks of the two streams, in this order, and drops all others. For dumps of one section. Costs
@@ -33,14 +33,14 @@ impl GraphBuilder {
             let copied =
                 objects.iter().map(|&number| self.objects.chunks[number].objects.len() as u64 * 16).sum::<u64>();
             self.check_copy(copied)?;
-            let mut build = SectionBuild { ascending: true, ..SectionBuild::default() };
+            let mut build = SectionBuild { is_ascending: true, ..SectionBuild::default() };
             self.objects = self.objects.of_chunks(objects, |id| build.note_id(id));
             if let Some(section) = self.sections.first_mut() {
                 build.section = std::mem::take(&mut section.section);
                 *section = build;
             }
         }
-        if let Some(stream) = &mut self.stream
+        if let Some(stream) = &mut self.reference_stream
             && !references.iter().copied().eq(0..reference_chunks)
         {
             *stream = stream.of_chunks(references);
@@ -51,16 +51,16 @@ impl GraphBuilder {
     /// Gives the first `objects` objects the first `references` references, as their counts say, and no other object
     /// any. Returns how many references found an object.
     pub fn pair_references(&mut self, objects: usize, references: u64) -> u64 {
-        let available = self.stream.as_ref().map_or(0, ReferenceStream::reference_count);
+        let available = self.reference_stream.as_ref().map_or(0, ReferenceStream::reference_count);
         let available = available.min(usize::try_from(references).unwrap_or(usize::MAX));
         let mut left = available;
-        for (object, count) in self.objects.counts.iter_mut().enumerate() {
+        for (object, count) in self.objects.reference_counts.iter_mut().enumerate() {
             let own = if object < objects { left.min(*count as usize) } else { 0 };
             *count = own as u32;
             left -= own;
         }
         let used = available - left;
-        if let Some(stream) = &mut self.stream {
+        if let Some(stream) = &mut self.reference_stream {
             stream.truncate(used);
         }
         used as u64

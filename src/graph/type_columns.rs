@@ -8,7 +8,7 @@ use super::{TypeId, TypeSlot, make_room};
 use crate::parallel;
 
 /// As many types, or slots, as 2 bytes tell apart.
-const MAX_NARROW: usize = 1 << 16;
+const MAX_NARROW_COUNT: usize = 1 << 16;
 
 /// A column of numbers, narrow while they fit.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl SlotColumn {
 
     /// Appends slots, each below `slot_count`.
     pub(super) fn extend(&mut self, slots: impl ExactSizeIterator<Item = u32>, slot_count: usize) {
-        if slot_count > MAX_NARROW
+        if slot_count > MAX_NARROW_COUNT
             && let SlotColumn::Narrow(slots) = self
         {
             *self = SlotColumn::Wide(slots.iter().map(|&slot| slot.into()).collect());
@@ -103,13 +103,13 @@ impl SlotColumn {
     /// The types of the slots, in their memory where that has the right form.
     pub(super) fn into_types(self, slot_types: &[TypeId], type_count: usize) -> TypeColumn {
         match self {
-            SlotColumn::Narrow(mut slots) if type_count <= MAX_NARROW => {
+            SlotColumn::Narrow(mut slots) if type_count <= MAX_NARROW_COUNT => {
                 parallel::each_piece(&mut slots, &|_, piece| {
                     piece.iter_mut().for_each(|slot| *slot = slot_types[usize::from(*slot)].0 as u16);
                 });
                 TypeColumn::Narrow(slots.into())
             }
-            SlotColumn::Wide(slots) if type_count <= MAX_NARROW => {
+            SlotColumn::Wide(slots) if type_count <= MAX_NARROW_COUNT => {
                 let types: Vec<u16> = parallel::collect(slots.len(), |at| slot_types[slots[at] as usize].0 as u16);
                 TypeColumn::Narrow(types.into())
             }
@@ -195,7 +195,7 @@ impl TypeColumn {
     /// The column of a graph with so many types.
     pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, type_count: usize) -> Option<Self> {
         let limit = type_count as u64;
-        if type_count <= MAX_NARROW {
+        if type_count <= MAX_NARROW_COUNT {
             Column::stored(source, name, limit).map(TypeColumn::Narrow)
         } else {
             Column::stored(source, name, limit).map(TypeColumn::Wide)

@@ -240,11 +240,11 @@ pub struct TypeTable {
     /// Modules, fields and loaders are named here.
     pub(super) texts: Names,
     /// Types of which the dump says where their constructors stand, ascending.
-    pub(super) places: Vec<(TypeId, SourcePlace)>,
+    pub(super) constructor_places: Vec<(TypeId, SourcePlace)>,
     pub(super) objects_hold_class: bool,
-    pub(super) shown: ShownTypes,
+    pub(super) shown_types: ShownTypes,
     /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.
-    pub(super) with_fields: OnceLock<Vec<u32>>,
+    pub(super) nearest_with_fields: OnceLock<Vec<u32>>,
     pub(super) listed_ids: OnceLock<Vec<TypeId>>,
 }
 
@@ -305,13 +305,13 @@ impl TypeTable {
 
     /// Place of the type's constructor, in dumps that tell types apart by that. O(log types).
     pub fn place(&self, type_id: TypeId) -> Option<SourcePlace> {
-        let at = self.places.binary_search_by_key(&type_id, |&(type_id, _)| type_id).ok()?;
-        Some(self.places[at].1)
+        let at = self.constructor_places.binary_search_by_key(&type_id, |&(type_id, _)| type_id).ok()?;
+        Some(self.constructor_places[at].1)
     }
 
     /// Returns true if the dump tells types apart by where their constructors stand.
     pub fn have_places(&self) -> bool {
-        !self.places.is_empty()
+        !self.constructor_places.is_empty()
     }
 
     /// Every class object with the type it stands for, ascending by node.
@@ -326,7 +326,7 @@ impl TypeTable {
     }
 
     /// The type itself, the one it is derived from, and so on up.
-    pub fn chain(&self, type_id: TypeId) -> impl Iterator<Item = TypeId> {
+    pub fn superclass_chain(&self, type_id: TypeId) -> impl Iterator<Item = TypeId> {
         // A damaged index might hold a circle.
         std::iter::successors(Some(type_id), |&at| self.superclass(at)).take(self.len())
     }
@@ -342,7 +342,7 @@ impl TypeTable {
     /// superclass's, and so on up. O(fields).
     pub fn instance_fields(&self, type_id: TypeId) -> impl Iterator<Item = (TypeId, Field)> {
         let own = |type_id| self.fields(type_id).iter().filter(|field| !field.is_static);
-        let with_fields = self.with_fields.get_or_init(|| {
+        let with_fields = self.nearest_with_fields.get_or_init(|| {
             self.by_superclass(|type_id, above| match own(type_id).next() {
                 Some(_) => type_id.0,
                 None => above.copied().unwrap_or(NONE),
@@ -429,7 +429,7 @@ impl TypeTable {
             + self.fields.len() * size_of::<Field>()
             + self.class_objects.len() * size_of::<(NodeId, TypeId)>()
             + self.multipliers.len() * size_of::<f32>()
-            + self.places.len() * size_of::<(TypeId, SourcePlace)>()
+            + self.constructor_places.len() * size_of::<(TypeId, SourcePlace)>()
     }
 }
 
@@ -450,7 +450,7 @@ mod tests {
         let mut circles = table(&[1, 2, 0, 3, NONE, 4]);
         assert_eq!(circles.break_superclass_circles(), 2);
         for type_id in circles.ids() {
-            assert!(circles.chain(type_id).count() <= 3);
+            assert!(circles.superclass_chain(type_id).count() <= 3);
         }
         assert_eq!(circles.superclass(TypeId(5)), Some(TypeId(4)));
         assert_eq!(circles.break_superclass_circles(), 0);

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memmap2::Mmap;
 
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK};
-use crate::graph::Image;
+use super::layout::{ALIGNMENT, BLOCK_BYTES};
+use crate::graph::MappedImage;
 
 /// The columns of a mapped file. Blocks that passed their check stay good; the first that does not is remembered.
 pub(super) struct FileImage {
     map: Mmap,
     column_bytes: usize,
-    checks: Vec<u64>,
-    checked: Box<[AtomicBool]>,
+    block_checks: Vec<u64>,
+    checked_blocks: Box<[AtomicBool]>,
     damage: OnceLock<&'static str>,
 }
 
@@ -25,7 +25,7 @@ impl FileImage {
     /// The length of the map was compared with `column_bytes` and the number of checks.
     pub(super) fn new(map: Mmap, column_bytes: usize, checks: Vec<u64>) -> Self {
         let checked = checks.iter().map(|_| AtomicBool::new(false)).collect();
-        FileImage { map, column_bytes, checks, checked, damage: OnceLock::new() }
+        FileImage { map, column_bytes, block_checks: checks, checked_blocks: checked, damage: OnceLock::new() }
     }
 
     /// The damage of the file; `None` while everything that was touched is as it was written.
@@ -36,9 +36,9 @@ impl FileImage {
     /// Checks every block. O(bytes), on all threads.
     pub(super) fn verify_all(&self) {
         const BLOCKS_AT_ONCE: usize = 64;
-        let starts = (0..self.checks.len()).step_by(BLOCKS_AT_ONCE).collect();
+        let starts = (0..self.block_checks.len()).step_by(BLOCKS_AT_ONCE).collect();
         parallel::map(starts, &|start: usize| {
-            for block in start..self.checks.len().min(start + BLOCKS_AT_ONCE) {
+            for block in start..self.block_checks.len().min(start + BLOCKS_AT_ONCE) {
                 self.verify_block(block);
             }
         });
@@ -54,14 +54,14 @@ impl FileImage {
     }
 
     fn verify_block(&self, block: usize) -> bool {
-        if self.checked[block].load(Ordering::Acquire) {
+        if self.checked_blocks[block].load(Ordering::Acquire) {
             return true;
         }
-        let start = block * BLOCK;
-        let end = self.column_bytes.min(start + BLOCK);
-        let is_good = check_of(&self.columns()[start..end]) == self.checks[block];
+        let start = block * BLOCK_BYTES;
+        let end = self.column_bytes.min(start + BLOCK_BYTES);
+        let is_good = check_of(&self.columns()[start..end]) == self.block_checks[block];
         if is_good {
-            self.checked[block].store(true, Ordering::Release);
+            self.checked_blocks[block].store(true, Ordering::Release);
         } else {
             self.reject("a block of it is not as it was written");
         }
@@ -69,9 +69,10 @@ impl FileImage {
     }
 }
 
-impl Image for FileImage {
+impl MappedImage for FileImage {
     fn verify(&self, range: Range<usize>) -> bool {
-        range.is_empty() || (range.start / BLOCK..=(range.end - 1) / BLOCK).all(|block| self.verify_block(block))
+        range.is_empty()
+            || (range.start / BLOCK_BYTES..=(range.end - 1) / BLOCK_BYTES).all(|block| self.verify_block(block))
     }
 
     fn bytes(&self, range: Range<usize>) -> &[u8] {

@@ -24,11 +24,11 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// 8: the kinds of root `module` and `external`.
 pub(super) const VERSION: u32 = 8;
 /// Reads otherwise where bytes are in another order.
-pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
+pub(super) const BYTE_ORDER_MARK: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.
 pub(super) const ALIGNMENT: usize = 64;
 /// Bytes of columns that have one check.
-pub(super) const BLOCK: usize = 1 << 16;
+pub(super) const BLOCK_BYTES: usize = 1 << 16;
 
 /// The first 64 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -52,11 +52,11 @@ pub(super) struct IndexHeader {
 
 impl IndexHeader {
     pub(super) fn checked(mut self) -> Self {
-        self.header_check = self.own_check();
+        self.header_check = self.computed_check();
         self
     }
 
-    pub(super) fn own_check(&self) -> u64 {
+    pub(super) fn computed_check(&self) -> u64 {
         check_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
     }
 }

@@ -12,10 +12,12 @@ use serde::de::DeserializeOwned;
 use super::image::FileImage;
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY};
+use super::layout::{
+    ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
+};
 use super::map::map;
 use crate::files::owner_of;
-use crate::graph::{ColumnSource, Image};
+use crate::graph::{ColumnSource, MappedImage};
 
 /// The reason for which an index is not used.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +34,7 @@ pub enum IndexError {
     OtherVersion(String),
     /// Cut, or longer than it says.
     #[error("is cut, or was changed after it was written")]
-    Length,
+    WrongLength,
     /// A check failed, or what passed it makes no sense.
     #[error("is damaged")]
     Damaged,
@@ -55,7 +57,7 @@ pub fn is_index(path: &Path) -> bool {
 pub struct Index {
     map: Mmap,
     column_bytes: usize,
-    checks: Vec<u64>,
+    block_checks: Vec<u64>,
     tail: IndexTail<serde_json::Value>,
     owner: Option<u32>,
 }
@@ -70,20 +72,20 @@ impl Index {
         let facts = file.metadata()?;
         let (length, owner) = (facts.len(), owner_of(&facts));
         if length < ALIGNMENT as u64 {
-            return Err(IndexError::Length);
+            return Err(IndexError::WrongLength);
         }
         let map = map(&file)?;
-        let header: IndexHeader = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
+        let header: IndexHeader = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::WrongLength)?);
         if header.magic != MAGIC {
             return Err(IndexError::NotAnIndex);
         }
-        if header.version != VERSION || header.byte_order != BYTE_ORDER {
+        if header.version != VERSION || header.byte_order != BYTE_ORDER_MARK {
             return Err(IndexError::OtherVersion("another version of heapdump, or on another kind of machine".into()));
         }
-        if header.header_check != header.own_check() {
+        if header.header_check != header.computed_check() {
             return Err(IndexError::Damaged);
         }
-        let blocks = header.column_bytes.div_ceil(BLOCK as u64);
+        let blocks = header.column_bytes.div_ceil(BLOCK_BYTES as u64);
         let tail_start = header.column_bytes.checked_next_multiple_of(ALIGNMENT as u64);
         let tail_start = tail_start.and_then(|bytes| bytes.checked_add(ALIGNMENT as u64));
         let json_start = tail_start.and_then(|start| start.checked_add(blocks * 8));
@@ -92,7 +94,7 @@ impl Index {
             return Err(IndexError::Damaged);
         };
         if end != header.file_bytes || end != map.len() as u64 {
-            return Err(IndexError::Length);
+            return Err(IndexError::WrongLength);
         }
         let (tail_start, json_start) = (tail_start as usize, json_start as usize);
         if check_of(&map[tail_start..]) != header.tail_check {
@@ -112,7 +114,7 @@ impl Index {
         if !tail.columns.values().all(fits) {
             return Err(IndexError::Damaged);
         }
-        Ok(Index { map, column_bytes, checks, tail, owner })
+        Ok(Index { map, column_bytes, block_checks: checks, tail, owner })
     }
 
     /// The number of the user who owns the file, where files have owners.
@@ -135,7 +137,7 @@ impl Index {
 
     /// The columns.
     pub fn into_columns(self) -> IndexColumns {
-        let image = FileImage::new(self.map, self.column_bytes, self.checks);
+        let image = FileImage::new(self.map, self.column_bytes, self.block_checks);
         IndexColumns { image: Arc::new(image), places: self.tail.columns }
     }
 }
@@ -148,9 +150,9 @@ pub struct IndexColumns {
 }
 
 impl ColumnSource for IndexColumns {
-    fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
+    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
         let &(start, bytes) = self.places.get(name)?;
-        let image: Arc<dyn Image> = self.image.clone();
+        let image: Arc<dyn MappedImage> = self.image.clone();
         Some((image, start as usize..(start + bytes) as usize))
     }
 }
@@ -217,7 +219,7 @@ mod tests {
         let columns = index.into_columns();
         let small: Column<u8> = Column::stored(&columns, "small", 8).expect("a column");
         let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
-        assert_eq!((small.all(), large.len(), large.get(19_999)), (&[7; 3][..], 20_000, 19_999));
+        assert_eq!((small.all_values(), large.len(), large.get(19_999)), (&[7; 3][..], 20_000, 19_999));
         assert!(Column::<u8>::stored(&columns, "none", 8).is_none() && columns.check().damage().is_none());
     }
 
@@ -243,7 +245,7 @@ mod tests {
         }
         for length in [0, 63, 64, end] {
             std::fs::write(&path, &whole[..length]).expect("written");
-            assert!(matches!(Index::open(&path), Err(IndexError::Length)), "{length}");
+            assert!(matches!(Index::open(&path), Err(IndexError::WrongLength)), "{length}");
         }
     }
 
@@ -253,7 +255,7 @@ mod tests {
         let path = folder.path().join("a.hdx");
         let mut bytes = written(&path);
         // In the third block of the columns.
-        bytes[ALIGNMENT + 2 * BLOCK + 1000] ^= 1;
+        bytes[ALIGNMENT + 2 * BLOCK_BYTES + 1000] ^= 1;
         std::fs::write(&path, bytes).expect("written");
         let columns = Index::open(&path).expect("head and tail are good").into_columns();
         let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");

@@ -7,7 +7,9 @@ use twox_hash::XxHash3_64;
 
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY};
+use super::layout::{
+    ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
+};
 use crate::files::{Target, nameless_file};
 use crate::graph::ColumnSink;
 
@@ -17,24 +19,24 @@ struct ColumnWriter<W> {
     bytes: usize,
     /// Bytes of the block at hand go through here.
     hasher: XxHash3_64,
-    checks: Vec<u64>,
+    block_checks: Vec<u64>,
     places: ColumnPlaces,
 }
 
 impl<W: Write> ColumnWriter<W> {
     fn new(out: W) -> Self {
-        ColumnWriter { out, bytes: 0, hasher: XxHash3_64::new(), checks: Vec::new(), places: ColumnPlaces::new() }
+        ColumnWriter { out, bytes: 0, hasher: XxHash3_64::new(), block_checks: Vec::new(), places: ColumnPlaces::new() }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         use std::hash::Hasher;
         while !bytes.is_empty() {
-            let (own, rest) = bytes.split_at(bytes.len().min(BLOCK - self.bytes % BLOCK));
+            let (own, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES - self.bytes % BLOCK_BYTES));
             self.hasher.write(own);
             self.out.write_all(own)?;
             self.bytes += own.len();
-            if self.bytes.is_multiple_of(BLOCK) {
-                self.checks.push(std::mem::replace(&mut self.hasher, XxHash3_64::new()).finish());
+            if self.bytes.is_multiple_of(BLOCK_BYTES) {
+                self.block_checks.push(std::mem::replace(&mut self.hasher, XxHash3_64::new()).finish());
             }
             bytes = rest;
         }
@@ -49,8 +51,8 @@ impl<W: Write> ColumnWriter<W> {
     /// Ends the last block.
     fn finish(&mut self) {
         use std::hash::Hasher;
-        if !self.bytes.is_multiple_of(BLOCK) {
-            self.checks.push(self.hasher.finish());
+        if !self.bytes.is_multiple_of(BLOCK_BYTES) {
+            self.block_checks.push(self.hasher.finish());
         }
     }
 }
@@ -98,7 +100,7 @@ fn write_to<C: Serialize>(
     let content = store(&mut columns)?;
     columns.pad()?;
     columns.finish();
-    let ColumnWriter { bytes, checks, places, .. } = columns;
+    let ColumnWriter { bytes, block_checks: checks, places, .. } = columns;
     let tail = IndexTail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
@@ -107,7 +109,7 @@ fn write_to<C: Serialize>(
     let header = IndexHeader {
         magic: MAGIC,
         version: VERSION,
-        byte_order: BYTE_ORDER,
+        byte_order: BYTE_ORDER_MARK,
         file_bytes: (ALIGNMENT + bytes + end.len()) as u64,
         column_bytes: bytes as u64,
         json_bytes: (end.len() - json_start) as u64,

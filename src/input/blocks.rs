@@ -16,20 +16,20 @@ use crate::graph::{MemoryBudget, MemoryShare};
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// Equal blanks at the end of a block without a place to cut it that are taken for padding.
-const PADDING_BYTES: usize = 256 * 1024;
+const MIN_PADDING_BYTES: usize = 256 * 1024;
 /// A file may be filled up to a round size: less than this is not worth a word.
-const ORDINARY_PADDING_BYTES: u64 = 1 << 20;
+const MAX_ORDINARY_PADDING_BYTES: u64 = 1 << 20;
 /// Columns of a block that grew with a record take so many times its text, at most: a reference of two characters takes
 /// 12 bytes.
-const COLUMNS_OF_TEXT: u64 = 6;
+const MAX_COLUMN_BYTES_PER_TEXT_BYTE: u64 = 6;
 /// A batch is used again for the next block unless it is larger.
-const POOLED_BYTES: usize = 16 << 20;
+const MAX_POOLED_BYTES: usize = 16 << 20;
 /// A thread has a block of text and its columns, and others may wait.
-const BYTES_OF_THREAD: u64 = 12 << 20;
+const MEMORY_BYTES_PER_THREAD: u64 = 12 << 20;
 
 /// A rule for the places at which blocks may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum BlockCut {
     /// After a line end.
     AfterLine,
     /// After a line end, where the next line begins with `0x`: IBM classic records span lines. Else, in a line that is
@@ -37,15 +37,15 @@ pub(super) enum Cut {
     BeforeHex,
 }
 
-impl Cut {
+impl BlockCut {
     /// The last place to cut in `data[from..]`, if there is one; `from` was searched to before.
     fn find(self, data: &[u8], from: usize) -> Option<usize> {
         let mut end = data.len();
         while let Some(at) = memchr::memrchr(b'\n', &data[from..end]) {
             let next = from + at + 1;
             let fits = match self {
-                Cut::AfterLine => true,
-                Cut::BeforeHex => matches!(data[next..], [b'0', b'x' | b'X', ..]),
+                BlockCut::AfterLine => true,
+                BlockCut::BeforeHex => matches!(data[next..], [b'0', b'x' | b'X', ..]),
             };
             if fits {
                 return Some(next);
@@ -53,8 +53,8 @@ impl Cut {
             end = from + at;
         }
         match self {
-            Cut::AfterLine => None,
-            Cut::BeforeHex => memchr::memmem::rfind(&data[from..], b" 0x").map(|at| from + at + 1),
+            BlockCut::AfterLine => None,
+            BlockCut::BeforeHex => memchr::memmem::rfind(&data[from..], b" 0x").map(|at| from + at + 1),
         }
     }
 }
@@ -90,10 +90,10 @@ struct BlockReader {
     source: Source,
     carry: Vec<u8>,
     carry_share: MemoryShare,
-    cut: Cut,
+    cut: BlockCut,
     /// Line ends are CR alone: parsers see them as LF.
-    only_cr: bool,
-    is_begun: bool,
+    has_cr_line_ends: bool,
+    has_begun: bool,
     has_ended: bool,
 }
 
@@ -160,7 +160,7 @@ impl BlockReader {
                 padding_bytes += skipped as u64;
                 padding = padding.filter(|_| got == 0);
             }
-            if self.only_cr {
+            if self.has_cr_line_ends {
                 buffer.text[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
             }
             len += got;
@@ -187,8 +187,8 @@ impl BlockReader {
                 buffer.resize(len * 2)?;
             }
         }
-        let is_first = !std::mem::replace(&mut self.is_begun, true);
-        let padding_bytes = if padding_bytes >= ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let padding_bytes = if padding_bytes >= MAX_ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
         Ok((len, BlockPlace { is_first, is_last: self.has_ended, padding_bytes }))
     }
 }
@@ -197,7 +197,7 @@ impl BlockReader {
 fn padding_at_end(text: &[u8]) -> Option<usize> {
     let &last = text.last().filter(|byte| matches!(byte, 0 | b' ' | b'\t'))?;
     let start = text.iter().rposition(|&byte| byte != last).map_or(0, |at| at + 1);
-    (text.len() - start >= PADDING_BYTES).then_some(start)
+    (text.len() - start >= MIN_PADDING_BYTES).then_some(start)
 }
 
 struct ParsedBlock<B> {
@@ -205,14 +205,14 @@ struct ParsedBlock<B> {
     share: MemoryShare,
 }
 
-struct Handing<B, C> {
-    next: usize,
-    ready: BTreeMap<usize, ParsedBlock<B>>,
+struct CommitQueue<B, C> {
+    next_block: usize,
+    parsed_blocks: BTreeMap<usize, ParsedBlock<B>>,
     pool: Vec<ParsedBlock<B>>,
     /// Out while a thread hands blocks on.
     commit: Option<C>,
     error: Option<ReadError>,
-    stopped: bool,
+    is_stopped: bool,
 }
 
 /// Cuts `source` into blocks of text, calls `parse` on each on up to `threads` threads, and `commit` in the order of
@@ -220,7 +220,7 @@ struct Handing<B, C> {
 /// `commit`; nothing is committed after it.
 pub(super) fn parse_blocks<B, P, C>(
     source: Source,
-    cut: Cut,
+    cut: BlockCut,
     threads: usize,
     parse: P,
     commit: C,
@@ -231,11 +231,18 @@ where
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let budget = source.budget.clone();
-    let threads = if source.is_whole { 1 } else { threads };
+    let threads = if source.is_start_whole { 1 } else { threads };
     let only_cr = ends_lines_with_cr(source.start());
     let carry_share = budget.for_buffer();
-    let reader =
-        BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, is_begun: false, has_ended: false };
+    let reader = BlockReader {
+        source,
+        carry: Vec::new(),
+        carry_share,
+        cut,
+        has_cr_line_ends: only_cr,
+        has_begun: false,
+        has_ended: false,
+    };
     parse_blocks_of(reader, &budget, threads, parse, commit)?;
     Ok(())
 }
@@ -257,13 +264,13 @@ where
 {
     let threads = threads_within(budget, threads);
     let reader = Mutex::new((source, 0));
-    let handing = Mutex::new(Handing {
-        next: 0,
-        ready: BTreeMap::new(),
+    let handing = Mutex::new(CommitQueue {
+        next_block: 0,
+        parsed_blocks: BTreeMap::new(),
         pool: Vec::new(),
         commit: Some(commit),
         error: None,
-        stopped: false,
+        is_stopped: false,
     });
     let turn = Condvar::new();
     let work = || worker(&reader, &handing, &turn, &parse, threads, budget);
@@ -282,7 +289,7 @@ where
 
 /// Fewer threads where there is no memory for what each has at hand.
 fn threads_within(budget: &MemoryBudget, threads: usize) -> usize {
-    let most = budget.limit_bytes().map_or(u64::MAX, |limit| limit / BYTES_OF_THREAD);
+    let most = budget.limit_bytes().map_or(u64::MAX, |limit| limit / MEMORY_BYTES_PER_THREAD);
     threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
 
@@ -307,7 +314,7 @@ fn next_numbered<S: BlockSource>(
 
 fn worker<S, B, P, C>(
     reader: &Mutex<(S, usize)>,
-    handing: &Mutex<Handing<B, C>>,
+    handing: &Mutex<CommitQueue<B, C>>,
     turn: &Condvar,
     parse: &P,
     threads: usize,
@@ -323,10 +330,10 @@ fn worker<S, B, P, C>(
         let mut parsed = {
             let mut state = lock(handing);
             // Not too far ahead of a slow block: finished ones wait in memory.
-            while state.ready.len() > 4 * threads && !state.stopped {
+            while state.parsed_blocks.len() > 4 * threads && !state.is_stopped {
                 state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            if state.stopped {
+            if state.is_stopped {
                 return;
             }
             state.pool.pop().unwrap_or_else(|| ParsedBlock { batch: B::default(), share: budget.for_buffer() })
@@ -338,7 +345,7 @@ fn worker<S, B, P, C>(
         };
         // Before it is parsed where it is large, after it as it came out.
         if bytes > 4 * BLOCK_BYTES
-            && let Err(error) = parsed.share.hold(COLUMNS_OF_TEXT * bytes as u64)
+            && let Err(error) = parsed.share.hold(MAX_COLUMN_BYTES_PER_TEXT_BYTE * bytes as u64)
         {
             return stop(handing, turn, error.into());
         }
@@ -346,42 +353,42 @@ fn worker<S, B, P, C>(
         if let Err(error) = parsed.share.hold(parsed.batch.memory_bytes() as u64) {
             return stop(handing, turn, error.into());
         }
-        hand_on(handing, turn, number, parsed);
+        commit_in_order(handing, turn, number, parsed);
     }
 }
 
-fn stop<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, error: ReadError) {
+fn stop<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, error: ReadError) {
     let mut state = lock(handing);
-    state.stopped = true;
+    state.is_stopped = true;
     state.error.get_or_insert(error);
     turn.notify_all();
 }
 
-fn hand_on<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
+fn commit_in_order<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
 where
     B: Batch,
     C: FnMut(&mut B) -> Result<(), ReadError>,
 {
     let mut state = lock(handing);
-    state.ready.insert(number, parsed);
+    state.parsed_blocks.insert(number, parsed);
     loop {
-        let next = state.next;
-        if state.stopped || !state.ready.contains_key(&next) {
+        let next = state.next_block;
+        if state.is_stopped || !state.parsed_blocks.contains_key(&next) {
             return;
         }
         // Another thread is handing on and will come to this block.
         let Some(mut commit) = state.commit.take() else { return };
-        let Some(mut parsed) = state.ready.remove(&next) else { return };
+        let Some(mut parsed) = state.parsed_blocks.remove(&next) else { return };
         drop(state);
         let result = commit(&mut parsed.batch);
         state = lock(handing);
         state.commit = Some(commit);
-        if parsed.batch.memory_bytes() <= POOLED_BYTES {
+        if parsed.batch.memory_bytes() <= MAX_POOLED_BYTES {
             state.pool.push(parsed);
         }
-        state.next += 1;
+        state.next_block += 1;
         if let Err(error) = result {
-            state.stopped = true;
+            state.is_stopped = true;
             state.error.get_or_insert(error);
         }
         turn.notify_all();
@@ -398,7 +405,7 @@ mod tests {
         }
     }
 
-    fn lines_of(text: Vec<u8>, cut: Cut, threads: usize) -> Vec<Vec<u8>> {
+    fn lines_of(text: Vec<u8>, cut: BlockCut, threads: usize) -> Vec<Vec<u8>> {
         let source = Source::from_reader(std::io::Cursor::new(text)).unwrap();
         let mut blocks = Vec::new();
         parse_blocks(
@@ -421,12 +428,12 @@ mod tests {
     #[test]
     fn blocks_come_in_order_whole_and_cut_at_lines() {
         let text: Vec<u8> = (0..400_000).flat_map(|i| format!("0x{i} line\n\tmore\n").into_bytes()).collect();
-        for cut in [Cut::AfterLine, Cut::BeforeHex] {
+        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
             for threads in [1, 3] {
                 let blocks = lines_of(text.clone(), cut, threads);
                 assert!(blocks.len() > 3);
                 assert!(blocks.iter().all(|block| block.ends_with(b"\n")));
-                if cut == Cut::BeforeHex {
+                if cut == BlockCut::BeforeHex {
                     assert!(blocks.iter().all(|block| block.starts_with(b"0x")));
                 }
                 assert_eq!(blocks.concat(), text);
@@ -439,7 +446,7 @@ mod tests {
         let mut text = b"a\n".to_vec();
         text.resize(5 << 20, b'x');
         text.extend_from_slice(b"\n0xb\n");
-        for cut in [Cut::AfterLine, Cut::BeforeHex] {
+        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
             assert_eq!(lines_of(text.clone(), cut, 2).concat(), text);
         }
     }
@@ -450,7 +457,7 @@ mod tests {
         text.resize(6 << 20, 0);
         text.extend_from_slice(b" c\nd\n");
         text.resize(9 << 20, b' ');
-        for cut in [Cut::AfterLine, Cut::BeforeHex] {
+        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
             let read = lines_of(text.clone(), cut, 2).concat();
             assert!(read.len() < 3 << 20, "{}", read.len());
             let words: Vec<&[u8]> =
@@ -464,7 +471,7 @@ mod tests {
         let mut text = b"0x10 [8] OBJ a\n\t".to_vec();
         (0..400_000).for_each(|_| text.extend_from_slice(b"0x00000010 "));
         text.push(b'\n');
-        let blocks = lines_of(text.clone(), Cut::BeforeHex, 2);
+        let blocks = lines_of(text.clone(), BlockCut::BeforeHex, 2);
         assert!(blocks.len() > 3 && blocks.iter().all(|block| block.starts_with(b"0x")));
         assert_eq!(blocks.concat(), text);
     }

@@ -12,11 +12,11 @@ pub struct ContentKey(u128);
 impl ContentKey {
     /// Contents that the dump does not have.
     pub const UNKNOWN: ContentKey = ContentKey(0);
-    const KNOWN: u128 = 2;
+    const KNOWN_BIT: u128 = 2;
 
     /// The key of contents with this hash.
     pub fn new(hash: u128, is_zero: bool) -> Self {
-        ContentKey(hash << 2 | Self::KNOWN | u128::from(is_zero))
+        ContentKey(hash << 2 | Self::KNOWN_BIT | u128::from(is_zero))
     }
 
     /// The key of other contents that are the same bytes read in another way.
@@ -27,7 +27,7 @@ impl ContentKey {
 
     /// Returns true if the dump has the contents.
     pub fn is_known(self) -> bool {
-        self.0 & Self::KNOWN != 0
+        self.0 & Self::KNOWN_BIT != 0
     }
 
     /// Returns true for at least one element or character, and nothing but zeros.
@@ -49,12 +49,12 @@ impl ContentKey {
 pub struct Strings {
     pub(super) nodes: Vec<NodeId>,
     /// `u32::MAX` for none.
-    pub(super) arrays: Vec<u32>,
+    pub(super) array_nodes: Vec<u32>,
     pub(super) keys: Vec<ContentKey>,
     /// Strings whose bytes are two a character.
-    pub(super) wide: Vec<bool>,
+    pub(super) are_wide: Vec<bool>,
     /// The part of its array's characters that each string is: from, length. Empty where all are whole.
-    pub(super) parts: Vec<(u32, u32)>,
+    pub(super) array_parts: Vec<(u32, u32)>,
 }
 
 impl Strings {
@@ -66,7 +66,7 @@ impl Strings {
     /// Appends the arrays of bytes and of characters that no string has, to be read as texts of their own (the bytes as
     /// Latin-1). Of formats whose strings have arrays. O(objects).
     pub fn append_arrays(&mut self, graph: &HeapGraph) {
-        if self.arrays.is_empty() {
+        if self.array_nodes.is_empty() {
             return;
         }
         let mut known = NodeSet::new(graph.node_count());
@@ -75,11 +75,11 @@ impl Strings {
         for node in graph.nodes().filter(|&node| !known.contains(node)) {
             if let Some(FieldKind::Byte | FieldKind::Char) = kinds[graph.type_of(node).index()] {
                 self.nodes.push(node);
-                self.arrays.push(node.index() as u32);
-                self.wide.push(false);
+                self.array_nodes.push(node.index() as u32);
+                self.are_wide.push(false);
                 self.keys.push(ContentKey::UNKNOWN);
-                if !self.parts.is_empty() {
-                    self.parts.push((0, u32::MAX));
+                if !self.array_parts.is_empty() {
+                    self.array_parts.push((0, u32::MAX));
                 }
             }
         }
@@ -97,12 +97,12 @@ impl Strings {
 
     /// The array that holds the characters of a string, where it is an object of its own.
     pub fn array(&self, at: usize) -> Option<NodeId> {
-        self.arrays.get(at).filter(|&&array| array != u32::MAX).map(|&array| NodeId::new(array as usize))
+        self.array_nodes.get(at).filter(|&&array| array != u32::MAX).map(|&array| NodeId::new(array as usize))
     }
 
     /// Leaves out strings whose objects are not wanted. O(strings).
     pub fn retain(&mut self, is_wanted: impl Fn(NodeId) -> bool) {
-        let Strings { nodes, arrays, keys, wide, parts } = self;
+        let Strings { nodes, array_nodes: arrays, keys, are_wide: wide, array_parts: parts } = self;
         let wanted: Vec<bool> = nodes.iter().map(|&node| is_wanted(node)).collect();
         fn keep<T>(column: &mut Vec<T>, wanted: &[bool]) {
             // Columns that all strings do without are empty.
@@ -131,11 +131,11 @@ impl Strings {
 #[derive(Debug, Clone, Default)]
 pub struct WantedContents {
     /// Keys of all primitive arrays, and lengths of long arrays of references.
-    pub arrays: bool,
+    pub with_arrays: bool,
     /// Fields of objects: of which exact type, and which of `TypeTable::instance_fields`.
     pub fields: Vec<(TypeId, usize)>,
     /// Lengths of all arrays and texts.
-    pub lengths: bool,
+    pub with_lengths: bool,
 }
 
 /// Contents of a dump.
@@ -145,7 +145,7 @@ pub struct Contents {
     pub strings: Strings,
     /// Primitive arrays of at least one element, those that strings own among them.
     pub arrays: Vec<(NodeId, ContentKey)>,
-    /// Arrays of references with [`MIN_LONG_ARRAY`] elements or more: their length and how many are null.
+    /// Arrays of references with [`MIN_LONG_ARRAY_ELEMENTS`] elements or more: their length and how many are null.
     pub reference_arrays: Vec<(NodeId, u32, u32)>,
     /// By object and place in [`WantedContents::fields`], ascending.
     pub fields: Vec<(NodeId, u16, HeldValue)>,
@@ -154,7 +154,7 @@ pub struct Contents {
 }
 
 /// Arrays of references are told of from so many elements on.
-pub const MIN_LONG_ARRAY: u32 = 16;
+pub const MIN_LONG_ARRAY_ELEMENTS: u32 = 16;
 
 /// The value of an object's field, as far as analyses ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Contents {
 #[derive(Debug)]
 pub(super) struct NodeNumbers {
     set: NodeSet,
-    before: Vec<u32>,
+    counts_before_word: Vec<u32>,
     count: usize,
 }
 
@@ -200,7 +200,7 @@ impl NodeNumbers {
             before
         });
         let before = before.collect();
-        NodeNumbers { set, before, count: count as usize }
+        NodeNumbers { set, counts_before_word: before, count: count as usize }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -212,7 +212,7 @@ impl NodeNumbers {
         let at = node.index();
         let word = *self.set.words().get(at >> 6)?;
         let bit = 1u64 << (at & 63);
-        (word & bit != 0).then(|| (self.before[at >> 6] + (word & (bit - 1)).count_ones()) as usize)
+        (word & bit != 0).then(|| (self.counts_before_word[at >> 6] + (word & (bit - 1)).count_ones()) as usize)
     }
 
     /// The nodes, ascending.

@@ -32,7 +32,7 @@ pub enum ReferenceName {
     /// A variable that a closure has captured, of a block: those have a slot and no name.
     VariableSlot(u64),
     /// The content of a map, by its key, as `Map["key"]`, or a key of it: written as it is.
-    OfMap(String),
+    MapEntry(String),
     /// A slot of the runtime's own, under the runtime's name.
     Internal(String),
 }
@@ -47,7 +47,7 @@ impl fmt::Display for ReferenceName {
             ReferenceName::Element(index) => write!(f, "[{index}]"),
             ReferenceName::Variable(name) => write!(f, " context variable {name}"),
             ReferenceName::VariableSlot(slot) => write!(f, " captured variable (slot {slot})"),
-            ReferenceName::OfMap(name) => write!(f, " {name}"),
+            ReferenceName::MapEntry(name) => write!(f, " {name}"),
             ReferenceName::Local(_) => f.write_str(" <local>"),
             ReferenceName::Class => f.write_str(" <class>"),
             ReferenceName::Superclass => f.write_str(" <superclass>"),
@@ -143,7 +143,7 @@ pub struct Elements {
     /// The kind of each of them.
     pub kind: FieldKind,
     /// The first of them.
-    pub first: Vec<Value>,
+    pub first_elements: Vec<Value>,
 }
 
 /// The kind of a reference, in formats that have such kinds.
@@ -190,7 +190,7 @@ pub trait ReferenceKinds {
 }
 
 /// More than any text has.
-const ALL_UNITS: usize = usize::MAX >> 1;
+const NO_UNIT_LIMIT: usize = usize::MAX >> 1;
 
 /// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
 ///
@@ -211,7 +211,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The text of a string object; `None` for any other object.
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let said = self.shown_values(graph, &[node], ALL_UNITS)?.pop().flatten();
+        let said = self.shown_values(graph, &[node], NO_UNIT_LIMIT)?.pop().flatten();
         Ok(said.and_then(|value| if let ShownValue::Text(text) = value { Some(text.text) } else { None }))
     }
 
@@ -357,7 +357,7 @@ mod tests {
             (ReferenceName::Property("get a b".into()), "[\"get a b\"]"),
             (ReferenceName::Variable("x".into()), " context variable x"),
             (ReferenceName::VariableSlot(0), " captured variable (slot 0)"),
-            (ReferenceName::OfMap("Map[\"key\"]".into()), " Map[\"key\"]"),
+            (ReferenceName::MapEntry("Map[\"key\"]".into()), " Map[\"key\"]"),
             (ReferenceName::Element(12), "[12]"),
             (ReferenceName::Internal("elements".into()), "{elements}"),
             (ReferenceName::Class, " <class>"),

@@ -10,7 +10,7 @@ use super::info::FixedText;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct ProblemCode {
     /// `dangling-ref`
     pub name: &'static str,
     /// Its meaning, to follow a count: "references to objects that are not in the dump".
@@ -29,22 +29,22 @@ pub enum Severity {
     Note,
 }
 
-impl Code {
+impl ProblemCode {
     /// A kind that is warned about.
     pub const fn warning(name: &'static str, meaning: &'static str) -> Self {
-        Code { name, meaning, severity: Severity::Warning }
+        ProblemCode { name, meaning, severity: Severity::Warning }
     }
 
     /// A kind that is only listed.
     pub const fn note(name: &'static str, meaning: &'static str) -> Self {
-        Code { name, meaning, severity: Severity::Note }
+        ProblemCode { name, meaning, severity: Severity::Note }
     }
 }
 
 /// All problems of one kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Problem {
-    /// The name of its [`Code`].
+    /// The name of its [`ProblemCode`].
     pub code: FixedText,
     /// The meaning of the code.
     pub meaning: FixedText,
@@ -69,7 +69,7 @@ impl fmt::Display for Problem {
 
 impl Problem {
     /// Returns true for a problem of this kind.
-    pub fn is(&self, code: &Code) -> bool {
+    pub fn has_code(&self, code: &ProblemCode) -> bool {
         self.code == code.name
     }
 
@@ -91,7 +91,7 @@ pub struct Diagnostics {
 }
 
 /// Characters of an offending line that are kept.
-const TEXT_LIMIT: usize = 80;
+const MAX_TEXT_CHARS: usize = 80;
 
 impl Diagnostics {
     /// Takes the texts of the dump away that show where a problem is.
@@ -100,8 +100,8 @@ impl Diagnostics {
     }
 
     /// Counts `count` problems of a kind, the first of them at `at`; `text` is asked for only when it is the first so far.
-    pub fn add(&mut self, code: &'static Code, count: u64, at: Position, text: impl FnOnce() -> String) {
-        let Code { name, meaning, severity } = code;
+    pub fn add(&mut self, code: &'static ProblemCode, count: u64, at: Position, text: impl FnOnce() -> String) {
+        let ProblemCode { name, meaning, severity } = code;
         let kind = ((*name).into(), (*meaning).into(), *severity);
         if let Some(first_text) = self.count(kind, count, at) {
             *first_text = text();
@@ -128,7 +128,7 @@ impl Diagnostics {
     }
 
     /// One problem on a line, with what the line says.
-    pub fn on_line(&mut self, code: &'static Code, line: u64, text: &[u8]) {
+    pub fn add_on_line(&mut self, code: &'static ProblemCode, line: u64, text: &[u8]) {
         self.add(code, 1, Position::Line(line), || if text.is_empty() { String::new() } else { excerpt(text) });
     }
 
@@ -175,9 +175,9 @@ impl Diagnostics {
 
 /// The start of a line, as text in quotes.
 pub fn excerpt(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&text[..text.len().min(4 * TEXT_LIMIT)]);
-    let mut short: String = text.trim().chars().take(TEXT_LIMIT).flat_map(char::escape_debug).collect();
-    if text.chars().count() > TEXT_LIMIT {
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * MAX_TEXT_CHARS)]);
+    let mut short: String = text.trim().chars().take(MAX_TEXT_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().count() > MAX_TEXT_CHARS {
         short.push_str("...");
     }
     format!("\"{short}\"")

@@ -68,25 +68,25 @@ pub struct Utf8Reader<R> {
     encoding: Encoding,
     raw: Vec<u8>,
     /// Bytes in `raw` not yet decoded (an odd byte, or the first half of a surrogate pair).
-    left: usize,
+    undecoded_bytes: usize,
     out: Vec<u8>,
-    out_at: usize,
+    given_bytes: usize,
 }
 
 impl<R: Read> Utf8Reader<R> {
     /// Decodes what `inner` gives.
     pub fn new(inner: R, encoding: Encoding) -> Self {
-        Utf8Reader { inner, encoding, raw: vec![0; 64 * 1024], left: 0, out: Vec::new(), out_at: 0 }
+        Utf8Reader { inner, encoding, raw: vec![0; 64 * 1024], undecoded_bytes: 0, out: Vec::new(), given_bytes: 0 }
     }
 
     fn refill(&mut self) -> io::Result<bool> {
-        let got = self.inner.read(&mut self.raw[self.left..])?;
+        let got = self.inner.read(&mut self.raw[self.undecoded_bytes..])?;
         if got == 0 {
             return Ok(false);
         }
-        let len = self.left + got;
+        let len = self.undecoded_bytes + got;
         self.out.clear();
-        self.out_at = 0;
+        self.given_bytes = 0;
         let used = match self.encoding {
             Encoding::Utf16Le => decode_utf16(&self.raw[..len], u16::from_le_bytes, &mut self.out),
             Encoding::Utf16Be => decode_utf16(&self.raw[..len], u16::from_be_bytes, &mut self.out),
@@ -104,21 +104,21 @@ impl<R: Read> Utf8Reader<R> {
             }
         };
         self.raw.copy_within(used..len, 0);
-        self.left = len - used;
+        self.undecoded_bytes = len - used;
         Ok(true)
     }
 }
 
 impl<R: Read> Read for Utf8Reader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.out_at == self.out.len() {
+        while self.given_bytes == self.out.len() {
             if !self.refill()? {
                 return Ok(0);
             }
         }
-        let count = buf.len().min(self.out.len() - self.out_at);
-        buf[..count].copy_from_slice(&self.out[self.out_at..self.out_at + count]);
-        self.out_at += count;
+        let count = buf.len().min(self.out.len() - self.given_bytes);
+        buf[..count].copy_from_slice(&self.out[self.given_bytes..self.given_bytes + count]);
+        self.given_bytes += count;
         Ok(count)
     }
 }

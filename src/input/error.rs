@@ -19,7 +19,7 @@ pub enum Position {
 
 impl Position {
     /// A place of the same kind: a line for a line, an offset for an offset.
-    pub fn like(self, place: u64) -> Position {
+    pub fn with_value(self, place: u64) -> Position {
         match self {
             Position::Line(_) => Position::Line(place),
             Position::Byte(_) => Position::Byte(place),
@@ -38,10 +38,10 @@ impl fmt::Display for Position {
 
 /// A dump that could not be read, and where that showed.
 #[derive(Debug)]
-pub struct ReadError(Box<Inner>);
+pub struct ReadError(Box<ReadErrorParts>);
 
 #[derive(Debug)]
-struct Inner {
+struct ReadErrorParts {
     kind: ReadErrorKind,
     at: Option<Position>,
 }
@@ -110,7 +110,7 @@ fn no_such_snapshot_text(asked: usize, count: usize) -> String {
 impl ReadError {
     /// An error of this kind, place unknown.
     pub fn new(kind: ReadErrorKind) -> Self {
-        ReadError(Box::new(Inner { kind, at: None }))
+        ReadError(Box::new(ReadErrorParts { kind, at: None }))
     }
 
     /// The same, at a place.

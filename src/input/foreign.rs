@@ -2,62 +2,62 @@
 //!
 //! Asked only when no reader is certain of the file.
 
-const ARCHIVE: &str = "unpack it and name the dump in it";
-const PROCESS: &str = "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them: \
+const ARCHIVE_ADVICE: &str = "unpack it and name the dump in it";
+const PROCESS_ADVICE: &str = "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them: \
                        of a JVM's core, jhsdb jmap --binaryheap --core makes one";
-const PPROF: &str = "go tool pprof opens it";
-const NO_DUMP: &str = "name a heap dump";
-const ELF: &[u8] = b"\x7fELF";
+const PPROF_ADVICE: &str = "go tool pprof opens it";
+const NO_DUMP_ADVICE: &str = "name a heap dump";
+const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 /// First bytes of a file, its name in words, and advice.
-const FOREIGN: [(&[u8], &str, &str); 23] = [
+const FOREIGN_FORMATS: [(&[u8], &str, &str); 23] = [
     (
         b"{\"head\":{\"callFrame\"",
         "a sampling heap profile (.heapprofile)",
         "the developer tools of Chrome open it; a heap snapshot (.heapsnapshot) has the objects",
     ),
-    (b"heap profile:", "a heap profile of gperftools or Go", PPROF),
+    (b"heap profile:", "a heap profile of gperftools or Go", PPROF_ADVICE),
     (b"heap_v2/", "a heap profile of jemalloc", "jeprof opens it"),
     (b"Full thread dump", "a Java thread dump", "it holds no objects: jcmd PID GC.heap_dump FILE writes a heap dump"),
-    (b"\0asm", "a WebAssembly module", NO_DUMP),
-    (b"SQLite format 3\0", "an SQLite database", NO_DUMP),
+    (b"\0asm", "a WebAssembly module", NO_DUMP_ADVICE),
+    (b"SQLite format 3\0", "an SQLite database", NO_DUMP_ADVICE),
     (b"PAR1", "a Parquet file", "DuckDB reads it"),
-    (b"MZ", "a Windows program or library", NO_DUMP),
+    (b"MZ", "a Windows program or library", NO_DUMP_ADVICE),
     (b"\x1f\x9d", "packed with compress", "unpack it on the way: zcat FILE | heapdump ..."),
-    (b"\x89PNG", "a picture (PNG)", NO_DUMP),
-    (b"\xff\xd8\xff", "a picture (JPEG)", NO_DUMP),
-    (b"%PDF", "a PDF document", NO_DUMP),
+    (b"\x89PNG", "a picture (PNG)", NO_DUMP_ADVICE),
+    (b"\xff\xd8\xff", "a picture (JPEG)", NO_DUMP_ADVICE),
+    (b"%PDF", "a PDF document", NO_DUMP_ADVICE),
     (b"FLR\0", "a Java flight recording", "JDK Mission Control opens it"),
-    (b"MDMP", "a Windows minidump", PROCESS),
+    (b"MDMP", "a Windows minidump", PROCESS_ADVICE),
     (b"PAGEDU", "a Windows kernel dump", "WinDbg opens it"),
-    (ELF, "an ELF program or library", "name a dump"),
-    (b"PK\x03\x04", "a zip archive", ARCHIVE),
+    (ELF_MAGIC, "an ELF program or library", "name a dump"),
+    (b"PK\x03\x04", "a zip archive", ARCHIVE_ADVICE),
     (b"PK\x05\x06", "an empty zip archive", "there is nothing in it"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE),
-    (b"Rar!\x1a\x07", "a rar archive", ARCHIVE),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE_ADVICE),
+    (b"Rar!\x1a\x07", "a rar archive", ARCHIVE_ADVICE),
     (b"\xfd7zXZ\0", "packed with xz", "unpack it on the way: xz -dc FILE | heapdump ..."),
     (b"BZh", "packed with bzip2", "unpack it on the way: bzip2 -dc FILE | heapdump ..."),
     (b"\x04\x22\x4d\x18", "packed with lz4", "unpack it on the way: lz4 -dc FILE | heapdump ..."),
 ];
 
 /// A sentence on a file that begins like this; `None` when it is unknown.
-pub(super) fn name(start: &[u8]) -> Option<String> {
+pub(super) fn name_of_start(start: &[u8]) -> Option<String> {
     let (what, advice) = if is_core(start) {
-        ("an ELF core dump", PROCESS)
+        ("an ELF core dump", PROCESS_ADVICE)
     } else if start.get(257..262) == Some(b"ustar") {
-        ("a tar archive", ARCHIVE)
+        ("a tar archive", ARCHIVE_ADVICE)
     } else if is_class_file(start) {
-        ("a Java class file", NO_DUMP)
+        ("a Java class file", NO_DUMP_ADVICE)
     } else if is_java_core(start) {
         ("a Java core (javacore)", "it lists threads and holds no objects; the heap dump is a file beside it")
     } else if is_class_histogram(start) {
         ("the text of jmap -histo", "it counts by class already; a dump says what holds what")
-    } else if let Some((_, what, advice)) = FOREIGN.iter().find(|(mark, ..)| start.starts_with(mark)) {
+    } else if let Some((_, what, advice)) = FOREIGN_FORMATS.iter().find(|(mark, ..)| start.starts_with(mark)) {
         (*what, *advice)
     } else {
         name_of_messages(start)?
     };
-    Some(sentence(what, advice))
+    Some(with_advice(what, advice))
 }
 
 /// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all
@@ -73,14 +73,14 @@ pub(super) fn name_of_text(start: &[u8], formats: &[&str]) -> Option<String> {
     if first.starts_with("<!doctype html") || first.starts_with("<html") {
         let advice =
             "a server may have sent it in place of the dump: look at it in a browser, and fetch the dump again";
-        return Some(sentence("an HTML page", advice));
+        return Some(with_advice("an HTML page", advice));
     }
     let is_text = text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}'));
     let formats = formats.join("|");
     is_text.then(|| format!("unknown format, plain text; if it is a heap dump, say --input-format {formats}"))
 }
 
-fn sentence(what: &str, advice: &str) -> String {
+fn with_advice(what: &str, advice: &str) -> String {
     format!("is {what}, which heapdump does not read; {advice}")
 }
 
@@ -107,13 +107,13 @@ fn is_class_file(start: &[u8]) -> bool {
 fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
     const FIELD: u8 = 0x0A;
     /// Packets that are no accident.
-    const PACKETS: usize = 4;
+    const MIN_PACKETS: usize = 4;
     // Lines of a text begin with the same byte where they are empty.
     if start.iter().take(64).all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
         return None;
     }
     let mut rest = start;
-    for _ in 0..PACKETS {
+    for _ in 0..MIN_PACKETS {
         rest = rest.strip_prefix(&[FIELD])?;
         let bytes = rest.iter().position(|byte| byte & 0x80 == 0).filter(|&at| at < 4)? + 1;
         let (length, behind) = rest.split_at(bytes);
@@ -140,19 +140,20 @@ mod tests {
 
     #[test]
     fn files_are_called_by_their_names() {
-        for (mark, what, _) in FOREIGN {
+        for (mark, what, _) in FOREIGN_FORMATS {
             let start = [mark, b" and the rest of it"].concat();
-            assert!(name(&start).is_some_and(|text| text.contains(what)), "{what}");
+            assert!(name_of_start(&start).is_some_and(|text| text.contains(what)), "{what}");
         }
-        let histogram = name(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
+        let histogram = name_of_start(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
         assert!(histogram.is_some_and(|text| text.contains("jmap -histo")));
-        let named = |start: &[u8], what: &str| assert!(name(start).is_some_and(|text| text.contains(what)), "{what}");
+        let named =
+            |start: &[u8], what: &str| assert!(name_of_start(start).is_some_and(|text| text.contains(what)), "{what}");
         named(&[&[b'x'; 257][..], b"ustar\x0000"].concat(), "a tar archive");
         named(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x10", "a Java class file");
         named(b"NULL  ---\n0SECTION       TITLE subcomponent dump routine\n", "a Java core");
         named(&b"\x0a\x03\x52\x01\x00".repeat(4), "a Perfetto trace");
         for nobodys in [&b"a 2 x\n"[..], b"", &[b'\n'; 100], b"\xca\xfe\xba\xbe\0\0\0\x02"] {
-            assert_eq!(name(nobodys), None);
+            assert_eq!(name_of_start(nobodys), None);
         }
         let text = |start: &[u8]| name_of_text(start, &["a", "b"]);
         assert!(text(b" <!DOCTYPE HTML>\n<p>").is_some_and(|text| text.contains("an HTML page")));
@@ -165,12 +166,12 @@ mod tests {
 
     #[test]
     fn a_core_is_told_from_a_program() {
-        let elf = |order: u8, kind: [u8; 2]| [ELF, &[2, order], &[0; 10], &kind].concat();
+        let elf = |order: u8, kind: [u8; 2]| [ELF_MAGIC, &[2, order], &[0; 10], &kind].concat();
         for core in [elf(1, [4, 0]), elf(2, [0, 4])] {
-            assert!(name(&core).is_some_and(|text| text.contains("core dump")));
+            assert!(name_of_start(&core).is_some_and(|text| text.contains("core dump")));
         }
-        for other in [elf(1, [2, 0]), elf(2, [4, 0]), ELF.to_vec()] {
-            assert!(name(&other).is_some_and(|text| text.contains("program")));
+        for other in [elf(1, [2, 0]), elf(2, [4, 0]), ELF_MAGIC.to_vec()] {
+            assert!(name_of_start(&other).is_some_and(|text| text.contains("program")));
         }
     }
 }

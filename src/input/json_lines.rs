@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::blocks::BlockPlace;
-use super::codes::PADDING;
+use super::problem_codes::PADDING;
 use super::text::{decimal, decimal_field, hex, hex_field, is_blank, split_line, trim};
-use super::{Code, Diagnostics, Position};
+use super::{Diagnostics, Position, ProblemCode};
 
 /// The value of a field, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +61,8 @@ pub(super) struct Malformed;
 
 /// Codes for lines that are no JSON object: one in the middle, and the last one of a file that is cut.
 pub(super) struct LineCodes {
-    pub(super) malformed: &'static Code,
-    pub(super) truncated: &'static Code,
+    pub(super) malformed: &'static ProblemCode,
+    pub(super) truncated: &'static ProblemCode,
 }
 
 /// Calls `parse` with the number, from 1, and the text of each line of a block. Returns the number of lines, whether the
@@ -83,7 +83,7 @@ pub(super) fn parse_lines(
             && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
         {
             is_cut |= is_last;
-            diagnostics.on_line(if is_last { codes.truncated } else { codes.malformed }, lines, line);
+            diagnostics.add_on_line(if is_last { codes.truncated } else { codes.malformed }, lines, line);
         }
     }
     let at = Position::Line(lines.max(1));

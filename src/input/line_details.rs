@@ -23,8 +23,8 @@ const PART_BYTES: usize = 1 << 20;
 /// A longer line says nothing of its object; nor does a part that one makes longer.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Read for one line: of lines that follow each other, and of one alone.
-const NEAR_BYTES: u64 = 64 << 10;
-const LONE_BYTES: u64 = 1 << 10;
+const WINDOW_BYTES: u64 = 64 << 10;
+const LONE_LINE_BYTES: u64 = 1 << 10;
 /// Lines that one thread reads one behind the other.
 const LINES_AT_ONCE: usize = 512;
 
@@ -92,7 +92,7 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(super) struct LineDetails<L: Lines> {
     input: Reread,
-    table: Mutex<Option<Arc<Table<L>>>>,
+    table: Mutex<Option<Arc<LineTable<L>>>>,
     /// Around the line that was read last: what is asked for next is near, or is another thing of the same object.
     window: Mutex<Window>,
     /// The names of the object whose reference was asked for last.
@@ -108,11 +108,11 @@ struct Part {
 }
 
 #[derive(Debug)]
-struct Table<L: Lines> {
+struct LineTable<L: Lines> {
     dump: RandomAccess,
     parts: Vec<Part>,
     /// (id, where its line begins), ascending. An id that comes again has several.
-    lines: Vec<(u64, u64)>,
+    line_offsets: Vec<(u64, u64)>,
     notes: L::Notes,
     /// Lines say where objects were allocated.
     has_places: bool,
@@ -120,13 +120,13 @@ struct Table<L: Lines> {
     has_names: bool,
 }
 
-impl<L: Lines> Table<L> {
+impl<L: Lines> LineTable<L> {
     /// One pass over the dump. 16 bytes for each object, and its notes.
     fn new(dump: RandomAccess) -> Result<Self, ReadError> {
-        let mut table = Table {
+        let mut table = LineTable {
             dump,
             parts: Vec::new(),
-            lines: Vec::new(),
+            line_offsets: Vec::new(),
             notes: L::Notes::default(),
             has_places: false,
             has_names: L::NAMES_KEYS.is_none(),
@@ -150,7 +150,7 @@ impl<L: Lines> Table<L> {
                     && !L::note(line, &mut table.notes)
                     && let Some(id) = L::id_of(line)
                 {
-                    table.lines.push((id, at));
+                    table.line_offsets.push((id, at));
                 }
                 at += (rest.len() - behind.len()) as u64;
                 rest = behind;
@@ -161,7 +161,7 @@ impl<L: Lines> Table<L> {
             }
             is_open = end.is_none();
         }
-        table.lines.par_sort_unstable();
+        table.line_offsets.par_sort_unstable();
         Ok(table)
     }
 
@@ -169,7 +169,7 @@ impl<L: Lines> Table<L> {
     /// several sections one id may stand for several, and for none.
     fn line_of(&self, graph: &HeapGraph, node: NodeId) -> Option<u64> {
         let id = graph.original_id(node);
-        let &(found, offset) = self.lines.get(self.lines.partition_point(|&(other, _)| other < id))?;
+        let &(found, offset) = self.line_offsets.get(self.line_offsets.partition_point(|&(other, _)| other < id))?;
         (found == id && node_of_id(graph, id) == Some(node)).then_some(offset)
     }
 
@@ -210,8 +210,8 @@ impl Window {
     /// The line that begins at a place. `None` for one that is too long.
     fn line(&mut self, dump: &RandomAccess, offset: u64) -> Result<Option<&[u8]>, ReadError> {
         let end = self.offset + self.bytes.len() as u64;
-        let is_near = (self.offset..=end + NEAR_BYTES).contains(&offset);
-        let mut wanted = if is_near { NEAR_BYTES } else { LONE_BYTES };
+        let is_near = (self.offset..=end + WINDOW_BYTES).contains(&offset);
+        let mut wanted = if is_near { WINDOW_BYTES } else { LONE_LINE_BYTES };
         loop {
             let end = self.offset + self.bytes.len() as u64;
             let start = offset.saturating_sub(self.offset) as usize;
@@ -241,12 +241,12 @@ impl<L: Lines> LineDetails<L> {
         }
     }
 
-    fn table(&self) -> Result<Arc<Table<L>>, ReadError> {
+    fn table(&self) -> Result<Arc<LineTable<L>>, ReadError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = &*table {
             return Ok(Arc::clone(table));
         }
-        Ok(Arc::clone(table.insert(Arc::new(Table::new(self.input.by_position()?)?))))
+        Ok(Arc::clone(table.insert(Arc::new(LineTable::new(self.input.random_access()?)?))))
     }
 
     /// What `pick` makes of an object's line.
@@ -254,7 +254,7 @@ impl<L: Lines> LineDetails<L> {
         &self,
         graph: &HeapGraph,
         node: NodeId,
-        pick: impl Fn(&Table<L>, &L::Line<'_>) -> Option<T> + Sync,
+        pick: impl Fn(&LineTable<L>, &L::Line<'_>) -> Option<T> + Sync,
     ) -> Result<Option<T>, ReadError> {
         let table = self.table()?;
         let Some(offset) = table.line_of(graph, node) else { return Ok(None) };
@@ -315,7 +315,7 @@ impl<L: Lines> LineDetails<L> {
     }
 
     /// `None` if no line says where its object was allocated: the key may stand in a text, or among names.
-    fn by_place(&self, graph: &HeapGraph) -> Result<Option<AllocationDump>, ReadError> {
+    fn allocations_by_place(&self, graph: &HeapGraph) -> Result<Option<AllocationDump>, ReadError> {
         let (mut names, places) = self.texts_of(graph, L::place)?;
         if places.is_empty() {
             return Ok(None);
@@ -334,12 +334,12 @@ impl<L: Lines> LineDetails<L> {
         totals.sort_unstable_by_key(|&((place, type_id), _)| (place.0, type_id));
         for ((place, type_id), (bytes, objects)) in totals {
             let class = names.intern(graph.type_name(type_id));
-            let frame = builder.frame(0, place);
-            builder.add(Entry::new(frame, Some(class), bytes, Some(objects)));
+            let frame = builder.find_or_add_frame(0, place);
+            builder.add_entry(Entry::new(frame, Some(class), bytes, Some(objects)));
         }
-        let (frames, entries) = builder.finish(None);
+        let (frames, entries) = builder.finish_heap(None);
         let heap = AllocationHeap {
-            dump: 1,
+            dump_number: 1,
             pid: 0,
             part: 1,
             process: String::new(),
@@ -364,7 +364,7 @@ struct LineKinds {
 }
 
 impl LineKinds {
-    fn new<L: Lines>(table: &Table<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
+    fn new<L: Lines>(table: &LineTable<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
         let names = Mutex::new(Names::default());
         let mut lines = table.scan(|id, line| {
             let node = node_of_id(graph, id)?;
@@ -406,7 +406,7 @@ impl ReferenceKinds for LineKinds {
 }
 
 /// The start of a text.
-fn start_of(text: &str, most_units: usize) -> Text {
+fn text_start(text: &str, most_units: usize) -> Text {
     let mut units = 0;
     let end = text.char_indices().find(|(_, character)| {
         units += character.len_utf16();
@@ -435,8 +435,9 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         let names = match &*last {
             Some((node, names)) if *node == from => names,
             _ => {
-                let names =
-                    |table: &Table<L>, line: &L::Line<'_>| Some(L::reference_names(graph, from, &table.notes, line));
+                let names = |table: &LineTable<L>, line: &L::Line<'_>| {
+                    Some(L::reference_names(graph, from, &table.notes, line))
+                };
                 let names = self.of_node(graph, from, names)?.unwrap_or_default();
                 &last.insert((from, names)).1
             }
@@ -482,7 +483,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         strings.dedup_by_key(|&mut (node, _)| node);
         strings.retain(|(_, string)| string.is_some());
         let with_length = |&(node, string): &(NodeId, Option<(_, Option<u64>)>)| Some((node, string?.1?));
-        let lengths = if wanted.lengths { strings.iter().filter_map(with_length).collect() } else { Vec::new() };
+        let lengths = if wanted.with_lengths { strings.iter().filter_map(with_length).collect() } else { Vec::new() };
         let keys = strings.iter().filter_map(|(_, string)| Some((*string)?.0)).collect();
         let nodes = strings.into_iter().map(|(node, _)| node).collect();
         Ok(Contents { strings: Strings::without_arrays(nodes, keys), lengths, ..Contents::default() })
@@ -497,7 +498,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         take: &(dyn Fn(usize, Text) + Sync),
     ) -> Result<(), ReadError> {
         let nodes = wanted.iter().map(|&at| strings.node(at));
-        let texts = self.of_nodes(graph, nodes, |line| Some(start_of(&L::text(line)?, most_units)))?;
+        let texts = self.of_nodes(graph, nodes, |line| Some(text_start(&L::text(line)?, most_units)))?;
         for (&at, text) in wanted.iter().zip(texts) {
             text.into_iter().for_each(|text| take(at, text));
         }
@@ -510,12 +511,12 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         nodes: &[NodeId],
         most_units: usize,
     ) -> Result<Vec<Option<ShownValue>>, ReadError> {
-        let say = |line: &L::Line<'_>| Some(ShownValue::Text(start_of(&L::text(line)?, most_units)));
+        let say = |line: &L::Line<'_>| Some(ShownValue::Text(text_start(&L::text(line)?, most_units)));
         let mut values = self.of_nodes(graph, nodes.iter().copied(), say)?;
         let named = graph.threads().iter().filter_map(|thread| Some((thread.node?, graph.name(thread.name?))));
         let named: FxHashMap<NodeId, &str> = named.collect();
         for (value, node) in values.iter_mut().zip(nodes) {
-            let name = || named.get(node).map(|name| ShownValue::Name(start_of(name, most_units)));
+            let name = || named.get(node).map(|name| ShownValue::Name(text_start(name, most_units)));
             *value = value.take().or_else(name);
         }
         Ok(values)
@@ -547,7 +548,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     /// One heap of what is in the dump, each stack a frame.
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         if self.allocations.get().is_none() {
-            let found = if self.table()?.has_places { self.by_place(graph)? } else { None };
+            let found = if self.table()?.has_places { self.allocations_by_place(graph)? } else { None };
             _ = self.allocations.set(found);
         }
         Ok(self.allocations.get().and_then(Option::as_ref))

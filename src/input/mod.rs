@@ -11,7 +11,6 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
-mod codes;
 mod contents;
 mod details;
 mod diagnostics;
@@ -20,6 +19,7 @@ mod encoding;
 mod error;
 mod foreign;
 mod gcdump;
+mod gzip_members;
 mod heapgraph;
 pub(crate) mod hprof;
 mod ibm_classic;
@@ -27,7 +27,6 @@ mod info;
 mod java_types;
 mod json_lines;
 mod line_details;
-mod members;
 mod memory_infra;
 mod names_only;
 mod nettrace;
@@ -35,6 +34,7 @@ mod observer;
 mod options;
 mod phd;
 mod pprof;
+mod problem_codes;
 mod read;
 mod reader;
 mod repeats;
@@ -49,14 +49,14 @@ mod unpack;
 mod v8_snapshot;
 mod xna_cf;
 
-#[cfg(feature = "cli")]
-pub(crate) use codes::POSSIBLE_REPEAT;
-pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
+pub use contents::{
+    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, Strings, WantedContents, primitive_array_kinds,
+};
 pub use details::{
     AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
     ShownValue, Text, Value,
 };
-pub use diagnostics::{Code, Diagnostics, Problem, Severity};
+pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
@@ -66,9 +66,11 @@ pub(crate) use names_only::NamesOnly;
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
+#[cfg(feature = "cli")]
+pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin,
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;

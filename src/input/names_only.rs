@@ -10,7 +10,7 @@ use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NameId, NodeId, SourcePlace, TypeId};
 
 /// In place of a key.
-const HIDDEN: &str = "<key>";
+const HIDDEN_KEY: &str = "<key>";
 
 /// Details of which only names are told. A property whose name is none in a program is a key; those of objects that are
 /// used as dictionaries are told where they look like names.
@@ -31,8 +31,8 @@ impl ObjectDetails for NamesOnly {
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
         Ok(self.0.reference_name(graph, from, nth)?.map(|name| match name {
-            ReferenceName::OfMap(_) => ReferenceName::OfMap(HIDDEN.into()),
-            ReferenceName::Property(name) if !is_identifier(&name) => ReferenceName::Property(HIDDEN.into()),
+            ReferenceName::MapEntry(_) => ReferenceName::MapEntry(HIDDEN_KEY.into()),
+            ReferenceName::Property(name) if !is_identifier(&name) => ReferenceName::Property(HIDDEN_KEY.into()),
             name => name,
         }))
     }
@@ -99,7 +99,7 @@ impl ReferenceKinds for KindsOnly {
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {
-        Some(self.0.name(number)).filter(|name| is_identifier(name)).unwrap_or(HIDDEN.into())
+        Some(self.0.name(number)).filter(|name| is_identifier(name)).unwrap_or(HIDDEN_KEY.into())
     }
 
     fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {

@@ -95,7 +95,7 @@ impl Default for ObjectTally {
 
 impl ObjectTally {
     /// Objects between two reports of `set`.
-    const STEP: u64 = 1 << 14;
+    const REPORT_STEP: u64 = 1 << 14;
 
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
         ObjectTally { observer, objects: 0 }
@@ -107,10 +107,10 @@ impl ObjectTally {
         self.observer.objects_read(self.objects);
     }
 
-    /// Sets the sum; reports the first object, and then every `STEP` objects.
+    /// Sets the sum; reports the first object, and then every `REPORT_STEP` objects.
     #[inline]
     pub(super) fn set(&mut self, objects: u64) {
-        if self.objects == 0 || objects >= self.objects + Self::STEP {
+        if self.objects == 0 || objects >= self.objects + Self::REPORT_STEP {
             self.add((objects - self.objects) as usize);
         }
     }

@@ -120,7 +120,7 @@ fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
 /// # Errors
 /// If `input_format` names no reader, when no reader recognises the content, or when several may.
 pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
-    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole {
+    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_start_whole {
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
     if let Some(name) = &options.input_format {
@@ -131,7 +131,7 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
     let certain = fitting(Detected::Yes);
-    if let Some(sentence) = foreign::name(source.start()).filter(|_| certain.is_empty()) {
+    if let Some(sentence) = foreign::name_of_start(source.start()).filter(|_| certain.is_empty()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
     }
     let candidates = if certain.is_empty() { fitting(Detected::Maybe) } else { certain };

@@ -1,16 +1,16 @@
 //! The reader of one format, its input and its result. Everything that formats have in common is
 //! done by [`read`](super::read()) around it.
 
-use super::codes::{self, GraphCodes};
 use super::details::ObjectDetails;
-use super::diagnostics::{Code, Diagnostics};
+use super::diagnostics::{Diagnostics, ProblemCode};
 use super::error::{Position, ReadError};
+use super::gzip_members::UNPACKING_BYTES_OF_THREAD;
 use super::info::FormatInfo;
-use super::members::UNPACKING_BYTES_OF_THREAD;
 use super::options::{ReadOptions, Rules};
+use super::problem_codes::{self, GraphCodes};
 use super::reread::Reread;
 use super::runtime::Runtime;
-use super::source::{Ending, Source};
+use super::source::{Source, SourceEnding};
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
 
@@ -141,10 +141,10 @@ pub struct Reading {
     /// Problems that were met.
     pub diagnostics: Diagnostics,
     /// The reader of single objects of the dump (from [`Source::reread`]), where the format says more of them than the
-    /// graph has. Filled while reading, or by [`Objects::then`].
+    /// graph has. Filled while reading, or by [`ParsedObjects::then`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.
-    ending: Option<Ending>,
+    ending: Option<SourceEnding>,
 }
 
 impl Reading {
@@ -175,13 +175,13 @@ impl Reading {
     /// lost.
     pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
         self.note_end(extent.end);
-        codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
+        problem_codes::check_any_read(extent.objects, &self.diagnostics, extent.loss_codes)
     }
 
     /// Reports packed data that broke off, once.
     pub(super) fn note_end(&mut self, end: Position) {
         if let Some(text) = self.ending.take().and_then(|ending| ending.broken()) {
-            self.diagnostics.add(&codes::BROKEN_COMPRESSION, 1, end, || text);
+            self.diagnostics.add(&problem_codes::BROKEN_COMPRESSION, 1, end, || text);
         }
     }
 
@@ -199,7 +199,7 @@ pub struct Extent {
     /// Object records that were read.
     pub objects: u64,
     /// Problems by which objects may be lost: a dump that has one of them and no object is an error.
-    pub lost: &'static [&'static Code],
+    pub loss_codes: &'static [&'static ProblemCode],
 }
 
 /// A dump as its reader leaves it.
@@ -213,7 +213,7 @@ pub struct ParsedDump {
 /// The content of a dump's records.
 pub enum ParsedContent {
     /// Objects, still with ids in place of node numbers.
-    Objects(Box<Objects>),
+    Objects(Box<ParsedObjects>),
     /// Allocation totals.
     Allocations(AllocationDump),
     /// A file of the format without a heap: why, and what to do. The first problem is added to it.
@@ -221,29 +221,29 @@ pub enum ParsedContent {
 }
 
 /// Objects before their ids are resolved.
-pub struct Objects {
+pub struct ParsedObjects {
     builder: GraphBuilder,
-    resolve: ResolveOptions,
+    resolve_options: ResolveOptions,
     finish: Option<FinishGraph>,
 }
 
 /// A format's work on the finished graph, with what did not fit.
 type FinishGraph = Box<dyn FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading)>;
 
-impl Objects {
+impl ParsedObjects {
     /// All that a builder has.
     pub fn new(builder: GraphBuilder) -> Self {
-        Objects { builder, resolve: ResolveOptions::default(), finish: None }
+        ParsedObjects { builder, resolve_options: ResolveOptions::default(), finish: None }
     }
 
     /// The same, resolved in this way.
     pub fn resolved_with(self, resolve: ResolveOptions) -> Self {
-        Objects { resolve, ..self }
+        ParsedObjects { resolve_options: resolve, ..self }
     }
 
     /// The same; `finish` is called with the finished graph and what did not fit.
     pub fn then(self, finish: impl FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading) + 'static) -> Self {
-        Objects { finish: Some(Box::new(finish)), ..self }
+        ParsedObjects { finish: Some(Box::new(finish)), ..self }
     }
 
     /// Makes the graph and reports what did not fit in the words of `codes`; `end` tells the kind of positions. Error:
@@ -254,7 +254,7 @@ impl Objects {
         end: Position,
         reading: &mut Reading,
     ) -> Result<HeapGraph, ReadError> {
-        let Objects { mut builder, resolve, finish } = self;
+        let ParsedObjects { mut builder, resolve_options: resolve, finish } = self;
         builder.check_resolve(&resolve)?;
         let (mut graph, findings) = builder.resolve(resolve);
         let tallies = [
@@ -264,10 +264,10 @@ impl Objects {
             (&codes.dangling_class_root, findings.dangling_class_roots),
             (&codes.duplicate_object, findings.duplicate_objects),
             (&codes.conflicting_object, findings.conflicting_objects),
-            (&codes::SIZE_OVERFLOW, findings.size_overflows),
+            (&problem_codes::SIZE_OVERFLOW, findings.size_overflows),
         ];
         for (code, tally) in tallies {
-            reading.diagnostics.add(code, tally.count, end.like(tally.first_position), String::new);
+            reading.diagnostics.add(code, tally.count, end.with_value(tally.first_position), String::new);
         }
         if let Some(finish) = finish {
             finish(&mut graph, &findings, reading);

@@ -7,25 +7,25 @@
 const MAX_RUNS: usize = 512;
 
 /// The longest step within a run: what is skipped may come later (the runtime's regions have 4 MiB and more).
-pub(super) const LONGEST_STEP: u64 = 1 << 20;
+pub(super) const MAX_STEP: u64 = 1 << 20;
 
 /// The objects of a section so far.
 #[derive(Debug, Default)]
-pub(super) struct RepeatWatch {
+pub(super) struct RepeatDetector {
     /// First and last id of each run, apart and ascending.
     runs: Vec<(u64, u64)>,
     /// The run that grew last, and the first id of the one above it.
-    current: usize,
-    next_first: u64,
+    current_run: usize,
+    next_run_first: u64,
     pub(super) objects: u64,
     pub(super) first_position: u64,
 }
 
-impl RepeatWatch {
+impl RepeatDetector {
     /// Begins a section, whose ids have nothing to do with those before.
     pub(super) fn begin_section(&mut self) {
         self.runs.clear();
-        (self.current, self.next_first) = (0, 0);
+        (self.current_run, self.next_run_first) = (0, 0);
     }
 
     /// Takes an object. O(1) in an ascending run, else O(log runs).
@@ -37,8 +37,8 @@ impl RepeatWatch {
     /// Takes objects with ascending ids, of which the first and the last are given.
     #[inline]
     pub(super) fn add_run(&mut self, (first, last): (u64, u64), objects: u64, position: u64) {
-        match self.runs.get_mut(self.current) {
-            Some(run) if first > run.1 && last < self.next_first && first - run.1 <= LONGEST_STEP => run.1 = last,
+        match self.runs.get_mut(self.current_run) {
+            Some(run) if first > run.1 && last < self.next_run_first && first - run.1 <= MAX_STEP => run.1 = last,
             _ => self.add_elsewhere(first, last, objects, position),
         }
     }
@@ -61,7 +61,7 @@ impl RepeatWatch {
                 return;
             }
             self.runs.splice(at..at + meeting, [joined]);
-        } else if at > 0 && first - self.runs[at - 1].1 <= LONGEST_STEP {
+        } else if at > 0 && first - self.runs[at - 1].1 <= MAX_STEP {
             self.runs[at - 1].1 = last;
         } else {
             self.runs.insert(at, (first, last));
@@ -69,8 +69,8 @@ impl RepeatWatch {
                 self.join_nearest();
             }
         }
-        self.current = self.runs.partition_point(|run| run.1 < last);
-        self.next_first = self.runs.get(self.current + 1).map_or(u64::MAX, |run| run.0);
+        self.current_run = self.runs.partition_point(|run| run.1 < last);
+        self.next_run_first = self.runs.get(self.current_run + 1).map_or(u64::MAX, |run| run.0);
     }
 
     /// Joins half of the runs to the ones below them, where least is between.
@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn watched(ids: impl IntoIterator<Item = u64>) -> (u64, u64) {
-        let mut watch = RepeatWatch::default();
+        let mut watch = RepeatDetector::default();
         ids.into_iter().zip(1..).for_each(|(id, position)| watch.add(id, position));
         (watch.objects, watch.first_position)
     }
@@ -127,7 +127,7 @@ mod tests {
 
         #[test]
         fn never_too_few_by_runs(runs in proptest::collection::vec((0u64..3000, 1u64..9), 0..600)) {
-            let mut watch = RepeatWatch::default();
+            let mut watch = RepeatDetector::default();
             let mut ids = std::collections::HashSet::new();
             let mut all = 0;
             for &(first, count) in &runs {

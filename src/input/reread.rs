@@ -15,7 +15,7 @@ const STEP_BYTES: usize = 1 << 20;
 
 /// The place from which a dump can be read again.
 #[derive(Debug, Clone)]
-pub(super) enum Origin {
+pub(super) enum RereadOrigin {
     Path(PathBuf),
     Spool(SharedFile),
 }
@@ -23,7 +23,7 @@ pub(super) enum Origin {
 /// A file that a dump was read from, or what was kept of a pipe.
 #[derive(Debug, Clone)]
 pub struct Reread {
-    origin: Origin,
+    origin: RereadOrigin,
     /// The file's bytes are not those of the dump.
     pub(super) is_packed: bool,
     limit_bytes: Option<u64>,
@@ -32,7 +32,7 @@ pub struct Reread {
 impl Reread {
     /// The file at `path`; `is_packed` when its bytes are not those of the dump.
     pub fn new(path: &Path, is_packed: bool) -> Self {
-        Reread { origin: Origin::Path(path.to_path_buf()), is_packed, limit_bytes: None }
+        Reread { origin: RereadOrigin::Path(path.to_path_buf()), is_packed, limit_bytes: None }
     }
 
     /// The same with a limit to the memory that what is read again may take beside its graph.
@@ -47,10 +47,10 @@ impl Reread {
     }
 
     /// Returns true unless it came through a pipe of which not all was kept. To be asked when all was read.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn exists(&self) -> bool {
         match &self.origin {
-            Origin::Path(_) => true,
-            Origin::Spool(kept) => kept.is_open(),
+            RereadOrigin::Path(_) => true,
+            RereadOrigin::Spool(kept) => kept.is_open(),
         }
     }
 
@@ -59,16 +59,16 @@ impl Reread {
     ///
     /// # Errors
     /// If it cannot be opened any more, or there is no room for what is unpacked.
-    pub fn by_position(&self) -> Result<RandomAccess, ReadError> {
+    pub fn random_access(&self) -> Result<RandomAccess, ReadError> {
         if self.is_packed {
             return self.unpacked();
         }
         let file = match &self.origin {
-            Origin::Path(path) => SharedFile::new(File::open(path)?),
-            Origin::Spool(kept) => kept.clone(),
+            RereadOrigin::Path(path) => SharedFile::new(File::open(path)?),
+            RereadOrigin::Spool(kept) => kept.clone(),
         };
         let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
-        Ok(RandomAccess { bytes, place: RereadSource::File(file) })
+        Ok(RandomAccess { bytes, source: RereadSource::File(file) })
     }
 
     fn unpacked(&self) -> Result<RandomAccess, ReadError> {
@@ -90,7 +90,7 @@ impl Reread {
             if got < STEP_BYTES {
                 let place =
                     file.map_or(RereadSource::Memory(unpacked), |file| RereadSource::File(SharedFile::new(file)));
-                return Ok(RandomAccess { bytes, place });
+                return Ok(RandomAccess { bytes, source: place });
             }
         }
     }
@@ -101,8 +101,8 @@ impl Reread {
     /// As [`Source::open`].
     pub fn from_start(&self) -> Result<Source, ReadError> {
         match &self.origin {
-            Origin::Path(path) => Source::open(path),
-            Origin::Spool(kept) => Source::from_reader(FromStart::of(kept)),
+            RereadOrigin::Path(path) => Source::open(path),
+            RereadOrigin::Spool(kept) => Source::from_reader(FromStart::of(kept)),
         }
     }
 }
@@ -111,8 +111,8 @@ impl Source {
     /// The file, to be read again after this source was used up; `None` for a pipe of which nothing is kept.
     pub fn reread(&self) -> Option<Reread> {
         let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
-        let path = self.path().map(|path| Origin::Path(path.to_path_buf()));
-        let origin = path.or_else(|| self.spool.clone().map(Origin::Spool))?;
+        let path = self.path().map(|path| RereadOrigin::Path(path.to_path_buf()));
+        let origin = path.or_else(|| self.spool.clone().map(RereadOrigin::Spool))?;
         Some(Reread { origin, is_packed, limit_bytes: self.budget.limit_bytes() })
     }
 }
@@ -128,7 +128,7 @@ fn no_room(error: io::Error) -> io::Error {
 #[derive(Debug)]
 pub struct RandomAccess {
     bytes: u64,
-    place: RereadSource,
+    source: RereadSource,
 }
 
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl RandomAccess {
     /// # Errors
     /// If the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        match &self.place {
+        match &self.source {
             RereadSource::File(file) => file.with(|file| {
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(out)
@@ -176,7 +176,7 @@ mod tests {
         let path = directory.path().join("dump");
         std::fs::write(&path, b"0123456789").unwrap();
         let reread = Source::open(&path).unwrap().reread().expect("a file");
-        let file = reread.by_position().unwrap();
+        let file = reread.random_access().unwrap();
         let mut out = [0; 3];
         for offset in [7, 2] {
             file.read_at(offset, &mut out).unwrap();
@@ -195,10 +195,10 @@ mod tests {
             let mut source = Source::from_reader_spooled(pipe, Arc::new(NoObserver), most_bytes).unwrap();
             let reread = source.reread();
             assert_eq!(source.fill(&mut vec![0; bytes.len() + 1]).unwrap(), bytes.len());
-            let reread = reread.filter(Reread::is_there);
+            let reread = reread.filter(Reread::exists);
             assert_eq!(reread.is_some(), is_kept, "{most_bytes}");
             let Some(reread) = reread else { continue };
-            let (one, other, mut word) = (reread.by_position().unwrap(), reread.from_start().unwrap(), [0; 4]);
+            let (one, other, mut word) = (reread.random_access().unwrap(), reread.from_start().unwrap(), [0; 4]);
             one.read_at(4 * 70_000, &mut word).unwrap();
             assert_eq!((u32::from_le_bytes(word), one.len()), (70_000, bytes.len() as u64));
             assert_eq!(other.start(), &bytes[..other.start().len()]);
@@ -218,9 +218,9 @@ mod tests {
             packed.write_all(&words.collect::<Vec<u8>>()).unwrap();
             packed.finish().unwrap();
             let source = Source::open(&path).unwrap();
-            let unpacked = source.reread().expect("a file").by_position().unwrap();
+            let unpacked = source.reread().expect("a file").random_access().unwrap();
             assert_eq!(unpacked.len(), length);
-            assert_eq!(matches!(unpacked.place, RereadSource::File(_)), name == "long");
+            assert_eq!(matches!(unpacked.source, RereadSource::File(_)), name == "long");
             let mut word = [0; 8];
             for number in [5, length / 8 - 1, 130_000] {
                 unpacked.read_at(number * 8, &mut word).unwrap();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
-use super::repeats::RepeatWatch;
+use super::problem_codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
+use super::repeats::RepeatDetector;
 use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
@@ -54,41 +54,41 @@ pub(super) struct SectionPart<'a> {
     pub(super) slots: &'a [u32],
     pub(super) lines_before: u64,
     /// References before the block's first object belong to the last object of the block before.
-    pub(super) takes_leading: bool,
+    pub(super) takes_leading_references: bool,
 }
 
 /// Objects and bytes by the builder's type slots.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) by_slot: Vec<TypeTotal>,
-    pub(super) sums: Sums,
-    repeats: RepeatWatch,
+    pub(super) sums: ByteSums,
+    repeats: RepeatDetector,
 }
 
 /// Bytes of all objects and of one section's, to see where they no longer fit 64 bits.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
-    all: u128,
-    section: u128,
+pub(super) struct ByteSums {
+    all_bytes: u128,
+    section_bytes: u128,
     /// Sections that do not fit; and where the first object is with which the sum did not.
     overflowed_sections: u64,
     first_position: Option<u64>,
 }
 
-impl Sums {
+impl ByteSums {
     pub(super) fn begin_section(&mut self) {
-        self.section = 0;
+        self.section_bytes = 0;
     }
 
     /// Adds bytes; `position` is asked for with what was counted before, once they do not fit.
     pub(super) fn add(&mut self, bytes: u128, position: impl FnOnce(u128) -> u64) {
         const MAX: u128 = u64::MAX as u128;
-        if self.all + bytes > MAX && self.first_position.is_none() {
-            self.first_position = Some(position(self.all));
+        if self.all_bytes + bytes > MAX && self.first_position.is_none() {
+            self.first_position = Some(position(self.all_bytes));
         }
-        self.overflowed_sections += u64::from(self.section <= MAX && self.section + bytes > MAX);
-        self.section += bytes;
-        self.all += bytes;
+        self.overflowed_sections += u64::from(self.section_bytes <= MAX && self.section_bytes + bytes > MAX);
+        self.section_bytes += bytes;
+        self.all_bytes += bytes;
     }
 
     /// Reports sums that end before the last object.
@@ -188,7 +188,7 @@ impl RecordSink for ObjectColumns {
     }
 
     fn deliver(&self, part: SectionPart<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
-        builder.append(part.section, self, part.objects, part.slots, part.lines_before, part.takes_leading)
+        builder.append(part.section, self, part.objects, part.slots, part.lines_before, part.takes_leading_references)
     }
 }
 
@@ -199,7 +199,7 @@ pub(super) struct TypeCounts {
     /// Id and line of each object of the block.
     objects: Vec<(u64, u64)>,
     /// Objects of 4 GiB or more: (number, bytes).
-    large: Vec<(usize, u64)>,
+    large_objects: Vec<(usize, u64)>,
     references: usize,
 }
 
@@ -216,7 +216,7 @@ impl ObjectSink for TypeCounts {
         total.objects += 1;
         total.bytes += u128::from(shallow_bytes);
         if shallow_bytes > u64::from(u32::MAX) {
-            self.large.push((self.objects.len(), shallow_bytes));
+            self.large_objects.push((self.objects.len(), shallow_bytes));
         }
         self.objects.push((id, line));
     }
@@ -233,14 +233,14 @@ impl ObjectSink for TypeCounts {
     fn clear(&mut self) {
         self.totals.clear();
         self.objects.clear();
-        self.large.clear();
+        self.large_objects.clear();
         self.references = 0;
     }
 
     fn memory_bytes(&self) -> usize {
         self.totals.capacity() * size_of::<TypeTotal>()
             + self.objects.capacity() * size_of::<(u64, u64)>()
-            + self.large.capacity() * size_of::<(usize, u64)>()
+            + self.large_objects.capacity() * size_of::<(usize, u64)>()
     }
 }
 
@@ -274,7 +274,7 @@ impl TypeCounts {
     /// The line of the large object with which a sum no longer fits 64 bits; small ones are not looked at.
     fn line_of_overflow(&self, objects: &Range<usize>, before: u128) -> u64 {
         let mut sum = before;
-        let mut large = self.large.iter().filter(|(object, _)| objects.contains(object));
+        let mut large = self.large_objects.iter().filter(|(object, _)| objects.contains(object));
         let over = large.find(|&&(_, bytes)| {
             sum += u128::from(bytes);
             sum > u128::from(u64::MAX)

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
-use super::members::{Windows, Workers};
+use super::gzip_members::{Windows, Workers};
 use super::observer::{NoObserver, ObjectTally, Observer};
 use super::spool::{SharedFile, Spooled};
 use super::unpack::{BrokenNote, Packing};
@@ -17,20 +17,20 @@ use crate::graph::{MemoryBudget, MemoryShare};
 /// Bytes that are looked at to recognise packing, encoding and format.
 const START_BYTES: usize = 8 * 1024;
 /// Blanks at the start that are looked past.
-const MAX_BLANKS: usize = 1 << 20;
+const MAX_LEADING_BLANKS: usize = 1 << 20;
 /// Packings inside one another that are undone.
-const MAX_LAYERS: usize = 3;
+const MAX_PACKING_LAYERS: usize = 3;
 
 /// An open input, positioned at its (unpacked, decoded) start.
 pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
     /// All of it is in `start`.
-    pub(super) is_whole: bool,
+    pub(super) is_start_whole: bool,
     pub(super) encoding: Encoding,
     /// Its packings, the outermost first.
     pub(crate) compression: Vec<&'static str>,
-    broken: BrokenNote,
+    broken_note: BrokenNote,
     /// Bytes of the file, packed as they are.
     pub(crate) file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
@@ -45,9 +45,9 @@ pub struct Source {
 
 /// The ending of a source, known after its last byte.
 #[derive(Debug)]
-pub(super) struct Ending(BrokenNote);
+pub(super) struct SourceEnding(BrokenNote);
 
-impl Ending {
+impl SourceEnding {
     /// The reason for which packed data ended before its end, if it did.
     pub(super) fn broken(&self) -> Option<String> {
         self.0.lock().map_or(None, |note| note.clone())
@@ -129,7 +129,7 @@ impl Source {
         let mut compression = Vec::new();
         let mut reader: Box<dyn Read + Send> = Box::new(CountingReader { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
-        while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
+        while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_PACKING_LAYERS) {
             compression.push(packing.name());
             reader = packing.unpack(Cursor::new(std::mem::take(&mut start)).chain(reader), &broken, &windows, &workers);
             start = read_start(&mut reader)?;
@@ -144,19 +144,19 @@ impl Source {
         }
         let mut is_whole = start.len() < START_BYTES - 3;
         // A format shows by its first content: blanks before it are looked past, though not without end.
-        while !is_whole && start.len() < MAX_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
+        while !is_whole && start.len() < MAX_LEADING_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
             let more = read_start(&mut reader)?;
             is_whole = more.len() < START_BYTES;
             start.extend(more);
         }
         let (budget, windows_share) = (MemoryBudget::default(), MemoryShare::default());
         let source = Source {
-            is_whole,
+            is_start_whole: is_whole,
             reader,
             start,
             encoding,
             compression,
-            broken,
+            broken_note: broken,
             file_bytes,
             observer,
             windows,
@@ -191,8 +191,8 @@ impl Source {
     }
 
     /// The ending of the input, to be asked when it was read.
-    pub(super) fn ending(&self) -> Ending {
-        Ending(Arc::clone(&self.broken))
+    pub(super) fn ending(&self) -> SourceEnding {
+        SourceEnding(Arc::clone(&self.broken_note))
     }
 
     /// A counter of objects that reports to the observer.

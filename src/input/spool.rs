@@ -32,13 +32,13 @@ impl SharedFile {
 /// Passes on what a pipe gives, and keeps it: all of it, or nothing where that is too much or there is no room.
 pub(super) struct Spooled<R> {
     inner: R,
-    kept: SharedFile,
+    spool: SharedFile,
     left_bytes: u64,
 }
 
 impl<R> Spooled<R> {
     pub(super) fn new(inner: R, kept: SharedFile, most_bytes: u64) -> Self {
-        Spooled { inner, kept, left_bytes: most_bytes }
+        Spooled { inner, spool: kept, left_bytes: most_bytes }
     }
 }
 
@@ -47,8 +47,8 @@ impl<R: Read> Read for Spooled<R> {
         let count = self.inner.read(buf)?;
         let left_bytes = self.left_bytes.checked_sub(count as u64);
         self.left_bytes = left_bytes.unwrap_or(0);
-        if left_bytes.is_none() || self.kept.with(|file| file.write_all(&buf[..count])).is_err() {
-            self.kept.close();
+        if left_bytes.is_none() || self.spool.with(|file| file.write_all(&buf[..count])).is_err() {
+            self.spool.close();
         }
         Ok(count)
     }

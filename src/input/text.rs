@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 const NOT_HEX: u8 = 0xFF;
 
-const HEX: [u8; 256] = {
+const HEX_DIGIT_VALUES: [u8; 256] = {
     let mut table = [NOT_HEX; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -29,7 +29,7 @@ pub(super) fn hex(input: &[u8]) -> IResult<&[u8], u64, ()> {
     let mut value = 0u64;
     let mut count = 0;
     for &byte in input {
-        let digit = HEX[byte as usize];
+        let digit = HEX_DIGIT_VALUES[byte as usize];
         if digit == NOT_HEX {
             break;
         }
@@ -81,14 +81,14 @@ pub(super) fn decimal_field(field: &[u8]) -> Option<u64> {
 /// Has the number a digit a to f when written in hexadecimal?
 #[inline]
 pub(super) fn has_hex_letter(value: u64) -> bool {
-    const EIGHTS: u64 = 0x8888_8888_8888_8888;
-    value & (value << 1 | value << 2) & EIGHTS != 0
+    const TOP_BITS_OF_DIGITS: u64 = 0x8888_8888_8888_8888;
+    value & (value << 1 | value << 2) & TOP_BITS_OF_DIGITS != 0
 }
 
 /// The value of a hexadecimal digit; 0xFF for any other byte.
 #[inline]
 pub(super) fn hex_digit(byte: u8) -> u8 {
-    HEX[byte as usize]
+    HEX_DIGIT_VALUES[byte as usize]
 }
 
 /// Returns true for bytes that separate fields. A NUL is one too: files from mainframes are padded with them.
@@ -131,12 +131,12 @@ pub(super) fn ends_lines_with_cr(start: &[u8]) -> bool {
 /// The types that one block of input mentions, numbered in order of first mention.
 #[derive(Debug)]
 pub(super) struct NumberedTypes {
-    small: Vec<u32>,
-    large: FxHashMap<u64, u32>,
+    small_ids: Vec<u32>,
+    large_ids: FxHashMap<u64, u32>,
     /// (raw type id, line of its first mention in the block).
     pub(super) mentioned: Vec<(u64, u64)>,
     /// The place at which the numbers of the current part of the block begin.
-    part: usize,
+    part_start: usize,
 }
 
 const SMALL_IDS: usize = 4096;
@@ -144,7 +144,12 @@ const UNSEEN: u32 = u32::MAX;
 
 impl Default for NumberedTypes {
     fn default() -> Self {
-        NumberedTypes { small: vec![UNSEEN; SMALL_IDS], large: FxHashMap::default(), mentioned: Vec::new(), part: 0 }
+        NumberedTypes {
+            small_ids: vec![UNSEEN; SMALL_IDS],
+            large_ids: FxHashMap::default(),
+            mentioned: Vec::new(),
+            part_start: 0,
+        }
     }
 }
 
@@ -153,9 +158,9 @@ impl NumberedTypes {
     pub(super) fn number(&mut self, raw_id: u64, line: u64) -> u32 {
         let next = self.mentioned.len() as u32;
         let known = if raw_id < SMALL_IDS as u64 {
-            &mut self.small[raw_id as usize]
+            &mut self.small_ids[raw_id as usize]
         } else {
-            self.large.entry(raw_id).or_insert(UNSEEN)
+            self.large_ids.entry(raw_id).or_insert(UNSEEN)
         };
         if *known == UNSEEN {
             *known = next;
@@ -166,26 +171,26 @@ impl NumberedTypes {
 
     /// Forgets which ids were seen, for a section with ids of its own; numbers go on.
     pub(super) fn begin_part(&mut self) {
-        for &(raw_id, _) in &self.mentioned[self.part..] {
+        for &(raw_id, _) in &self.mentioned[self.part_start..] {
             if raw_id < SMALL_IDS as u64 {
-                self.small[raw_id as usize] = UNSEEN;
+                self.small_ids[raw_id as usize] = UNSEEN;
             }
         }
-        self.large.clear();
-        self.part = self.mentioned.len();
+        self.large_ids.clear();
+        self.part_start = self.mentioned.len();
     }
 
     /// Bytes of memory it has, used or not.
     pub(super) fn memory_bytes(&self) -> usize {
         // An entry of the map, with its share of free places.
-        4 * self.small.capacity() + 24 * self.large.capacity() + 16 * self.mentioned.capacity()
+        4 * self.small_ids.capacity() + 24 * self.large_ids.capacity() + 16 * self.mentioned.capacity()
     }
 
     /// Forgets everything, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.begin_part();
         self.mentioned.clear();
-        self.part = 0;
+        self.part_start = 0;
     }
 }
 

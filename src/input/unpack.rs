@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ruzstd::decoding::BlockDecodingStrategy;
 
-use super::members::{GzipMembers, Windows, Workers};
+use super::gzip_members::{GzipMembers, Windows, Workers};
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
@@ -99,7 +99,7 @@ struct ZstdFrames<R: Read> {
 }
 
 enum ZstdState<R: Read> {
-    Between(R),
+    BetweenFrames(R),
     Frame(Box<ruzstd::decoding::StreamingDecoder<RewoundReader<R>, ruzstd::decoding::FrameDecoder>>),
     /// The window of a frame that breaks off: what was decoded and not given out.
     Broken(Box<ruzstd::decoding::FrameDecoder>),
@@ -111,7 +111,7 @@ const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: Read> ZstdFrames<R> {
     fn new(inner: R, windows: Windows) -> Self {
-        ZstdFrames { state: ZstdState::Between(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
+        ZstdFrames { state: ZstdState::BetweenFrames(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
     }
 
     /// Keeps count of the window, which grows with what comes out, by doubling.
@@ -146,7 +146,7 @@ impl<R: Read> Read for ZstdFrames<R> {
         loop {
             match std::mem::replace(&mut self.state, ZstdState::Ended) {
                 ZstdState::Ended => return Ok(0),
-                ZstdState::Between(inner) => {
+                ZstdState::BetweenFrames(inner) => {
                     // The decoder takes its reader by value even when it finds a skippable frame: look first.
                     let frame = rewound(inner)?;
                     let start = frame.get_ref().0.get_ref();
@@ -158,7 +158,7 @@ impl<R: Read> Read for ZstdFrames<R> {
                             if io::copy(&mut inner.by_ref().take(length), &mut io::sink())? < length {
                                 return Err(io::ErrorKind::UnexpectedEof.into());
                             }
-                            self.state = ZstdState::Between(inner);
+                            self.state = ZstdState::BetweenFrames(inner);
                         }
                         _ => {
                             let window = window_of_frame(start);
@@ -193,7 +193,7 @@ impl<R: Read> Read for ZstdFrames<R> {
                     if said.is_some() && said != decoder.decoder.get_calculated_checksum() {
                         return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
                     }
-                    self.state = ZstdState::Between(decoder.into_inner().into_inner().1);
+                    self.state = ZstdState::BetweenFrames(decoder.into_inner().into_inner().1);
                 }
                 ZstdState::Broken(mut decoder) => {
                     let count = decoder.read(buf)?;

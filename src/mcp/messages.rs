@@ -64,11 +64,11 @@ impl Refusal {
     }
 }
 
-const NOT_JSON: i32 = -32700;
-const NO_REQUEST: i32 = -32600;
-const NO_METHOD: i32 = -32601;
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
 const WRONG_PARAMS: i32 = -32602;
-const WRONG_REVISION: i32 = -32022;
+const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
 /// A call of a tool on its way to the one who answers.
 struct Call {
@@ -211,7 +211,7 @@ impl Reader {
                 true if line.trim_ascii().is_empty() => None,
                 true => self.answer(&line),
                 false => match input.skip_until(b'\n') {
-                    Ok(_) => Some(Refusal::new(NO_REQUEST, "a message of more than 1 MiB").message(None)),
+                    Ok(_) => Some(Refusal::new(INVALID_REQUEST, "a message of more than 1 MiB").message(None)),
                     Err(_) => break,
                 },
             };
@@ -225,7 +225,7 @@ impl Reader {
     fn answer(&mut self, line: &[u8]) -> Option<Value> {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
-            Err(why) => return Some(Refusal::new(NOT_JSON, why.to_string()).message(None)),
+            Err(why) => return Some(Refusal::new(PARSE_ERROR, why.to_string()).message(None)),
         };
         let id = message.get("id").filter(|id| is_id(id));
         let is_request = message.get("id").is_some();
@@ -245,7 +245,7 @@ impl Reader {
             // An answer, to nothing that was asked.
             (Some("2.0"), None, _) if message.get("result").or(message.get("error")).is_some() => return None,
             _ => Err(Refusal::new(
-                NO_REQUEST,
+                INVALID_REQUEST,
                 "no request or notification of JSON-RPC 2.0 with a short text or a whole number as id",
             )),
         };
@@ -271,7 +271,11 @@ impl Reader {
             let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
             let requested = asked.as_str().filter(|asked| asked.len() < MAX_REPEATED);
             let data = Some(json!({"supported": supported, "requested": requested}));
-            return Err(Refusal { code: WRONG_REVISION, message: "Unsupported protocol version".into(), data });
+            return Err(Refusal {
+                code: UNSUPPORTED_PROTOCOL_VERSION,
+                message: "Unsupported protocol version".into(),
+                data,
+            });
         }
         if is_spoken && !meta("clientCapabilities").is_some_and(Value::is_object) {
             return wrong("_meta has no io.modelcontextprotocol/clientCapabilities");
@@ -314,7 +318,7 @@ impl Reader {
                     _ => return wrong("arguments are an object"),
                 };
                 if !self.watch.open(id) {
-                    return Err(Refusal::new(NO_REQUEST, "a call with this id is not answered yet"));
+                    return Err(Refusal::new(INVALID_REQUEST, "a call with this id is not answered yet"));
                 }
                 let token = params["_meta"].get("progressToken").filter(|token| is_id(token));
                 let call = Call { id: id.clone(), name: name.into(), arguments, token: token.cloned() };
@@ -322,7 +326,7 @@ impl Reader {
                 _ = self.queue.send(call);
                 Ok(None)
             }
-            _ => Err(Refusal::new(NO_METHOD, format!("there is no method {method:?}"))),
+            _ => Err(Refusal::new(METHOD_NOT_FOUND, format!("there is no method {method:?}"))),
         }
     }
 }

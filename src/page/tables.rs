@@ -3,7 +3,7 @@
 use super::columns::FigureTable;
 use super::html::Html;
 use super::names::parts;
-use crate::units::{Unit, format_bytes, format_count, sign};
+use crate::units::{Unit, format_bytes, format_count, sign_prefix};
 
 /// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
 pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
@@ -53,7 +53,7 @@ pub(super) fn figure_rows<N>(
         html.markup("<tr>");
         bar_cell(html, first(figures), largest);
         for (at, (figure, value)) in table.figures.iter().zip(figures).enumerate() {
-            let sign = |value| if at < table.growing { sign(value) } else { "" };
+            let sign = |value| if at < table.growing { sign_prefix(value) } else { "" };
             let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
             cell(html, value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))));
         }
@@ -149,11 +149,11 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 }
 
 pub(super) fn signed_bytes(delta: i64) -> String {
-    format!("{}{}", sign(delta), format_bytes(delta.unsigned_abs()))
+    format!("{}{}", sign_prefix(delta), format_bytes(delta.unsigned_abs()))
 }
 
 pub(super) fn signed_count(delta: i64) -> String {
-    format!("{}{}", sign(delta), format_count(delta.unsigned_abs()))
+    format!("{}{}", sign_prefix(delta), format_count(delta.unsigned_abs()))
 }
 
 pub(super) fn optional_count(count: Option<u64>) -> String {

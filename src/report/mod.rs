@@ -250,7 +250,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Number(number) if human && unit == Unit::Bytes => units::format_bytes(*number).into(),
         Cell::Number(number) => number.to_string().into(),
         Cell::Signed(number) if human && unit == Unit::Bytes => {
-            format!("{}{}", units::sign(*number), units::format_bytes(number.unsigned_abs())).into()
+            format!("{}{}", units::sign_prefix(*number), units::format_bytes(number.unsigned_abs())).into()
         }
         Cell::Signed(number) => number.to_string().into(),
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),

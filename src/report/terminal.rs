@@ -169,7 +169,7 @@ fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
         Cell::Number(number) if !style.human => units::format_count(*number),
         Cell::Signed(number) if unit == Unit::Count || !style.human => {
-            format!("{}{}", units::sign(*number), units::format_count(number.unsigned_abs()))
+            format!("{}{}", units::sign_prefix(*number), units::format_count(number.unsigned_abs()))
         }
         _ => cell_text(cell, unit, style.human).into_owned(),
     }

@@ -57,7 +57,7 @@ fn codes(diagnostics: &Diagnostics) -> Vec<String> {
 /// Callers come before callees, entries have a place, and all types together have no more than there is.
 fn walk(dump: &AllocationDump) -> usize {
     for heap in &dump.heaps {
-        assert!((1..=dump.dumps.len()).contains(&heap.dump));
+        assert!((1..=dump.dumps.len()).contains(&heap.dump_number));
         let frames = heap.frames.iter().enumerate().skip(1);
         frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));

@@ -266,7 +266,7 @@ fn every_reference_has_its_name() {
                 // What the name says is what the reference leads to.
                 if let ReferenceName::Element(index) = found {
                     let array = details.elements(&graph, from, index as usize + 1).unwrap().expect("an array");
-                    assert_eq!(array.first.last(), Some(&Value::Object(reference.node)), "{name}: {found:?}");
+                    assert_eq!(array.first_elements.last(), Some(&Value::Object(reference.node)), "{name}: {found:?}");
                 }
                 let fields = details.fields(&graph, from).unwrap();
                 if let Some(field) = fields.iter().find(|field| field.name == found) {

@@ -42,7 +42,10 @@ fn every_reader_is_known_everywhere() {
             (document.contains("## Problems"), format!("a chapter \"Problems\" in docs/formats/{name}.md")),
             (readme.contains(&format!("(docs/formats/{name}.md)")), "a row in the README's table of formats".into()),
             (glossary.contains(&format!("`{name}`")), "a row in docs/glossary.md".into()),
-            (!text(&format!("src/input/{folder}/codes.rs")).is_empty(), format!("src/input/{folder}/codes.rs")),
+            (
+                !text(&format!("src/input/{folder}/problem_codes.rs")).is_empty(),
+                format!("src/input/{folder}/problem_codes.rs"),
+            ),
             (project(&format!("fixtures/{folder}/MANIFEST.md")).exists(), format!("fixtures/{folder}/MANIFEST.md")),
             (fixtures.iter().any(|fixture| fixture.format == name), format!("a dump in fixtures/{folder}")),
             (
@@ -152,14 +155,14 @@ fn every_problem_code_is_documented() {
     let mut documents = String::new();
     for reader in READERS.iter().map(|reader| reader.name()) {
         let document = std::fs::read_to_string(project(&format!("docs/formats/{reader}.md"))).expect(reader);
-        let codes = codes_in(&format!("src/input/{}/codes.rs", reader.replace('-', "_")));
+        let codes = codes_in(&format!("src/input/{}/problem_codes.rs", reader.replace('-', "_")));
         assert!(codes.len() >= 5);
         for code in codes.iter().map(String::as_str).chain(["broken-compression"]) {
             assert!(document.contains(&format!("`{code}`")), "{reader}: {code} is not documented");
         }
         documents += &document;
     }
-    let shared = codes_in("src/input/codes.rs");
+    let shared = codes_in("src/input/problem_codes.rs");
     assert!(shared.len() >= 9);
     for code in shared {
         assert!(documents.contains(&format!("`{code}`")), "{code} is not documented");

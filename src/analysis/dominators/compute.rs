@@ -117,7 +117,7 @@ impl DepthFirstWalk {
             parents.push(source);
             for &below in graph.strong_references(target).iter().rev() {
                 if !seen.contains(below) {
-                    graph.prefetch_place(below);
+                    graph.prefetch_reference_offset(below);
                     pending.push(PendingReference { source: number, target: below });
                 } else if below != target {
                     others[below.index()] = others[below.index()].wrapping_add(1);
@@ -125,7 +125,7 @@ impl DepthFirstWalk {
             }
             // What the objects that come next will read.
             if let Some(next) = pending.len().checked_sub(PLACE_AHEAD) {
-                graph.prefetch_place(pending[next].target);
+                graph.prefetch_reference_offset(pending[next].target);
             }
             if let Some(next) = pending.len().checked_sub(REFERENCES_AHEAD) {
                 graph.prefetch_references(pending[next].target);

@@ -82,7 +82,7 @@ impl Dominators {
     /// The reached objects. O(objects), a bit for each.
     pub fn reached(&self) -> NodeSet {
         let mut reached = NodeSet::new(self.node_count);
-        for &node in self.nodes.all().iter().skip(1) {
+        for &node in self.nodes.all_values().iter().skip(1) {
             reached.insert(node);
         }
         reached
@@ -102,7 +102,7 @@ impl Dominators {
     fn numbers(&self) -> &Column<u32> {
         self.numbers.get_or_init(|| {
             let mut numbers = vec![UNREACHED; self.node_count];
-            for (number, node) in self.nodes.all().iter().enumerate().skip(1) {
+            for (number, node) in self.nodes.all_values().iter().enumerate().skip(1) {
                 numbers[node.index()] = number as u32;
             }
             numbers.into()

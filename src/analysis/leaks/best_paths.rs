@@ -99,11 +99,11 @@ impl BestPaths {
             while let Some(&from) = queues[usize::from(cost)].get(at) {
                 at += 1;
                 let ahead = |by: usize| queues[usize::from(cost)].get(at + by).copied();
-                ahead(4 * AHEAD).into_iter().for_each(|node| graph.prefetch_place(node));
+                ahead(4 * AHEAD).into_iter().for_each(|node| graph.prefetch_reference_offset(node));
                 ahead(2 * AHEAD).into_iter().for_each(|node| graph.prefetch_references(node));
                 for &to in ahead(AHEAD).map_or(&[][..], |node| graph.strong_references(node)).iter().take(MAX_AHEAD) {
                     prefetch(&distances, to.index());
-                    graph.prefetch_place(to);
+                    graph.prefetch_reference_offset(to);
                 }
                 if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;

@@ -114,7 +114,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         sections.iter().map(|section| section.dangling_references).sum(),
         sections.iter().map(|section| section.null_references).sum(),
     ];
-    let without_bytes = || scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64;
+    let without_bytes = || scope.all_nodes().filter(|&node| !graph.is_counted(node)).count() as u64;
     let [estimated_objects, estimated_bytes] = estimate.rounded().map(|figure| info.sampled.map(|_| figure));
     let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with([
         (TYPES, Some(group_count as u64)),

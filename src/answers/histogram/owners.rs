@@ -72,7 +72,7 @@ pub(super) fn rows_of_owners(
     let is_lost = |node: NodeId| some_left_out && dump.reachable_as_dumped().contains(node);
     let is_frozen = |node: NodeId| dump.info().frozen_heap && !is_lost(node);
     let mut sums = vec![[0u64; 4]; names.len()];
-    for node in scope.nodes().filter(|&node| graph.counts(node)) {
+    for node in scope.nodes().filter(|&node| graph.is_counted(node)) {
         let type_id = graph.type_of(node);
         let bytes = graph.shallow_bytes(node);
         let (group, first) = match of_type[type_id.index()] {

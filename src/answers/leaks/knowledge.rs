@@ -72,7 +72,7 @@ fn is_a(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
 }
 
 fn is_type(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
-    graph.types().chain(type_id).any(|above| dotted(graph.types().name(above)) == class)
+    graph.types().superclass_chain(type_id).any(|above| dotted(graph.types().name(above)) == class)
 }
 
 /// A weak map whose values refer to their own keys.

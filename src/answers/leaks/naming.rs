@@ -13,7 +13,7 @@ use super::words::{HolderKind, HolderRow, Words, common_name};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::leaks::{Cause, Grown, Owner, Search};
-use crate::graph::{Holding, Loader, NodeId, SoftReference, TypeId};
+use crate::graph::{Loader, NodeId, SoftKind, SoftReference, TypeId};
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
@@ -141,7 +141,7 @@ impl Finder<'_, '_> {
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
             let own = soft[first..].iter().take_while(|soft| soft.source == pair[0]);
-            own.into_iter().any(|soft| soft.target == pair[1] && soft.holding == Holding::Soft)
+            own.into_iter().any(|soft| soft.target == pair[1] && soft.kind == SoftKind::Soft)
         };
         // A module of the program's own.
         let is_of_own_module = nodes.first().and_then(|start| heap.modules.get(start));

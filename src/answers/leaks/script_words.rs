@@ -135,7 +135,7 @@ fn field_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
             let name = name.strip_prefix("<symbol ").and_then(|name| name.strip_suffix('>')).unwrap_or(name);
             (!LINKS.contains(&name)).then(|| name.to_string())
         }
-        ReferenceName::OfMap(name) if is_one() => {
+        ReferenceName::MapEntry(name) if is_one() => {
             name.strip_prefix("Map").filter(|key| key.starts_with('[')).map(String::from)
         }
         _ => None,

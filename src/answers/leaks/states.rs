@@ -68,7 +68,7 @@ impl Over {
     /// The state of objects of a type that says so.
     fn of(program: &Program<'_>, type_id: TypeId) -> Option<&'static Over> {
         let types = program.heap.graph.types();
-        let is_a = |over: &&Over| types.chain(type_id).any(|above| dotted(types.name(above)) == over.class);
+        let is_a = |over: &&Over| types.superclass_chain(type_id).any(|above| dotted(types.name(above)) == over.class);
         OVER.iter().find(is_a)
     }
 

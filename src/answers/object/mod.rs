@@ -218,7 +218,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
             length: array.as_ref().map(|array| array.length),
             elements: array
                 .filter(|array| array.kind != FieldKind::Reference)
-                .map(|array| array.first.into_iter().map(ShownValue::from).collect()),
+                .map(|array| array.first_elements.into_iter().map(ShownValue::from).collect()),
             distance: dump
                 .details()
                 .filter(|details| details.has_distances())

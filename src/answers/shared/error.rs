@@ -56,7 +56,7 @@ pub enum AnswerError {
     AmbiguousObject(String, Vec<String>),
     /// The question names section `asked` for an object of another.
     #[error("object {0} is not in section {1}")]
-    OtherSection(String, usize),
+    ObjectInOtherSection(String, usize),
     /// The id names a section by a number that there is not: the id, and how many sections there are.
     #[error("object {0}: there are sections 1 to {1}")]
     NoSuchSectionOfObject(String, usize),
@@ -202,7 +202,7 @@ impl AnswerError {
             }
             AnswerError::NoSuchPath(_) => format!("--below: {self}"),
             AnswerError::NoSuchSection(..) | AnswerError::AmbiguousSection(..) => format!("--domain: {self}"),
-            AnswerError::OtherSection(..) => format!("{self}, which --domain asks for"),
+            AnswerError::ObjectInOtherSection(..) => format!("{self}, which --domain asks for"),
             AnswerError::NoSuchObject(_) => format!("{self}; `heapdump list --ids` prints all ids"),
             AnswerError::AmbiguousObject(..) => format!("{self}; write it so, or say --domain"),
             AnswerError::NoSuchGroups(by, _) => {

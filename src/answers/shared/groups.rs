@@ -78,7 +78,7 @@ impl<'d> Groups<'d> {
                 Some("what loaded its types")
             }
             GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
-            GroupBy::Interval if graph.intervals.names.is_empty() => Some("when objects were allocated"),
+            GroupBy::Interval if graph.allocation_intervals.names.is_empty() => Some("when objects were allocated"),
             _ => None,
         };
         if let Some(missing) = missing {
@@ -166,8 +166,8 @@ impl<'d> Groups<'d> {
                 places = graph.heap_parts().runs.clone();
             }
             GroupBy::Interval => {
-                names = graph.intervals.names.clone();
-                places = graph.intervals.runs.clone();
+                names = graph.allocation_intervals.names.clone();
+                places = graph.allocation_intervals.runs.clone();
             }
             _ => {}
         }
@@ -207,7 +207,7 @@ impl<'d> Groups<'d> {
 
     /// The same, whether the object fulfils the scope's expression or not.
     fn of_any_object(&self, node: NodeId) -> u32 {
-        if !self.nodes.contains(&node.index()) || !self.graph.counts(node) {
+        if !self.nodes.contains(&node.index()) || !self.graph.is_counted(node) {
             return NO_SET;
         }
         match self.of_type[self.graph.type_of(node).index()] {

@@ -83,7 +83,7 @@ impl HeapChoice {
             },
         };
         let of_dump: Vec<&AllocationHeap> =
-            dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump == number)).collect();
+            dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump_number == number)).collect();
         let mut heaps = of_dump.clone();
         if let Some(process) = self.process.as_deref() {
             heaps.retain(|heap| is_process(heap, process));
@@ -119,7 +119,7 @@ impl HeapChoice {
 
 impl FullerDump {
     fn find(dump: &AllocationDump, chosen: usize) -> Option<Self> {
-        let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
+        let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump_number == number).count();
         let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
         let found = FullerDump { chosen, chosen_heaps: heaps_of(chosen), fullest, fullest_heaps: heaps_of(fullest) };
         (found.fullest_heaps > found.chosen_heaps).then_some(found)
@@ -153,7 +153,7 @@ pub fn process_title_of(heap: &AllocationHeap) -> String {
 /// `dump 1, Browser (4315), malloc`.
 pub fn title_of(heap: &AllocationHeap) -> String {
     let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
-    format!("dump {}, {}{number}, {}", heap.dump, process_title_of(heap), heap.allocator)
+    format!("dump {}, {}{number}, {}", heap.dump_number, process_title_of(heap), heap.allocator)
 }
 
 /// One heap.
@@ -196,7 +196,7 @@ impl HeapRow {
         HeapRow {
             process: (!heap.process.is_empty()).then(|| heap.process.clone()),
             pid: Some(heap.pid),
-            dump: heap.dump,
+            dump: heap.dump_number,
             allocator: Some(heap.allocator.clone()),
             total_bytes: total.bytes,
             allocations: total.allocations,

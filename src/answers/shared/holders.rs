@@ -167,7 +167,7 @@ impl KnownCollections {
     pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
         let mut table = CollectionTable::known();
         if let Some((name, text)) = &self.more {
-            table.add(text).map_err(|bad| AnswerError::BadCollections(format!("{name}: {bad}")))?;
+            table.add_lines(text).map_err(|bad| AnswerError::BadCollections(format!("{name}: {bad}")))?;
         }
         Ok(table)
     }

@@ -296,7 +296,7 @@ impl ObjectId {
         if let (Some(section), Some(asked)) = (section, asked)
             && section != asked
         {
-            return Err(AnswerError::OtherSection(self.text.clone(), asked.number()));
+            return Err(AnswerError::ObjectInOtherSection(self.text.clone(), asked.number()));
         }
         let section = section.or(asked);
         let Some(id) = graph.id_style().parse(&self.digits) else {

@@ -68,7 +68,7 @@ impl<'d> ValueReader<'d> {
     /// The objects among the first elements of an array; none of what is no array, and of a dump that cannot be read.
     pub(in crate::answers) fn objects_in(&self, array: NodeId, limit: usize) -> Vec<NodeId> {
         let elements = self.details.elements(self.graph, array, limit).ok().flatten();
-        elements.map_or(Vec::new(), |elements| elements.first.iter().filter_map(target_of).collect())
+        elements.map_or(Vec::new(), |elements| elements.first_elements.iter().filter_map(target_of).collect())
     }
 
     pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {

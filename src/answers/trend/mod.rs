@@ -133,7 +133,7 @@ impl TrendOfDumps {
         entry.shallow_bytes = Some(totals.shallow_bytes);
         entry.reachable_bytes = Some(totals.reachable_bytes);
         entry.heap_bytes = match (dump.graph(), self.options.scope.is_choice()) {
-            (Some(graph), true) => graph.shallow_of(0..graph.node_count()).fold(0, u64::saturating_add),
+            (Some(graph), true) => graph.shallow_bytes_of(0..graph.node_count()).fold(0, u64::saturating_add),
             _ => totals.shallow_bytes,
         };
         for (name, Amounts { count, bytes, retained_bytes }) in amounts {

@@ -97,9 +97,9 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         .partition(|&kind| can_tell(kind));
     check_memory(dump, graph)?;
     let wanted = WantedContents {
-        arrays: has_values,
+        with_arrays: has_values,
         fields: if has_values { collections.fields.clone() } else { Vec::new() },
-        lengths: false,
+        with_lengths: false,
     };
     let mut contents = match details {
         Some(details) => details.contents(graph, &wanted).map_err(unreadable)?,

@@ -70,7 +70,7 @@ pub(crate) fn is_url(word: &str) -> bool {
 /// Options that choose heaps of allocation totals.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Allocation totals")]
-pub(crate) struct HeapArgs {
+pub(crate) struct AllocationHeapArgs {
     /// Which of several memory dumps [default: the last with heaps]
     #[arg(long, value_name = "N|all|last", hide_short_help = true)]
     pub(crate) dump: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) struct HeapArgs {
     pub(crate) allocator: Option<String>,
 }
 
-impl HeapArgs {
+impl AllocationHeapArgs {
     /// As the library takes it; `--snapshot` and `--domain` choose too.
     pub(crate) fn choice(&self, section: &SectionArgs, read: &ReadArgs) -> HeapChoice {
         HeapChoice {

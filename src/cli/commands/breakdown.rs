@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::answers::breakdown::{BreakdownBy, small_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, parse_smallest, words};
 use crate::cli::terminal::{asking::ask, session::Session};
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "by")]
     invert: bool,
     #[command(flatten)]
-    heaps: HeapArgs,
+    heaps: AllocationHeapArgs,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 
 fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
-    listed.note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
+    listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;
     Ok(if listed.is_empty() { CommandOutcome::No } else { CommandOutcome::Done })
 }

@@ -8,7 +8,7 @@ use crate::analysis::threshold::{Percent, Threshold, parse_share};
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
 use crate::answers::{DiffBy, DiffOptions, diff};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::asking::ask_together;
 use crate::cli::terminal::session::Session;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     growth: GrowthArgs,
     #[command(flatten)]
-    heaps: HeapArgs,
+    heaps: AllocationHeapArgs,
     #[command(flatten)]
     order: RowArgs,
     #[command(flatten)]

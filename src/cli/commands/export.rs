@@ -12,7 +12,7 @@ use crate::analysis::cutoff::Cutoff;
 use crate::analysis::threshold::Threshold;
 use crate::answers::{AnswerError, ObjectId};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{HeapArgs, fuller_dump_note, parse_object_id};
+use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note, parse_object_id};
 use crate::cli::args::options::{InputArgs, SectionArgs, WhereArgs, parse_smallest};
 use crate::cli::terminal::asking::ask;
 #[cfg(feature = "parquet")]
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: DatasetArgs,
     #[command(flatten)]
-    heaps: HeapArgs,
+    heaps: AllocationHeapArgs,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
@@ -203,7 +203,7 @@ impl FormArgs {
     pub(crate) fn check(
         &self,
         to: ExportForm,
-        heaps: &HeapArgs,
+        heaps: &AllocationHeapArgs,
         section: &SectionArgs,
         rows: &DatasetArgs,
     ) -> Result<()> {

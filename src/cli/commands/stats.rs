@@ -8,7 +8,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{HeapArgs, fuller_dump_note};
+use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::cli::terminal::asking::{Asked, ask_each, ask_input, ask_with, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     shallow: bool,
     #[command(flatten)]
-    heaps: HeapArgs,
+    heaps: AllocationHeapArgs,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]

@@ -260,7 +260,7 @@ pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&s
 /// The same where only types were counted: a repeat is no more than possible there.
 pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     warn(session, diagnostics, file);
-    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.is(&POSSIBLE_REPEAT)) {
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.has_code(&POSSIBLE_REPEAT)) {
         session.print_note("note", file, &problem.to_string());
     }
 }

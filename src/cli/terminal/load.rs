@@ -45,9 +45,9 @@ impl Memory {
             let memory = Memory { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
             memory_watch::start(&limit, move || {
-                let what = MemoryUse::AnswerMade;
+                let what = MemoryUse::HeldWhileAnswering;
                 let limit_bytes = memory.limit.bytes().unwrap_or_default();
-                let error = memory.explain(MemoryError { what, needed_bytes: None, limit_bytes });
+                let error = memory.explain(MemoryError { purpose: what, needed_bytes: None, limit_bytes });
                 end_program(|| progress.print_error(&error, ""), 2);
             });
             limit

@@ -69,7 +69,7 @@ fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
 fn writable(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
     let target = found.map_err(|error| match error {
         TargetError::Io(error) => anyhow!(error).context(format!("cannot write {name}")),
-        TargetError::NotOwn => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotOwn),
+        TargetError::NotRegularFile => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotRegularFile),
         error => anyhow!("{name} {error}"),
     })?;
     target.check_writable().with_context(|| format!("cannot write {}; -o puts it elsewhere", target.name()))?;

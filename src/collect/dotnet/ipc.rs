@@ -15,23 +15,23 @@ use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{CONNECT, Watch, read_some};
+use crate::collect::watch::{CONNECT_TIMEOUT, Watch, read_some};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
 /// The server's command set, and its two answers.
-const SERVER: u8 = 0xFF;
-const OK: u8 = 0;
-const ERROR: u8 = 0xFF;
+const SERVER_COMMAND_SET: u8 = 0xFF;
+const RESPONSE_OK: u8 = 0;
+const RESPONSE_ERROR: u8 = 0xFF;
 
 /// A command that the runtime does not know: an older one may do.
 pub(super) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
 
 /// Event pipe: StopTracing.
-const STOP: (u8, u8) = (2, 1);
+const STOP_TRACING: (u8, u8) = (2, 1);
 
 /// Meaning of the runtime's numbers for errors.
-const ERRORS: [(u32, &str); 8] = [
+const ERROR_MEANINGS: [(u32, &str); 8] = [
     (UNKNOWN_COMMAND, "unknown command"),
     (0x8013_1384, "bad encoding"),
     (0x8013_1386, "unknown magic"),
@@ -48,7 +48,7 @@ pub(super) enum Address {
     /// As the user said.
     Path(PathBuf),
     /// Found in the process's file system and held, so that it is the same one each time.
-    Held(OwnedFd),
+    HeldDescriptor(OwnedFd),
 }
 
 /// The reason for which there is no answer.
@@ -70,7 +70,7 @@ impl IpcError {
         match self {
             IpcError::Refusal(refusal) => refusal,
             IpcError::Refused(number) => {
-                let words = ERRORS.iter().find(|(known, _)| *known == number).map_or("", |(_, words)| *words);
+                let words = ERROR_MEANINGS.iter().find(|(known, _)| *known == number).map_or("", |(_, words)| *words);
                 let text = format!("process {pid} says: error {number:#x} {words}");
                 Refusal::new(RefusalCode::RefusedByTarget, text.trim_end().to_string())
             }
@@ -81,9 +81,9 @@ impl IpcError {
 /// Longest time for an answer.
 pub(super) enum Wait<'w, 'a> {
     /// So long.
-    Limit(Duration),
+    AtMost(Duration),
     /// As long as the process is at work.
-    Work(&'w mut Watch<'a>),
+    WhileWorking(&'w mut Watch<'a>),
 }
 
 /// A runtime's diagnostics port.
@@ -93,7 +93,7 @@ pub(super) struct Port<'a> {
     pub(super) address: Address,
 }
 
-pub(super) fn text(text: &str) -> Vec<u8> {
+pub(super) fn encode_text(text: &str) -> Vec<u8> {
     if text.is_empty() {
         return 0u32.to_le_bytes().to_vec();
     }
@@ -112,14 +112,14 @@ pub(super) fn take_text(rest: &mut &[u8]) -> Option<String> {
     Some(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
-fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
+fn encode_message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
     let bytes = (HEADER_BYTES + payload.len()) as u16;
     [MAGIC, &bytes.to_le_bytes(), &[set, command, 0, 0], payload].concat()
 }
 
 pub(super) struct AnswerHead {
     /// Bytes behind it.
-    payload: usize,
+    payload_bytes: usize,
     command: (u8, u8),
 }
 
@@ -128,14 +128,16 @@ impl AnswerHead {
         let rest = header.strip_prefix(MAGIC)?;
         let &[low, high, set, command, ..] = rest else { return None };
         let payload = usize::from(u16::from_le_bytes([low, high])).checked_sub(HEADER_BYTES)?;
-        Some(AnswerHead { payload, command: (set, command) })
+        Some(AnswerHead { payload_bytes: payload, command: (set, command) })
     }
 
     /// The runtime's number, where it refuses. Nothing at all: it is no answer.
     pub(super) fn error_in(&self, payload: &[u8]) -> Option<Option<u32>> {
         match self.command {
-            (SERVER, OK) => Some(None),
-            (SERVER, ERROR) => payload.first_chunk::<4>().map(|number| Some(u32::from_le_bytes(*number))),
+            (SERVER_COMMAND_SET, RESPONSE_OK) => Some(None),
+            (SERVER_COMMAND_SET, RESPONSE_ERROR) => {
+                payload.first_chunk::<4>().map(|number| Some(u32::from_le_bytes(*number)))
+            }
             _ => None,
         }
     }
@@ -145,17 +147,17 @@ impl Address {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
             Address::Path(path) => connect_to_socket(path, limit),
-            Address::Held(descriptor) => connect_to_socket(path_of(descriptor), limit),
+            Address::HeldDescriptor(descriptor) => connect_to_socket(path_of(descriptor), limit),
         }
     }
 
     /// Ends a session: the request, and a moment for the answer. For a run that gives up: nothing can be said then.
     pub(super) fn stop(&self, session: u64) {
-        const MOMENT: Duration = Duration::from_secs(1);
-        let Ok(mut stream) = self.connect(MOMENT) else { return };
-        let _ = stream.set_write_timeout(Some(MOMENT));
-        let _ = stream.set_read_timeout(Some(MOMENT));
-        if stream.write_all(&message(STOP, &session.to_le_bytes())).is_ok() {
+        const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+        let Ok(mut stream) = self.connect(STOP_TIMEOUT) else { return };
+        let _ = stream.set_write_timeout(Some(STOP_TIMEOUT));
+        let _ = stream.set_read_timeout(Some(STOP_TIMEOUT));
+        if stream.write_all(&encode_message(STOP_TRACING, &session.to_le_bytes())).is_ok() {
             let _ = stream.read(&mut [0; HEADER_BYTES]);
         }
     }
@@ -164,53 +166,53 @@ impl Address {
     pub(super) fn try_clone(&self) -> io::Result<Address> {
         match self {
             Address::Path(path) => Ok(Address::Path(path.clone())),
-            Address::Held(descriptor) => descriptor.try_clone().map(Address::Held),
+            Address::HeldDescriptor(descriptor) => descriptor.try_clone().map(Address::HeldDescriptor),
         }
     }
 }
 
 impl Port<'_> {
-    fn failed(&self, error: io::Error) -> Refusal {
+    fn io_refusal(&self, error: io::Error) -> Refusal {
         Refusal::system(&format!("process {}: its diagnostics socket", self.process.pid), error)
     }
 
     /// Sends a command over a connection of its own.
     pub(super) fn send(&self, command: (u8, u8), payload: &[u8]) -> Result<UnixStream, Refusal> {
-        let mut stream = self.address.connect(CONNECT).map_err(|error| match error.kind() {
+        let mut stream = self.address.connect(CONNECT_TIMEOUT).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => {
-                Refusal::timeout(self.process.pid, CONNECT).hint("its diagnostics socket takes no connection")
+                Refusal::timeout(self.process.pid, CONNECT_TIMEOUT).hint("its diagnostics socket takes no connection")
             }
             io::ErrorKind::ConnectionRefused => {
                 let text = format!("process {}: nobody listens behind its diagnostics socket", self.process.pid);
                 Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
             }
-            _ => self.failed(error),
+            _ => self.io_refusal(error),
         })?;
-        let sent = stream.write_all(&message(command, payload)).and_then(|()| stream.set_nonblocking(true));
+        let sent = stream.write_all(&encode_message(command, payload)).and_then(|()| stream.set_nonblocking(true));
         // A peer that has closed says why, or that it has gone, when its answer is read.
         match sent {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.failed(error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.io_refusal(error)),
             _ => Ok(stream),
         }
     }
 
     /// Begins the end of a session: the answer comes when the last of it has been read.
     pub(super) fn send_stop(&self, session: u64) -> Result<UnixStream, Refusal> {
-        self.send(STOP, &session.to_le_bytes())
+        self.send(STOP_TRACING, &session.to_le_bytes())
     }
 
     /// Asks something that needs no pause.
     pub(super) fn ask(&self, command: (u8, u8), payload: &[u8], limit: Duration) -> Result<Vec<u8>, IpcError> {
         let stream = self.send(command, payload)?;
-        self.answer(&stream, Wait::Limit(limit))
+        self.read_answer(&stream, Wait::AtMost(limit))
     }
 
     /// Reads an answer's payload.
-    pub(super) fn answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
+    pub(super) fn read_answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
         let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
         let head = AnswerHead::parse(&header).ok_or_else(foreign)?;
-        let payload = self.read_exactly(stream, head.payload, &mut wait)?;
+        let payload = self.read_exactly(stream, head.payload_bytes, &mut wait)?;
         match head.error_in(&payload).ok_or_else(foreign)? {
             None => Ok(payload),
             Some(number) => Err(IpcError::Refused(number)),
@@ -227,24 +229,24 @@ impl Port<'_> {
         let mut chunk = [0u8; 4096];
         while bytes.len() < count {
             let most = chunk.len().min(count - bytes.len());
-            let read = read_some(stream, &mut chunk[..most]).map_err(|error| self.failed(error))?;
+            let read = read_some(stream, &mut chunk[..most]).map_err(|error| self.io_refusal(error))?;
             if read == Some(0) {
-                return Err(self.closed(bytes.len(), count));
+                return Err(self.closed_early(bytes.len(), count));
             }
             bytes.extend_from_slice(&chunk[..read.unwrap_or(0)]);
             match wait {
-                Wait::Limit(limit) if started.elapsed() >= *limit => {
+                Wait::AtMost(limit) if started.elapsed() >= *limit => {
                     return Err(Refusal::timeout(self.process.pid, *limit).hint("its diagnostics socket is silent"));
                 }
-                Wait::Limit(_) => {}
-                Wait::Work(watch) => watch.tick(read.is_some())?,
+                Wait::AtMost(_) => {}
+                Wait::WhileWorking(watch) => watch.tick(read.is_some())?,
             }
         }
         Ok(bytes)
     }
 
     /// The other side has closed in the middle.
-    fn closed(&self, read: usize, count: usize) -> Refusal {
+    fn closed_early(&self, read: usize, count: usize) -> Refusal {
         let pid = self.process.pid;
         if self.process.is_dying() {
             return Refusal::target_died(pid);
@@ -260,7 +262,7 @@ mod tests {
     #[test]
     fn texts_go_both_ways() {
         for written in ["", "9.0.7", "größer 𝄞"] {
-            let bytes = [text(written), vec![7]].concat();
+            let bytes = [encode_text(written), vec![7]].concat();
             let mut rest = &bytes[..];
             assert_eq!((take_text(&mut rest).as_deref(), rest), (Some(written), &[7][..]));
         }
@@ -271,7 +273,7 @@ mod tests {
 
     #[test]
     fn messages_begin_with_their_size() {
-        let message = message((4, 8), &[1, 2]);
+        let message = encode_message((4, 8), &[1, 2]);
         assert_eq!(message, b"DOTNET_IPC_V1\0\x16\0\x04\x08\0\0\x01\x02");
     }
 }

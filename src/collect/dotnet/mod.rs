@@ -15,18 +15,18 @@ use rustix::fs::{FileType, OFlags, fstat};
 
 use super::private_folder::open_in_root;
 use super::process::{Process, free_memory};
-use super::pump::{LITTLE_SLACK, Pump};
-use super::refusal::{Refusal, RefusalCode, seconds};
+use super::pump::{Pump, SMALL_SLACK_BYTES};
+use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{Dumped, Request};
 use super::watch::Watch;
 use super::{Collected, Plan};
 use crate::units::format_bytes;
 use ipc::{Address, IpcError, Port, UNKNOWN_COMMAND, take_text};
-use session::{SessionOptions, session};
+use session::{SessionOptions, run_session};
 
 const MIB: u64 = 1 << 20;
 /// As other tools ask for; larger where the process is.
-const MIN_BUFFER: u64 = 256 * MIB;
+const MIN_BUFFER_BYTES: u64 = 256 * MIB;
 /// The pause for a GiB of memory in use: measured 0.1 to 0.76 s for 94 MB, 2.9 s for 501 MB.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
 
@@ -35,8 +35,12 @@ pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal>
     let folder = process.environment().remove("TMPDIR").filter(|folder| !folder.is_empty());
     let folder = folder.unwrap_or_else(|| "/tmp".into());
     // The time tells it from one that a process of the same number has left.
-    let path =
-        format!("{}/dotnet-diagnostic-{}-{}-socket", folder.trim_end_matches('/'), process.ns_pid, process.start);
+    let path = format!(
+        "{}/dotnet-diagnostic-{}-{}-socket",
+        folder.trim_end_matches('/'),
+        process.namespace_pid,
+        process.start_ticks
+    );
     match open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) {
         // Another user's is none: anybody may make a file of this name.
         Ok(socket) => Ok(Some(socket).filter(|socket| is_socket_of(process, socket))),
@@ -52,9 +56,12 @@ fn is_socket_of(process: &Process, file: &OwnedFd) -> bool {
 
 /// Was it started with its diagnostics off?
 pub(super) fn is_switched_off(process: &Process) -> bool {
-    const NAMES: [&str; 3] = ["DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics"];
+    const SWITCH_VARIABLES: [&str; 3] =
+        ["DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics"];
     let environment = process.environment();
-    NAMES.iter().any(|name| environment.get(*name).is_some_and(|value| value.trim_start_matches('0').is_empty()))
+    SWITCH_VARIABLES
+        .iter()
+        .any(|name| environment.get(*name).is_some_and(|value| value.trim_start_matches('0').is_empty()))
 }
 
 fn no_socket(process: &Process) -> Refusal {
@@ -106,7 +113,7 @@ pub(super) fn probe(process: &Process, limit: Duration) -> Result<Option<Option<
 }
 
 fn port_of(process: &Process) -> Result<Option<Port<'_>>, Refusal> {
-    Ok(find_socket(process)?.map(|socket| Port { process, address: Address::Held(socket) }))
+    Ok(find_socket(process)?.map(|socket| Port { process, address: Address::HeldDescriptor(socket) }))
 }
 
 pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
@@ -130,15 +137,20 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     request.announce(plan)?;
     let Request { file, observer, .. } = request;
     let watch = Watch::new(Some(process), options.timeout, observer);
-    let pump = Pump::start(file, LITTLE_SLACK)?;
-    let session_options = SessionOptions { buffer_mib: buffer.div_ceil(MIB), names: !options.no_names, rss, pause };
-    session(&port, &session_options, watch, pump, collected)
+    let pump = Pump::start(file, SMALL_SLACK_BYTES)?;
+    let session_options = SessionOptions {
+        buffer_mib: buffer.div_ceil(MIB),
+        includes_names: !options.no_names,
+        rss_bytes: rss,
+        expected_pause: pause,
+    };
+    run_session(&port, &session_options, watch, pump, collected)
 }
 
 /// Size that the buffer may grow to, and the risk that the process does not survive it.
 fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
     let free = free.map_or(u64::MAX, |free| free / 5 * 4);
-    let wanted = asked.unwrap_or_else(|| MIN_BUFFER.max(rss / 4 * 5));
+    let wanted = asked.unwrap_or_else(|| MIN_BUFFER_BYTES.max(rss / 4 * 5));
     let refusal = (free < rss / 3).then(|| Refusal::no_memory(pid, rss, free));
     let buffer = if asked.is_some() { wanted } else { wanted.min(free).max(MIB) };
     (buffer, refusal)
@@ -153,7 +165,7 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
         process.pid,
         process.name,
         format_bytes(rss),
-        seconds(pause),
+        format_seconds(pause),
         format_bytes(rss / 4 * 5),
     );
     Plan { text, pause, risk }
@@ -172,7 +184,7 @@ pub(super) fn read_answer(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipc::text;
+    use ipc::encode_text;
 
     #[test]
     fn the_buffer_is_made_from_the_process_and_what_is_free_to_it() {
@@ -203,7 +215,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_in_both_layouts() {
-        let texts = ["app", "Linux", "x64", "App", "9.0.7", "linux-x64"].map(text).concat();
+        let texts = ["app", "Linux", "x64", "App", "9.0.7", "linux-x64"].map(encode_text).concat();
         let second = [&[0; 24][..], &texts].concat();
         let third = [&[1, 0, 0, 0][..], &second].concat();
         assert_eq!(version_in(&second, 4, false).as_deref(), Some("9.0.7"));

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, text};
+use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, encode_text};
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Dumped;
@@ -16,28 +16,28 @@ use crate::units::{count_of, format_bytes, format_count};
 
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 /// Heap dump, types, collections, names of types.
-const KEYWORDS: u64 = 0x198_0001;
-const VERBOSE: u32 = 5;
+const HEAP_KEYWORDS: u64 = 0x198_0001;
+const VERBOSE_LEVEL: u32 = 5;
 /// The container of versions 4 and 5.
-const NETTRACE: u32 = 1;
+const NETTRACE_FORMAT: u32 = 1;
 /// Names of modules and methods, without what heaps do not need.
 const RUNDOWN_KEYWORDS: u64 = 0x38;
 /// Events were lost, the end of the collection may be among them.
 const WAIT_AFTER_LOSS: Duration = Duration::from_secs(2);
 /// A collection that has not come after so many times the pause that was expected does not come.
-const PAUSES: u32 = 3;
+const MAX_EXPECTED_PAUSES: u32 = 3;
 /// For a collection to end whose run is ended by a signal.
-const COLLECTION: Duration = Duration::from_secs(10);
+const COLLECTION_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct SessionOptions {
     pub(super) buffer_mib: u64,
-    pub(super) names: bool,
+    pub(super) includes_names: bool,
     /// Memory of the process.
-    pub(super) rss: u64,
+    pub(super) rss_bytes: u64,
     /// Time of the collection, about.
-    pub(super) pause: Duration,
+    pub(super) expected_pause: Duration,
 }
 
 /// Commands that begin a session, the newest first: what stands between the format and the providers.
@@ -52,16 +52,23 @@ fn commands(names: bool) -> [(u8, Vec<u8>); 2] {
 }
 
 /// Begins a session; the answer comes with version 5 and later when the collection is over.
-fn begin(port: &Port<'_>, options: &SessionOptions, watch: &mut Watch<'_>) -> Result<(UnixStream, u64), Refusal> {
+fn begin_session(
+    port: &Port<'_>,
+    options: &SessionOptions,
+    watch: &mut Watch<'_>,
+) -> Result<(UnixStream, u64), Refusal> {
     let pid = port.process.pid;
     let buffer = u32::try_from(options.buffer_mib).unwrap_or(u32::MAX);
-    let provider = [&KEYWORDS.to_le_bytes()[..], &VERBOSE.to_le_bytes(), &text(PROVIDER), &text("")].concat();
+    let provider =
+        [&HEAP_KEYWORDS.to_le_bytes()[..], &VERBOSE_LEVEL.to_le_bytes(), &encode_text(PROVIDER), &encode_text("")]
+            .concat();
     let mut last = IpcError::Refused(UNKNOWN_COMMAND);
-    for (command, middle) in commands(options.names) {
+    for (command, middle) in commands(options.includes_names) {
         let payload =
-            [&buffer.to_le_bytes()[..], &NETTRACE.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider].concat();
+            [&buffer.to_le_bytes()[..], &NETTRACE_FORMAT.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider]
+                .concat();
         let stream = port.send((2, command), &payload)?;
-        match port.answer(&stream, Wait::Work(watch)) {
+        match port.read_answer(&stream, Wait::WhileWorking(watch)) {
             Ok(answer) => {
                 let id = answer.first_chunk::<8>().map(|id| u64::from_le_bytes(*id));
                 let foreign = || Refusal::protocol(&port.name(), ".NET's diagnostics protocol", &answer);
@@ -75,7 +82,7 @@ fn begin(port: &Port<'_>, options: &SessionOptions, watch: &mut Watch<'_>) -> Re
     Err(last.refusal(pid))
 }
 
-pub(super) fn session(
+pub(super) fn run_session(
     port: &Port<'_>,
     options: &SessionOptions,
     mut watch: Watch<'_>,
@@ -88,22 +95,33 @@ pub(super) fn session(
     let address = address.map_err(|error| Refusal::system("socket", error))?;
     let stop = AtEnd::new(move || shared.wait().into_iter().for_each(|id| address.stop(id)));
     let stop = stop.map_err(|error| Refusal::system("signals", error))?;
-    let begun = begin(port, options, &mut watch);
+    let begun = begin_session(port, options, &mut watch);
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
-    let (follower, begun, first) = (Follower::default(), Instant::now(), LONGEST_SILENCE.max(options.pause * PAUSES));
-    let mut copy = TraceCopy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
+    let (follower, begun, first) =
+        (Follower::default(), Instant::now(), LONGEST_SILENCE.max(options.expected_pause * MAX_EXPECTED_PAUSES));
+    let mut copy = TraceCopy {
+        port,
+        session_id: id,
+        stream,
+        watch,
+        pump,
+        follower,
+        begun_at: begun,
+        first_object_timeout: first,
+        stop_request: None,
+    };
     copy.run()?;
-    if copy.stopped.is_some() || copy.follower.is_complete {
+    if copy.stop_request.is_some() || copy.follower.is_complete {
         stop.forget();
     }
     let TraceCopy { follower, watch, pump, .. } = copy;
-    let incomplete = judge(port, &follower, options, &watch)?.err();
+    let incomplete = check_collection(port, &follower, options, &watch)?.err();
     let file = pump.finish()?;
     let problems = [
         ("other-session", Severity::Note, follower.collections(), 1),
         ("dropped-events", Severity::Warning, follower.lost_events, 0),
-        ("malformed-block", Severity::Warning, follower.unreadable, 0),
+        ("malformed-block", Severity::Warning, follower.unreadable_places, 0),
     ];
     let problems = problems.into_iter().filter(|(_, _, count, usual)| count > usual);
     collected.problems =
@@ -114,7 +132,7 @@ pub(super) fn session(
 }
 
 /// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.
-fn judge(
+fn check_collection(
     port: &Port<'_>,
     follower: &Follower,
     options: &SessionOptions,
@@ -127,7 +145,7 @@ fn judge(
     }
     if follower.lost_events > 0 {
         let (lost, came) = (count_of(follower.lost_events, "events"), format_count(follower.objects));
-        let buffer = format_bytes(options.rss.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
+        let buffer = format_bytes(options.rss_bytes.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
     }
@@ -137,7 +155,7 @@ fn judge(
         return Ok(Err(refusal.hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
     if follower.is_complete && follower.collection_duration().is_some() {
-        return Ok(match follower.unreadable {
+        return Ok(match follower.unreadable_places {
             0 => Ok(()),
             count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),
         });
@@ -160,23 +178,23 @@ impl SessionId {
 
     fn wait(&self) -> Option<u64> {
         let known = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.1.wait_timeout_while(known, COLLECTION, |known| known.is_none());
+        let waited = self.0.1.wait_timeout_while(known, COLLECTION_END_TIMEOUT, |known| known.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.flatten()
     }
 }
 
 struct TraceCopy<'a, 'w> {
     port: &'a Port<'a>,
-    id: u64,
+    session_id: u64,
     stream: UnixStream,
     watch: Watch<'w>,
     pump: Pump,
     follower: Follower,
-    begun: Instant,
+    begun_at: Instant,
     /// Longest time for the first object: version 3.1 answers before it collects.
-    first: Duration,
+    first_object_timeout: Duration,
     /// The connection over which the end was asked for, and when that was.
-    stopped: Option<(UnixStream, Instant)>,
+    stop_request: Option<(UnixStream, Instant)>,
 }
 
 impl TraceCopy<'_, '_> {
@@ -205,27 +223,28 @@ impl TraceCopy<'_, '_> {
             if is_bulk_new {
                 last_bulk = (bulk.0 + bulk.1, now);
             }
-            if last_block.0 != self.follower.blocks {
-                last_block = (self.follower.blocks, now);
+            if last_block.0 != self.follower.complete_blocks {
+                last_block = (self.follower.complete_blocks, now);
             }
-            match &self.stopped {
+            match &self.stop_request {
                 None => {
                     gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= WAIT_AFTER_LOSS;
                     if self.follower.collection_duration().is_some() || gives_up {
-                        self.stopped = Some((self.port.send_stop(self.id)?, now));
-                    } else if self.follower.objects == 0 && now - self.begun >= self.first {
+                        self.stop_request = Some((self.port.send_stop(self.session_id)?, now));
+                    } else if self.follower.objects == 0 && now - self.begun_at >= self.first_object_timeout {
                         return Err(self.no_collection());
                     }
                     self.watch.tick(is_bulk_new)?;
                 }
                 // Bytes may trickle for ever; blocks of a rundown come one behind the other.
-                Some((_, at)) if gives_up && now - last_block.1.max(*at) >= LAST_MOMENT => return Ok(()),
+                Some((_, at)) if gives_up && now - last_block.1.max(*at) >= SESSION_END_TIMEOUT => return Ok(()),
                 Some(_) => self.watch.tick(read.is_some())?,
             }
         }
     }
 
     fn no_collection(&self) -> Refusal {
-        Refusal::timeout(self.port.process.pid, self.first).hint("it took the request, and its heap did not come")
+        Refusal::timeout(self.port.process.pid, self.first_object_timeout)
+            .hint("it took the request, and its heap did not come")
     }
 }

@@ -18,15 +18,17 @@ use rustix::process::Signal;
 
 use super::perfdata::PerfData;
 use crate::collect::Runtime;
-use crate::collect::detect::check_is;
+use crate::collect::detect::check_runtime;
 use crate::collect::ports::connect_to_socket;
-use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
+use crate::collect::private_folder::{
+    open_directory_of, open_in_root, path_of, place_attach_file, remove_old_attach_file,
+};
 use crate::collect::process::{Process, read_proc, user_name};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::CONNECT;
+use crate::collect::watch::CONNECT_TIMEOUT;
 
 /// For a JVM to open its socket after a signal has ended this program.
-const MOMENT: Duration = Duration::from_secs(5);
+const SOCKET_OPEN_GRACE: Duration = Duration::from_secs(5);
 /// A reply is some lines.
 const MAX_REPLY_BYTES: usize = 64 << 10;
 
@@ -45,9 +47,9 @@ pub(super) fn connect(
         let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
         return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint("only a restart without it helps"));
     }
-    let name = mark_name(process);
+    let name = attach_file_name(process);
     for folder in [open_directory_of(process), open_tmp(process)].into_iter().flatten() {
-        remove_old_mark(process, &folder, &name);
+        remove_old_attach_file(process, &folder, &name);
     }
     if let Some(stream) = open_socket(process)? {
         return Ok(stream);
@@ -55,19 +57,19 @@ pub(super) fn connect(
     if !process.state()?.catches(Signal::QUIT) {
         return Err(process.not_caught("SIGQUIT"));
     }
-    check_is(process, Runtime::Hotspot)?;
+    check_runtime(process, Runtime::Hotspot)?;
     if data.is_some_and(|data| !reopens_socket(data)) && is_listening(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
         return Err(Refusal::new(RefusalCode::SocketMissing, text)
             .hint("this version of Java opens it once only: nothing but a restart helps"));
     }
-    wake(process, patience)
+    wake_and_connect(process, patience)
 }
 
 /// The socket that is there; a file that nobody listens behind is none. What cannot be looked at is not taken for absent: a
 /// signal would follow.
 fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
-    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     let failed = |error: io::Error| Refusal::system(&format!("process {}: {path}", process.pid), error);
     let found = match open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) {
         Ok(found) => found,
@@ -86,8 +88,10 @@ fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
 
 /// Connects to a socket, of which `name` is told.
 fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<UnixStream, Refusal> {
-    connect_to_socket(path, CONNECT).map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => Refusal::timeout(process.pid, CONNECT).hint("its attach socket takes no connection"),
+    connect_to_socket(path, CONNECT_TIMEOUT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            Refusal::timeout(process.pid, CONNECT_TIMEOUT).hint("its attach socket takes no connection")
+        }
         io::ErrorKind::ConnectionRefused => {
             let text = format!("process {}: nobody listens behind {name}", process.pid);
             Refusal::new(RefusalCode::SocketMissing, text)
@@ -98,7 +102,7 @@ fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<U
 
 /// Is there a socket that somebody may listen behind? Nothing is asked.
 pub(crate) fn has_socket(process: &Process) -> bool {
-    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }
 
@@ -106,7 +110,7 @@ pub(crate) fn has_socket(process: &Process) -> bool {
 fn reopens_socket(data: &PerfData) -> bool {
     let update =
         data.version().and_then(|version| version.strip_prefix("11.0.")?.split(['.', '+', '_']).next()?.parse().ok());
-    match data.major() {
+    match data.java_version() {
         Some(11) => update.is_some_and(|update: u32| update >= 13),
         Some(major) => major >= 14,
         None => true,
@@ -116,7 +120,7 @@ fn reopens_socket(data: &PerfData) -> bool {
 /// Does the process listen, though the file may be gone?
 fn is_listening(process: &Process) -> bool {
     let table = read_proc(process.pid, "net/unix").unwrap_or_default();
-    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     // The name that it was bound to; then it is renamed.
     let first = format!("{path}.tmp");
     String::from_utf8_lossy(&table)
@@ -124,8 +128,8 @@ fn is_listening(process: &Process) -> bool {
         .any(|line| line.split_whitespace().nth(7).is_some_and(|own| own == path || own == first))
 }
 
-fn mark_name(process: &Process) -> String {
-    format!(".attach_pid{}", process.ns_pid)
+fn attach_file_name(process: &Process) -> String {
+    format!(".attach_pid{}", process.namespace_pid)
 }
 
 fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
@@ -136,7 +140,7 @@ fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
 /// and in /tmp the JVM cannot remove it itself. What is its own user's it replaces. Error: `socket-missing` where it is
 /// in the way and cannot be taken away.
 fn clear_the_way(process: &Process) -> Result<(), Refusal> {
-    let name = format!(".java_pid{}", process.ns_pid);
+    let name = format!(".java_pid{}", process.namespace_pid);
     let Ok(folder) = open_tmp(process) else { return Ok(()) };
     let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
     if facts.st_uid == process.uid || is_listening(process) {
@@ -153,13 +157,13 @@ fn clear_the_way(process: &Process) -> Result<(), Refusal> {
 
 /// A file of a certain name and a signal make a JVM open its socket. Without the file the signal would make it print its
 /// threads; without a handler it would end.
-fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
-    let name = mark_name(process);
+fn wake_and_connect(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
+    let name = attach_file_name(process);
     clear_the_way(process)?;
-    let waited_for = MarkInUse::default();
+    let waited_for = AttachFileInUse::default();
     let mark = open_directory_of(process)
-        .and_then(|folder| mark(process, &folder, &name, waited_for.wait(process)))
-        .or_else(|_| mark(process, &open_tmp(process)?, &name, waited_for.wait(process)))
+        .and_then(|folder| place_attach_file(process, &folder, &name, waited_for.wait(process)))
+        .or_else(|_| place_attach_file(process, &open_tmp(process)?, &name, waited_for.wait(process)))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
     mark.before(|| {
         process.wake(Signal::QUIT, "SIGQUIT")?;
@@ -173,23 +177,23 @@ fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
 
 /// Is the JVM about to look for the mark? Then it is not removed before the socket is there, for a moment at most.
 #[derive(Default)]
-struct MarkInUse(Arc<AtomicBool>);
+struct AttachFileInUse(Arc<AtomicBool>);
 
-impl MarkInUse {
+impl AttachFileInUse {
     fn set(&self, is_awaited: bool) {
         self.0.store(is_awaited, Ordering::SeqCst);
     }
 
     /// Waits for the JVM's socket at the end of the program.
     fn wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
-        let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start);
+        let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start_ticks);
         move || {
             // One that an ended process has left is nobody's.
             let has_own_socket = |process: &Process| has_socket(process) && is_listening(process);
             let asked = Instant::now();
-            while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < MOMENT {
+            while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < SOCKET_OPEN_GRACE {
                 // It may have ended, and its number be another's.
-                if Process::open(pid).map_or(true, |process| process.start != start || has_own_socket(&process)) {
+                if Process::open(pid).map_or(true, |process| process.start_ticks != start || has_own_socket(&process)) {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(10));
@@ -218,7 +222,7 @@ fn wait_for_socket(process: &Process, patience: Duration) -> Result<UnixStream, 
 }
 
 /// Sends a command with two arguments, which may be empty; the third one is. Error: those of the socket.
-pub(super) fn send(mut stream: &UnixStream, command: &str, arguments: [&str; 2]) -> io::Result<()> {
+pub(super) fn send_command(mut stream: &UnixStream, command: &str, arguments: [&str; 2]) -> io::Result<()> {
     let [first, second] = arguments;
     stream.write_all(format!("1\0{command}\0{first}\0{second}\0\0").as_bytes())
 }
@@ -274,33 +278,37 @@ impl Reply {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DumpReport {
     /// `Heap dump file created [N bytes in S secs]`.
-    Counted { bytes: u64, pause: Duration },
+    WithSize { bytes: u64, pause: Duration },
     /// Java 8 does not say how much.
-    Uncounted,
+    WithoutSize,
 }
 
 /// The one sentence that means success.
-pub(super) fn created(text: &str) -> Option<DumpReport> {
-    const SENTENCE: &str = "Heap dump file created";
-    if text.lines().any(|line| line.trim() == SENTENCE) {
-        return Some(DumpReport::Uncounted);
+pub(super) fn parse_dump_report(text: &str) -> Option<DumpReport> {
+    const CREATED_SENTENCE: &str = "Heap dump file created";
+    if text.lines().any(|line| line.trim() == CREATED_SENTENCE) {
+        return Some(DumpReport::WithoutSize);
     }
-    let (_, rest) = text.split_once(SENTENCE)?;
+    let (_, rest) = text.split_once(CREATED_SENTENCE)?;
     let (bytes, rest) = rest.strip_prefix(" [")?.split_once(" bytes in ")?;
     let (seconds, _) = rest.split_once(" secs]")?;
     let seconds = seconds.replace(',', ".").parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds))?;
-    Some(DumpReport::Counted { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
+    Some(DumpReport::WithSize { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
 }
 
 type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
 
 /// A file there takes memory.
-pub(super) const IN_MEMORY: &str = "/dev/shm";
+pub(super) const MEMORY_FOLDER: &str = "/dev/shm";
 
 /// Folders for a file that a JVM writes for us, tried in this order.
 pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
     const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-    [("/tmp", open_tmp), ("", open_directory_of), (IN_MEMORY, |process| open_in_root(process, IN_MEMORY, FOLDER_FLAGS))]
+    [
+        ("/tmp", open_tmp),
+        ("", open_directory_of),
+        (MEMORY_FOLDER, |process| open_in_root(process, MEMORY_FOLDER, FOLDER_FLAGS)),
+    ]
 }
 
 /// The folder of the user's own file, where the process sees the same file systems and its user can get to it.
@@ -330,16 +338,16 @@ mod tests {
     #[test]
     fn success_is_one_sentence() {
         let text = "Dumping heap to /tmp/x ...\nHeap dump file created [45912345 bytes in 0.262 secs]";
-        let counted = DumpReport::Counted { bytes: 45_912_345, pause: Duration::from_millis(262) };
-        assert_eq!(created(text), Some(counted));
-        assert_eq!(created("Heap dump file created\n"), Some(DumpReport::Uncounted));
+        let counted = DumpReport::WithSize { bytes: 45_912_345, pause: Duration::from_millis(262) };
+        assert_eq!(parse_dump_report(text), Some(counted));
+        assert_eq!(parse_dump_report("Heap dump file created\n"), Some(DumpReport::WithoutSize));
         for text in [
             "",
             "No Heap dump file created",
             "Heap dump file created [x bytes in 1 secs]",
             "Heap dump file created [1 bytes in -1 secs]",
         ] {
-            assert_eq!(created(text), None, "{text}");
+            assert_eq!(parse_dump_report(text), None, "{text}");
         }
     }
 

@@ -2,73 +2,74 @@
 //! follow each other to the last byte, one of them must hold the heap, and another one a class.
 
 /// `JAVA PROFILE 1.0.1` and 0, then `u32 size of ids, u64 time`.
-const NAME: &[u8] = b"JAVA PROFILE 1.0.";
-const BEHIND_NAME_BYTES: usize = 3 + 12 - 1;
+const FORMAT_NAME: &[u8] = b"JAVA PROFILE 1.0.";
+const BYTES_AFTER_NAME: usize = 3 + 12 - 1;
 /// `u8 tag, u32 time, u32 length`.
 const RECORD_HEAD_BYTES: usize = 9;
-const CLASS: u8 = 0x02;
+const LOAD_CLASS: u8 = 0x02;
 const HEAP_DUMP: u8 = 0x0C;
 const HEAP_DUMP_SEGMENT: u8 = 0x1C;
 const HEAP_DUMP_END: u8 = 0x2C;
-const TAGS: [u8; 14] = [1, CLASS, 3, 4, 5, 6, 7, 0x0A, 0x0B, HEAP_DUMP, 0x0D, 0x0E, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
+const KNOWN_TAGS: [u8; 14] =
+    [1, LOAD_CLASS, 3, 4, 5, 6, 7, 0x0A, 0x0B, HEAP_DUMP, 0x0D, 0x0E, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
 
 /// A look at a dump's records as they pass.
 #[derive(Debug, Default)]
 pub(super) struct HprofCheck {
     has_begun: bool,
     /// Of a head that has not come whole.
-    pending: Vec<u8>,
+    partial_head: Vec<u8>,
     /// Bytes left of a record's content.
-    content: u64,
+    content_left_bytes: u64,
     has_heap: bool,
     has_class: bool,
     /// A segment has come, and no end of them.
-    is_open: bool,
+    has_open_segments: bool,
     is_broken: bool,
 }
 
 impl HprofCheck {
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.is_broken {
-            if self.content > 0 {
-                let passed = self.content.min(bytes.len() as u64);
-                self.content -= passed;
+            if self.content_left_bytes > 0 {
+                let passed = self.content_left_bytes.min(bytes.len() as u64);
+                self.content_left_bytes -= passed;
                 bytes = &bytes[passed as usize..];
                 continue;
             }
-            let wanted = if self.has_begun { RECORD_HEAD_BYTES } else { NAME.len() + BEHIND_NAME_BYTES };
-            let (taken, rest) = bytes.split_at(bytes.len().min(wanted - self.pending.len()));
-            self.pending.extend_from_slice(taken);
+            let wanted = if self.has_begun { RECORD_HEAD_BYTES } else { FORMAT_NAME.len() + BYTES_AFTER_NAME };
+            let (taken, rest) = bytes.split_at(bytes.len().min(wanted - self.partial_head.len()));
+            self.partial_head.extend_from_slice(taken);
             bytes = rest;
-            if self.pending.len() == wanted {
-                let head = std::mem::take(&mut self.pending);
-                self.head(&head);
+            if self.partial_head.len() == wanted {
+                let head = std::mem::take(&mut self.partial_head);
+                self.take_head(&head);
             }
         }
     }
 
-    fn head(&mut self, head: &[u8]) {
+    fn take_head(&mut self, head: &[u8]) {
         if !self.has_begun {
             self.has_begun = true;
-            self.is_broken = !head.starts_with(NAME) || head.get(NAME.len() + 1) != Some(&0);
+            self.is_broken = !head.starts_with(FORMAT_NAME) || head.get(FORMAT_NAME.len() + 1) != Some(&0);
             return;
         }
         let [tag, _, _, _, _, length @ ..] = head else { return };
         let length = length.try_into().map_or(0, u32::from_be_bytes);
-        self.is_broken = !TAGS.contains(tag);
+        self.is_broken = !KNOWN_TAGS.contains(tag);
         self.has_heap |= [HEAP_DUMP, HEAP_DUMP_SEGMENT].contains(tag) && length > 0;
-        self.has_class |= *tag == CLASS;
+        self.has_class |= *tag == LOAD_CLASS;
         match *tag {
-            HEAP_DUMP_SEGMENT => self.is_open = true,
-            HEAP_DUMP_END => self.is_open = false,
+            HEAP_DUMP_SEGMENT => self.has_open_segments = true,
+            HEAP_DUMP_END => self.has_open_segments = false,
             _ => {}
         }
-        self.content = u64::from(length);
+        self.content_left_bytes = u64::from(length);
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        let is_between = self.pending.is_empty() && self.content == 0;
-        is_between && self.has_heap && self.has_class && !self.is_open && !self.is_broken
+        let is_between = self.partial_head.is_empty() && self.content_left_bytes == 0;
+        is_between && self.has_heap && self.has_class && !self.has_open_segments && !self.is_broken
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
                 assert!(!is_whole(&bytes[..cut], 50), "{cut}");
             }
         }
-        let class = (CLASS, 24);
+        let class = (LOAD_CLASS, 24);
         for records in [
             &[class][..],
             &[(HEAP_DUMP, 9)],

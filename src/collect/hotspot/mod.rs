@@ -16,18 +16,18 @@ use rustix::fs::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::process::Process;
-use super::pump::{LITTLE_SLACK, MUCH_SLACK, Pump};
-use super::refusal::{Refusal, RefusalCode, seconds};
+use super::pump::{LARGE_SLACK_BYTES, Pump, SMALL_SLACK_BYTES};
+use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{Dumped, Request};
 use super::watch::{LONGEST_SILENCE, Watch};
 use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Channel, DumpAnswer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer};
+use transfer::{Channel, DumpAnswer, FIRST_VERSION_WITH_SEGMENTS, RequestOptions, Transfer};
 
 /// The first that writes into what is there already.
-const FIRST_WITH_OVERWRITE: u32 = 9;
+const FIRST_VERSION_WITH_OVERWRITE: u32 = 9;
 /// Dumps are larger than the heap: measured 1.39 times, of small objects.
 const DUMP_PER_HEAP_PERCENT: u64 = 140;
 /// The pause for a GiB of heap: measured 0.17 to 0.38 s for 46 MB on a loaded machine.
@@ -37,7 +37,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
-    let major = data.and_then(PerfData::major).or_else(|| major_by_path(process));
+    let major = data.and_then(PerfData::java_version).or_else(|| java_version_by_path(process));
     collected.runtime_version = data.and_then(|data| data.version().map(String::from));
     if let Some(old) = major.filter(|&major| major < 8) {
         let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
@@ -50,18 +50,25 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
     let attach =
         || attach_as(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
-    let mut way = if major.is_some_and(|major| major < FIRST_WITH_OVERWRITE) { Channel::File } else { Channel::Fifo };
+    let mut way =
+        if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) { Channel::File } else { Channel::Fifo };
     let Request { mut file, observer, .. } = request;
     loop {
         let stream = attach()?;
         let watch = Watch::new(Some(process), options.timeout, &mut *observer);
         let folder = file.folder();
         let (own, is_forced) = (folder.as_deref(), options.yes);
-        let request = RequestOptions { all: options.all, major, own, expected, is_forced };
+        let request = RequestOptions {
+            includes_unreachable: options.all,
+            java_version: major,
+            output_folder: own,
+            expected_bytes: expected,
+            ignores_free_space: is_forced,
+        };
         let transfer = Transfer::begin(process, watch, stream, way, request)?;
         // From 22 on it stands still for its own file alone, which it copies into the FIFO when it has gone on.
-        let has_gone_on = major.is_some_and(|major| major >= FIRST_WITH_SEGMENTS);
-        let mut pump = Pump::start(file, if has_gone_on { LITTLE_SLACK } else { MUCH_SLACK })?;
+        let has_gone_on = major.is_some_and(|major| major >= FIRST_VERSION_WITH_SEGMENTS);
+        let mut pump = Pump::start(file, if has_gone_on { SMALL_SLACK_BYTES } else { LARGE_SLACK_BYTES })?;
         let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
@@ -80,11 +87,11 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
 }
 
 /// Java 8 lies in another folder than those behind it; it may publish no counters.
-fn major_by_path(process: &Process) -> Option<u32> {
-    const OLD: [&str; 4] = ["/lib/amd64/", "/lib/aarch64/", "/lib/i386/", "/lib/ppc64le/"];
+fn java_version_by_path(process: &Process) -> Option<u32> {
+    const JAVA_8_LIBRARY_FOLDERS: [&str; 4] = ["/lib/amd64/", "/lib/aarch64/", "/lib/i386/", "/lib/ppc64le/"];
     let files = process.mapped_files().ok()?;
     let library = files.iter().find(|file| file.ends_with("/libjvm.so"))?;
-    OLD.iter().any(|folder| library.contains(folder)).then_some(8)
+    JAVA_8_LIBRARY_FOLDERS.iter().any(|folder| library.contains(folder)).then_some(8)
 }
 
 fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: Option<Refusal>) -> Plan {
@@ -97,7 +104,7 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
         "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
         process.pid,
         format_bytes(rss),
-        seconds(pause),
+        format_seconds(pause),
     );
     Plan { text, pause, risk }
 }
@@ -131,10 +138,10 @@ fn attach_as(
 /// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
 pub fn read_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
-        let _ = (data.version(), data.major(), data.command(), data.heap_bytes(), data.is_attach_off());
+        let _ = (data.version(), data.java_version(), data.command(), data.heap_bytes(), data.is_attach_off());
     }
     if let Ok((_, text)) = attach::Reply::of(bytes).parse(0) {
-        let _ = attach::created(&text);
+        let _ = attach::parse_dump_report(&text);
     }
     let mut check = hprof_check::HprofCheck::default();
     bytes.chunks(100).for_each(|piece| check.feed(piece));

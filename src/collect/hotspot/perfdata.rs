@@ -18,25 +18,25 @@ use crate::collect::private_folder::open_in_root;
 use crate::collect::process::Process;
 
 /// The file is 32 KiB by default.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Bytes before an entry's name.
-const ENTRY_BYTES: usize = 20;
+const ENTRY_HEAD_BYTES: usize = 20;
 const MAX_NAME_BYTES: usize = 256;
 
-const VERSION: &str = "java.property.java.version";
-const SPECIFICATION: &str = "java.property.java.vm.specification.version";
+const JAVA_VERSION: &str = "java.property.java.version";
+const SPECIFICATION_VERSION: &str = "java.property.java.vm.specification.version";
 const COMMAND: &str = "sun.rt.javaCommand";
 const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
 const FLAGS: &str = "java.rt.vmFlags";
 const ARGUMENTS: &str = "java.rt.vmArgs";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXTS: [&str; 6] = [VERSION, SPECIFICATION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
+const TEXT_COUNTERS: [&str; 6] = [JAVA_VERSION, SPECIFICATION_VERSION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
 
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
     texts: HashMap<&'static str, String>,
     /// Bytes in use of the heap's parts.
-    used: Vec<i64>,
+    used_bytes: Vec<i64>,
 }
 
 impl PerfData {
@@ -51,13 +51,13 @@ impl PerfData {
                 continue;
             };
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let Ok(file) = openat(&folder, process.ns_pid.to_string(), flags, Mode::empty()) else { continue };
+            let Ok(file) = openat(&folder, process.namespace_pid.to_string(), flags, Mode::empty()) else { continue };
             // A file that a process of this number left, of another user.
             if rustix::fs::fstat(&file).is_ok_and(|facts| facts.st_uid != process.uid) {
                 continue;
             }
             let mut bytes = Vec::new();
-            File::from(file).take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+            File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
             return Self::parse(&bytes);
         }
         None
@@ -76,7 +76,7 @@ impl PerfData {
         let (mut at, entries) = (size(24)?, size(28)?);
         for _ in 0..entries {
             let (length, vector) = (size(at)?, size(at.checked_add(8)?)?);
-            if length < ENTRY_BYTES {
+            if length < ENTRY_HEAD_BYTES {
                 break;
             }
             let end = at.checked_add(length)?;
@@ -84,12 +84,12 @@ impl PerfData {
             let name = text_at(entry, size(at + 4)?, MAX_NAME_BYTES)?;
             let data = size(at + 16)?;
             match (entry.get(12)?, vector) {
-                (b'J', 0) if is_used(name) => {
+                (b'J', 0) if is_used_bytes_counter(name) => {
                     let raw: [u8; 8] = entry.get(data..data.checked_add(8)?)?.try_into().ok()?;
-                    found.used.push(if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) });
+                    found.used_bytes.push(if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) });
                 }
                 (b'B', 1..) => {
-                    if let Some(name) = TEXTS.iter().find(|known| known.as_bytes() == name) {
+                    if let Some(name) = TEXT_COUNTERS.iter().find(|known| known.as_bytes() == name) {
                         let text = String::from_utf8_lossy(text_at(entry, data, vector)?).into_owned();
                         found.texts.insert(name, text);
                     }
@@ -107,12 +107,12 @@ impl PerfData {
 
     /// `17.0.15`.
     pub(crate) fn version(&self) -> Option<&str> {
-        self.text(VERSION)
+        self.text(JAVA_VERSION)
     }
 
     /// 8, 11, 17.
-    pub(crate) fn major(&self) -> Option<u32> {
-        let text = self.text(SPECIFICATION)?;
+    pub(crate) fn java_version(&self) -> Option<u32> {
+        let text = self.text(SPECIFICATION_VERSION)?;
         text.strip_prefix("1.").unwrap_or(text).parse().ok()
     }
 
@@ -133,14 +133,14 @@ impl PerfData {
         if counts_otherwise(flags) || counts_otherwise(arguments) {
             return None;
         }
-        let used = self.used.iter().map(|&bytes| bytes.max(0) as u64);
+        let used = self.used_bytes.iter().map(|&bytes| bytes.max(0) as u64);
         let bytes = used.fold(0u64, u64::saturating_add);
         (bytes > 0).then_some(bytes)
     }
 }
 
 /// `sun.gc.generation.0.space.2.used`
-fn is_used(name: &[u8]) -> bool {
+fn is_used_bytes_counter(name: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(name, part).is_some();
     name.starts_with(b"sun.gc.generation.") && has(b".space.") && name.ends_with(b".used")
 }
@@ -201,7 +201,10 @@ mod tests {
     fn counters_are_read_in_both_byte_orders() {
         for is_little in [true, false] {
             let data = PerfData::parse(&written(is_little, &ENTRIES)).expect("counters");
-            assert_eq!((data.version(), data.major(), data.heap_bytes()), (Some("1.8.0_402"), Some(8), Some(1030)));
+            assert_eq!(
+                (data.version(), data.java_version(), data.heap_bytes()),
+                (Some("1.8.0_402"), Some(8), Some(1030))
+            );
             assert!(data.is_attach_off() && data.command().is_none());
         }
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
@@ -213,9 +216,9 @@ mod tests {
     fn entries_take_no_more_than_the_file_has() {
         let mut bytes = written(true, &[]);
         bytes[28..32].copy_from_slice(&i32::MAX.to_le_bytes());
-        bytes.resize(MAX_BYTES as usize, b'x');
-        for at in (32..bytes.len() - 32).step_by(ENTRY_BYTES) {
-            let entry = [ENTRY_BYTES as i32, 20, 1 << 20].map(i32::to_le_bytes).concat();
+        bytes.resize(MAX_FILE_BYTES as usize, b'x');
+        for at in (32..bytes.len() - 32).step_by(ENTRY_HEAD_BYTES) {
+            let entry = [ENTRY_HEAD_BYTES as i32, 20, 1 << 20].map(i32::to_le_bytes).concat();
             bytes[at..at + 12].copy_from_slice(&entry);
             bytes[at + 12..at + 16].copy_from_slice(b"B\0\0\0");
             bytes[at + 16..at + 20].copy_from_slice(&20i32.to_le_bytes());
@@ -224,7 +227,7 @@ mod tests {
         assert!(texts(PerfData::parse(&bytes)) <= bytes.len());
         // No length: it would stand still.
         bytes[32..36].copy_from_slice(&0i32.to_le_bytes());
-        assert_eq!(PerfData::parse(&bytes).expect("no entries").used.len(), 0);
+        assert_eq!(PerfData::parse(&bytes).expect("no entries").used_bytes.len(), 0);
     }
 
     #[test]

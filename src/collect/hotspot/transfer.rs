@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::attach::{DumpReport, IN_MEMORY, Reply, created, places, send, shared_folder};
+use super::attach::{DumpReport, MEMORY_FOLDER, Reply, parse_dump_report, places, send_command, shared_folder};
 use super::hprof_check::HprofCheck;
 use crate::collect::dump_file::check_space;
 use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
 use crate::collect::process::Process;
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{TICK, Watch};
+use crate::collect::watch::{LOOK_INTERVAL, Watch};
 
 /// The kernel's most for a pipe of a user.
 const PIPE_BYTES: usize = 1 << 20;
 /// From this version on a JVM has a file beside the FIFO, to the end.
-pub(super) const FIRST_WITH_SEGMENTS: u32 = 22;
+pub(super) const FIRST_VERSION_WITH_SEGMENTS: u32 = 22;
 /// A FIFO whose writer has not come, or has gone, is always ready.
-const WITHOUT_WRITER: Duration = Duration::from_millis(5);
+const NO_WRITER_PAUSE: Duration = Duration::from_millis(5);
 
 /// Channel of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,21 +35,21 @@ pub(super) enum Channel {
 #[derive(Clone, Copy)]
 pub(super) struct RequestOptions<'o> {
     /// Unreachable objects too.
-    pub(super) all: bool,
+    pub(super) includes_unreachable: bool,
     /// The version of Java, where it is known.
-    pub(super) major: Option<u32>,
+    pub(super) java_version: Option<u32>,
     /// The folder of the user's file.
-    pub(super) own: Option<&'o Path>,
+    pub(super) output_folder: Option<&'o Path>,
     /// Bytes of the dump, about.
-    pub(super) expected: u64,
+    pub(super) expected_bytes: u64,
     /// Go on though there is no room for it.
-    pub(super) is_forced: bool,
+    pub(super) ignores_free_space: bool,
 }
 
 impl RequestOptions<'_> {
     /// Does a JVM have a file beside the FIFO?
     fn has_segments(&self) -> bool {
-        self.major.is_none_or(|major| major >= FIRST_WITH_SEGMENTS)
+        self.java_version.is_none_or(|major| major >= FIRST_VERSION_WITH_SEGMENTS)
     }
 }
 
@@ -66,27 +66,27 @@ struct Arrivals {
     waiting_since: Instant,
     longest_silence: Duration,
     /// The first ones after the longest silence, and the last of all.
-    resumed: Instant,
-    last: Instant,
+    resumed_at: Instant,
+    last_at: Instant,
 }
 
 impl Arrivals {
     fn begin() -> Self {
         let now = Instant::now();
-        Arrivals { waiting_since: now, longest_silence: Duration::ZERO, resumed: now, last: now }
+        Arrivals { waiting_since: now, longest_silence: Duration::ZERO, resumed_at: now, last_at: now }
     }
 
     fn note(&mut self, now: Instant) {
         let silence = now.saturating_duration_since(self.waiting_since);
         if silence > self.longest_silence {
-            (self.longest_silence, self.resumed) = (silence, now);
+            (self.longest_silence, self.resumed_at) = (silence, now);
         }
-        self.last = now;
+        self.last_at = now;
     }
 
     /// Duration of the bytes behind the longest silence.
     fn time_after_silence(&self) -> Duration {
-        self.last.saturating_duration_since(self.resumed)
+        self.last_at.saturating_duration_since(self.resumed_at)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Transfer<'a> {
     process: &'a Process,
     watch: Watch<'a>,
     stream: UnixStream,
-    way: Channel,
+    channel: Channel,
     options: RequestOptions<'a>,
     /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
     folder: Option<PrivateFolder>,
@@ -111,12 +111,12 @@ impl<'a> Transfer<'a> {
         process: &'a Process,
         watch: Watch<'a>,
         stream: UnixStream,
-        way: Channel,
+        channel: Channel,
         options: RequestOptions<'a>,
     ) -> Result<Self, Refusal> {
-        remove_all_leftovers(process, options.own);
-        let folder = folder_for(process, way, &options)?;
-        let fifo = match way {
+        remove_all_leftovers(process, options.output_folder);
+        let folder = folder_for(process, channel, &options)?;
+        let fifo = match channel {
             Channel::Fifo => Some(folder.fifo(process)?),
             Channel::File => {
                 folder.let_process_write(process)?;
@@ -132,7 +132,7 @@ impl<'a> Transfer<'a> {
             process,
             watch,
             stream,
-            way,
+            channel,
             options,
             folder: Some(folder),
             fifo,
@@ -146,33 +146,33 @@ impl<'a> Transfer<'a> {
     pub(super) fn run(mut self, pump: &mut Pump) -> Result<(DumpAnswer, Watch<'a>), Refusal> {
         let asked = Instant::now();
         self.ask()?;
-        let keeps_folder = self.way == Channel::File || self.options.has_segments();
+        let keeps_folder = self.channel == Channel::File || self.options.has_segments();
         let mut count = self.copy(keeps_folder, pump)?;
         let took = asked.elapsed();
-        let copied = match self.options.major {
-            Some(major) if major >= FIRST_WITH_SEGMENTS && self.way == Channel::Fifo => {
+        let copied = match self.options.java_version {
+            Some(major) if major >= FIRST_VERSION_WITH_SEGMENTS && self.channel == Channel::Fifo => {
                 self.arrivals.time_after_silence()
             }
             _ => Duration::ZERO,
         };
-        let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
+        let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.or_target_died(refusal))?;
         if code != 0 && text.contains("Unknown argument '-overwrite'") {
             return Ok((DumpAnswer::CannotOverwrite, self.watch));
         }
-        let Some(created) = created(&text) else { return Err(self.refused(&text)) };
-        if self.way == Channel::File {
+        let Some(created) = parse_dump_report(&text) else { return Err(self.refusal_of_reply(&text)) };
+        if self.channel == Channel::File {
             let most = match created {
-                DumpReport::Counted { bytes, .. } => Some(bytes),
-                DumpReport::Uncounted => None,
+                DumpReport::WithSize { bytes, .. } => Some(bytes),
+                DumpReport::WithoutSize => None,
             };
             count = self.copy_file(most, pump)?;
         }
         let (said, pause) = match created {
-            DumpReport::Counted { bytes, pause } => (bytes, pause.saturating_sub(copied)),
+            DumpReport::WithSize { bytes, pause } => (bytes, pause.saturating_sub(copied)),
             // No time either: from the request to the answer it was at work.
-            DumpReport::Uncounted => (count, took),
+            DumpReport::WithoutSize => (count, took),
         };
-        let incomplete = |text: String| self.unless_dying(Refusal::new(RefusalCode::Incomplete, text));
+        let incomplete = |text: String| self.or_target_died(Refusal::new(RefusalCode::Incomplete, text));
         let pid = self.process.pid;
         if said != count {
             return Err(incomplete(format!("process {pid} wrote {said} bytes, of which {count} came")));
@@ -184,32 +184,36 @@ impl<'a> Transfer<'a> {
     }
 
     /// A process that ends answers anything.
-    fn unless_dying(&self, refusal: Refusal) -> Refusal {
+    fn or_target_died(&self, refusal: Refusal) -> Refusal {
         if self.watch.is_dying() { Refusal::target_died(self.process.pid) } else { refusal }
     }
 
-    fn system(&self, what: &str, error: impl Into<io::Error>) -> Refusal {
+    fn system_refusal(&self, what: &str, error: impl Into<io::Error>) -> Refusal {
         Refusal::system(&format!("process {}: {what}", self.process.pid), error)
     }
 
     fn ask(&self) -> Result<(), Refusal> {
-        let path = self.folder.as_ref().map(|folder| folder.inside.as_str()).unwrap_or_default();
-        let asked = match (self.way, self.options.all) {
-            (Channel::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
-            (Channel::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),
-            (Channel::File, true) => send(&self.stream, "dumpheap", [path, "-all"]),
-            (Channel::File, false) => send(&self.stream, "dumpheap", [path, "-live"]),
+        let path = self.folder.as_ref().map(|folder| folder.path_in_process.as_str()).unwrap_or_default();
+        let asked = match (self.channel, self.options.includes_unreachable) {
+            (Channel::Fifo, true) => {
+                send_command(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""])
+            }
+            (Channel::Fifo, false) => {
+                send_command(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""])
+            }
+            (Channel::File, true) => send_command(&self.stream, "dumpheap", [path, "-all"]),
+            (Channel::File, false) => send_command(&self.stream, "dumpheap", [path, "-live"]),
         };
         let asked = asked.and_then(|()| self.stream.set_nonblocking(true));
-        asked.map_err(|error| self.system("its attach socket", error))
+        asked.map_err(|error| self.system_refusal("its attach socket", error))
     }
 
     /// Copies what comes through the FIFO until the reply has come. Gives the number of bytes.
     fn copy(&mut self, keeps_folder: bool, pump: &mut Pump) -> Result<u64, Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let (mut count, mut is_answered) = (0u64, false);
-        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-        let (mut has_writer, mut has_begun) = (true, self.way == Channel::File);
+        let tick = Timespec { tv_sec: 0, tv_nsec: LOOK_INTERVAL.as_nanos() as i64 };
+        let (mut has_writer, mut has_begun) = (true, self.channel == Channel::File);
         let (asked, limit) = (Instant::now(), self.watch.answer_limit());
         self.arrivals = Arrivals::begin();
         let mut progressed = false;
@@ -227,7 +231,7 @@ impl<'a> Transfer<'a> {
                     None
                 }
                 Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Some(Err(error)) => return Err(self.system("its FIFO", error)),
+                Some(Err(error)) => return Err(self.system_refusal("its FIFO", error)),
             };
             if let Some(read) = read {
                 has_begun = true;
@@ -253,13 +257,14 @@ impl<'a> Transfer<'a> {
             if let Some(fifo) = self.fifo.as_ref().filter(|_| has_writer) {
                 fds.push(PollFd::new(fifo, PollFlags::IN));
             }
-            let wait = if has_writer { tick } else { Timespec { tv_nsec: WITHOUT_WRITER.as_nanos() as i64, ..tick } };
+            let wait = if has_writer { tick } else { Timespec { tv_nsec: NO_WRITER_PAUSE.as_nanos() as i64, ..tick } };
             match poll(&mut fds, Some(&wait)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(self.system("poll", error)),
+                Err(error) => return Err(self.system_refusal("poll", error)),
             }
             drop(fds);
-            is_answered = self.reply.read(&self.stream).map_err(|error| self.system("its attach socket", error))?;
+            is_answered =
+                self.reply.read(&self.stream).map_err(|error| self.system_refusal("its attach socket", error))?;
             if is_answered && self.reply.is_empty() && self.watch.is_dying() {
                 return Err(Refusal::target_died(self.process.pid));
             }
@@ -276,8 +281,8 @@ impl<'a> Transfer<'a> {
     /// not the file of which the reply speaks.
     fn copy_file(&mut self, most: Option<u64>, pump: &mut Pump) -> Result<u64, Refusal> {
         let Some(folder) = self.folder.take() else { return Ok(0) };
-        let file = folder.open_file().map(File::from).map_err(|error| self.system("its file", error))?;
-        let facts = file.metadata().map_err(|error| self.system("its file", error))?;
+        let file = folder.open_file().map(File::from).map_err(|error| self.system_refusal("its file", error))?;
+        let facts = file.metadata().map_err(|error| self.system_refusal("its file", error))?;
         if !facts.is_file() {
             return Err(Refusal::new(
                 RefusalCode::Protocol,
@@ -287,7 +292,7 @@ impl<'a> Transfer<'a> {
         let (mut chunk, mut count) = (vec![0u8; CHUNK_BYTES], 0u64);
         let mut file = file.take(most.unwrap_or(facts.len()).saturating_add(1));
         loop {
-            let read = file.read(&mut chunk).map_err(|error| self.system("its file", error))?;
+            let read = file.read(&mut chunk).map_err(|error| self.system_refusal("its file", error))?;
             if read == 0 {
                 break;
             }
@@ -300,7 +305,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// The JVM's own words: code 0 does not mean success.
-    fn refused(&self, text: &str) -> Refusal {
+    fn refusal_of_reply(&self, text: &str) -> Refusal {
         if self.watch.is_dying() {
             return Refusal::target_died(self.process.pid);
         }
@@ -327,26 +332,26 @@ fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
 }
 
 /// A folder that the process can write to, and has room in where a file is to be.
-fn folder_for(process: &Process, way: Channel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
-    let own = shared_folder(process, options.own);
+fn folder_for(process: &Process, channel: Channel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
+    let own = shared_folder(process, options.output_folder);
     let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
         let path = own.as_deref()?;
         let parent: OwnedFd = File::open(path).ok()?.into();
         // The copy goes there too.
-        Some(folder_in(process, parent, path.to_str()?, if way == Channel::File { 2 } else { 1 }, way, options))
+        Some(folder_in(process, parent, path.to_str()?, if channel == Channel::File { 2 } else { 1 }, channel, options))
     };
     let in_places = places().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
-        let has_file = way == Channel::File || options.has_segments();
-        if place == IN_MEMORY && has_file {
+        let has_file = channel == Channel::File || options.has_segments();
+        if place == MEMORY_FOLDER && has_file {
             return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
         }
         let parent =
             open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error))?;
-        folder_in(process, parent, place, 1, way, options)
+        folder_in(process, parent, place, 1, channel, options)
     });
     // A file is copied from there: at best it lies where there is room for a dump.
-    let first = (way == Channel::File).then(in_own).flatten();
+    let first = (channel == Channel::File).then(in_own).flatten();
     let mut refusal = None;
     for folder in first.into_iter().chain(in_places) {
         match folder {
@@ -364,12 +369,12 @@ fn folder_in(
     parent: OwnedFd,
     place: &str,
     dumps: u64,
-    way: Channel,
+    channel: Channel,
     options: &RequestOptions<'_>,
 ) -> Result<PrivateFolder, Refusal> {
-    if (way == Channel::File || options.has_segments()) && !options.is_forced {
+    if (channel == Channel::File || options.has_segments()) && !options.ignores_free_space {
         let name = format!("{place} of process {}", process.pid);
-        check_space(&parent, options.expected.saturating_mul(dumps), &name)
+        check_space(&parent, options.expected_bytes.saturating_mul(dumps), &name)
             .map_err(|refusal| refusal.hint("it writes there itself: make room, or go on all the same with --yes"))?;
     }
     PrivateFolder::create(process, parent, place)
@@ -384,7 +389,7 @@ mod tests {
         let begun = Instant::now();
         let at = |ms| begun + Duration::from_millis(ms);
         let mut arrivals =
-            Arrivals { waiting_since: begun, longest_silence: Duration::ZERO, resumed: begun, last: begun };
+            Arrivals { waiting_since: begun, longest_silence: Duration::ZERO, resumed_at: begun, last_at: begun };
         assert_eq!(arrivals.time_after_silence(), Duration::ZERO);
         // The reader's own waits, for the disk, are no silence: it waits for bytes from 400 on.
         for (waiting_since, came) in [(0, 20), (20, 21), (22, 300), (400, 405), (405, 500)] {
@@ -399,10 +404,16 @@ mod tests {
         let process = Process::open(std::process::id()).expect("this process");
         let folder = tempfile::tempdir().expect("a folder");
         let (expected, own) = (u64::MAX / 4, None);
-        let make = |way, major, is_forced| {
+        let make = |channel, major, is_forced| {
             let parent = File::open(folder.path()).expect("a folder").into();
-            let options = RequestOptions { all: false, major, own, expected, is_forced };
-            folder_in(&process, parent, "/x", 2, way, &options).map(drop).map_err(|refusal| refusal.code)
+            let options = RequestOptions {
+                includes_unreachable: false,
+                java_version: major,
+                output_folder: own,
+                expected_bytes: expected,
+                ignores_free_space: is_forced,
+            };
+            folder_in(&process, parent, "/x", 2, channel, &options).map(drop).map_err(|refusal| refusal.code)
         };
         assert_eq!(make(Channel::Fifo, Some(17), false), Ok(()));
         // A part of it lies beside the FIFO.

@@ -16,7 +16,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 
 pub(super) struct HttpHead {
     pub(super) text: String,
-    pub(super) rest: Vec<u8>,
+    pub(super) body_start: Vec<u8>,
 }
 
 impl HttpHead {
@@ -27,7 +27,7 @@ impl HttpHead {
     }
 
     /// The value of a field, by its name in any case.
-    pub(super) fn field(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let mut fields = self.text.lines().skip(1).filter_map(|line| line.split_once(':'));
         Some(fields.find(|(other, _)| other.eq_ignore_ascii_case(name))?.1.trim())
     }
@@ -44,14 +44,14 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     loop {
         if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
             let rest = bytes.split_off(end + 4);
-            let head = HttpHead { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
+            let head = HttpHead { text: String::from_utf8_lossy(&bytes).into_owned(), body_start: rest };
             return if head.status().is_some() { Ok(head) } else { Err(foreign(&bytes)) };
         }
         let known = bytes.len().min(7);
         if bytes[..known] != b"HTTP/1."[..known] || bytes.len() > MAX_HEAD_BYTES {
             return Err(foreign(&bytes));
         }
-        if !more(stream, &mut bytes, peer, started, limit)? {
+        if !read_more(stream, &mut bytes, peer, started, limit)? {
             return Err(foreign(&bytes));
         }
     }
@@ -61,15 +61,15 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
     let head = request(stream, peer, &text, limit)?;
-    let length: Option<usize> = head.field("content-length").and_then(|length| length.parse().ok());
+    let length: Option<usize> = head.header("content-length").and_then(|length| length.parse().ok());
     let status = head.status();
-    let mut body = head.rest;
+    let mut body = head.body_start;
     let started = Instant::now();
     if status != Some(200) {
         return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
     }
     while length.is_none_or(|length| body.len() < length) && body.len() < MAX_BODY_BYTES {
-        if !more(stream, &mut body, peer, started, limit)? {
+        if !read_more(stream, &mut body, peer, started, limit)? {
             break;
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -
 }
 
 /// Reads what is there. Returns false at the end.
-fn more(
+fn read_more(
     stream: &TcpStream,
     bytes: &mut Vec<u8>,
     peer: &str,
@@ -93,15 +93,15 @@ fn more(
     if started.elapsed() < limit {
         return Ok(true);
     }
-    let waited = crate::collect::refusal::seconds(limit);
+    let waited = crate::collect::refusal::format_seconds(limit);
     let text = format!("what listens at {peer} did not answer for {waited}");
     Err(Refusal::new(crate::collect::RefusalCode::Timeout, text))
 }
 
-pub(super) const USUAL_PORT: u16 = 9229;
+pub(super) const DEFAULT_PORT: u16 = 9229;
 
 /// A request that is answered at once by an inspector.
-pub(super) const GET: Duration = Duration::from_secs(2);
+pub(super) const GET_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(in crate::collect) struct Inspector {
     pub(in crate::collect) address: SocketAddr,
@@ -134,7 +134,7 @@ pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<
 
 /// Options of Node.js: its words, and the options of its environment.
 pub(super) fn options_of(process: &Process) -> Vec<String> {
-    let mut words = process.words();
+    let mut words = process.arguments();
     let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
     words.extend(options.split_whitespace().map(String::from));
     words

@@ -6,7 +6,7 @@
 mod http;
 mod protocol;
 mod signal;
-mod snapshot;
+mod snapshot_check;
 mod websocket;
 
 use std::fs::File;
@@ -17,53 +17,53 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde_json::json;
 
-use super::ports::{connect, listening};
+use super::ports::{connect, listening_addresses};
 use super::private_folder::{open_below, open_directory_of, open_in_root};
 use super::process::{Process, free_memory};
-use super::pump::{LITTLE_SLACK, Pump};
-use super::refusal::{Refusal, RefusalCode, seconds};
+use super::pump::{Pump, SMALL_SLACK_BYTES};
+use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{Dumped, Request};
 use super::watch::{LONGEST_SILENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::sort;
 use crate::units::format_bytes;
 pub(super) use http::Inspector;
-use http::{GET, USUAL_PORT, inspector_at, options_of, targets};
-use protocol::{Joiner, Message, TargetInfo, request};
-use snapshot::SnapshotCheck;
+use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, options_of, targets};
+use protocol::{Message, SurrogateJoiner, TargetInfo, request};
+use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
 
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.
-const BARE: u64 = 45 * MIB;
+const BARE_PROCESS_BYTES: u64 = 45 * MIB;
 /// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
-const MEMORY_PER_HEAP: u64 = 7;
-const MEMORY_BESIDES: u64 = 224 * MIB;
+const SNAPSHOT_MEMORY_FACTOR: u64 = 7;
+const SNAPSHOT_MEMORY_BASE_BYTES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 
-const ENABLE: u64 = 1;
-const SNAPSHOT: u64 = 2;
+const ENABLE_ID: u64 = 1;
+const SNAPSHOT_ID: u64 = 2;
 /// For the last words of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-const DISABLE: u64 = 3;
-const USAGE: u64 = 4;
+const DISABLE_ID: u64 = 3;
+const USAGE_ID: u64 = 4;
 
 /// Ports that the command line and the environment name, and the usual one.
 pub(super) fn named_ports(process: &Process) -> Vec<u16> {
-    const OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
+    const PORT_OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
     let words = options_of(process);
-    let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
+    let is_option = |word: &str| PORT_OPTIONS.iter().any(|option| word.starts_with(option));
     let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
     let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
-    ports.chain([USUAL_PORT]).collect()
+    ports.chain([DEFAULT_PORT]).collect()
 }
 
 /// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
 /// the others too: a server of another kind sees one GET.
 pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
     let named = named_ports(process);
-    let mut addresses = listening(process);
+    let mut addresses = listening_addresses(process);
     let has_profile = profile_port(process);
     let is_named = |address: &SocketAddr| {
         // `--inspect=0` is any port.
@@ -72,13 +72,13 @@ pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
     };
     sort::by_key(&mut addresses, |address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
-    tried.copied().find_map(|address| inspector_at(Some(process), address, GET).ok())
+    tried.copied().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 /// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
 fn profile_port(process: &Process) -> Option<u16> {
     const MAX_BYTES: u64 = 64;
-    let words = process.words();
+    let words = process.arguments();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
     let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
     let file = match folder.starts_with('/') {
@@ -95,12 +95,12 @@ fn profile_port(process: &Process) -> Option<u16> {
 /// Kind, title and address of what is behind an inspector.
 pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
     let (addresses, _) = parse_url(url)?;
-    let targets = first_of(&addresses, |address| targets(None, address))?;
+    let targets = first_answer_of(&addresses, |address| targets(None, address))?;
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
 }
 
 /// Asks the addresses of a name one after another; `localhost` has two, and who listens on one need not on the other.
-fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
+fn first_answer_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut refusal = None;
     for &address in addresses {
         match ask(address) {
@@ -114,7 +114,7 @@ fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, R
 const TARGETS_LISTED: usize = 10;
 
 /// The one that is meant: by number from 1, by a part of its title or address, or the only one.
-fn choose(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
+fn choose_target(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
     let none = |text: String| Refusal::new(RefusalCode::NoTarget, text);
     let listed = || {
         let lines = targets.iter().enumerate().take(TARGETS_LISTED);
@@ -171,9 +171,9 @@ pub(super) fn dump(
         (Some(url), _) => {
             let (addresses, path) = parse_url(url)?;
             let address = if path.is_some() {
-                first_of(&addresses, |address| connect(None, address).map(|_| address))?
+                first_answer_of(&addresses, |address| connect(None, address).map(|_| address))?
             } else {
-                let inspector = first_of(&addresses, |address| inspector_at(None, address, limit))?;
+                let inspector = first_answer_of(&addresses, |address| inspector_at(None, address, limit))?;
                 collected.runtime = Some(inspector.runtime);
                 collected.runtime_version = Some(inspector.version);
                 inspector.address
@@ -200,7 +200,7 @@ pub(super) fn dump(
     let path = match path {
         Some(path) => path,
         None => {
-            let target = choose(&targets(process, address)?, options.target.as_deref())?;
+            let target = choose_target(&targets(process, address)?, options.target.as_deref())?;
             let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
             format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
         }
@@ -226,9 +226,9 @@ pub(super) fn dump(
     }
     let Request { file, observer, .. } = request;
     let watch = Watch::new(watched, options.timeout, observer);
-    let pump = Pump::start(file, LITTLE_SLACK)?;
-    let (check, joiner) = (SnapshotCheck::default(), Joiner::default());
-    let dumped = SnapshotTransfer { socket, watch, pump, check, joiner, is_enabled: false }.run(collected)?;
+    let pump = Pump::start(file, SMALL_SLACK_BYTES)?;
+    let (check, joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
+    let dumped = SnapshotTransfer { socket, watch, pump, check, joiner, is_profiler_enabled: false }.run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }
@@ -236,18 +236,18 @@ pub(super) fn dump(
 }
 
 fn is_too_old(version: &str, runtime: Runtime) -> bool {
-    const FIRST: u32 = 8;
+    const FIRST_SUPPORTED_VERSION: u32 = 8;
     let major = version.strip_prefix('v').and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    runtime == Runtime::Node && major.is_some_and(|major| major < FIRST)
+    runtime == Runtime::Node && major.is_some_and(|major| major < FIRST_SUPPORTED_VERSION)
 }
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
 fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'_>) -> Plan {
     let rss = process.rss_bytes();
-    let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE)).min(rss);
-    let needed = memory_of(heap);
-    let pause = pause_of(heap);
+    let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
+    let needed = snapshot_memory_bytes(heap);
+    let pause = expected_pause(heap);
     let free = free_memory(process).filter(|&free| free < needed);
     let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
@@ -257,7 +257,7 @@ fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'
         process.pid,
         process.name,
         format_bytes(rss),
-        seconds(pause),
+        format_seconds(pause),
         format_bytes(needed),
     );
     Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
@@ -269,9 +269,9 @@ fn plan_of_page(peer: &str, collected: &Collected, heap: Option<u64>, request: &
     let version = collected.runtime_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
     let (pause, cost) = match heap {
         Some(heap) => {
-            let pause = pause_of(heap);
-            let needed = format_bytes(memory_of(heap));
-            (pause, format!("{} of CPU, and it takes up to {needed} more", seconds(pause)))
+            let pause = expected_pause(heap);
+            let needed = format_bytes(snapshot_memory_bytes(heap));
+            (pause, format!("{} of CPU, and it takes up to {needed} more", format_seconds(pause)))
         }
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
@@ -279,28 +279,28 @@ fn plan_of_page(peer: &str, collected: &Collected, heap: Option<u64>, request: &
     Plan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
 }
 
-fn memory_of(heap: u64) -> u64 {
-    heap.saturating_mul(MEMORY_PER_HEAP).saturating_add(MEMORY_BESIDES)
+fn snapshot_memory_bytes(heap: u64) -> u64 {
+    heap.saturating_mul(SNAPSHOT_MEMORY_FACTOR).saturating_add(SNAPSHOT_MEMORY_BASE_BYTES)
 }
 
-fn pause_of(heap: u64) -> Duration {
+fn expected_pause(heap: u64) -> Duration {
     Plan::rounded(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
 fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
-    socket.send(&request(USAGE, "Runtime.getHeapUsage", json!({})))?;
+    socket.send(&request(USAGE_ID, "Runtime.getHeapUsage", json!({})))?;
     let asked = Instant::now();
-    while asked.elapsed() < GET {
+    while asked.elapsed() < GET_TIMEOUT {
         match socket.receive()? {
             Received::Message(text) => {
                 // What else is wrong with it is said later.
                 let message: Message = serde_json::from_slice(&text).unwrap_or_default();
-                if message.id == Some(USAGE) {
+                if message.id == Some(USAGE_ID) {
                     return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
                 }
             }
-            Received::Progress | Received::Nothing => {}
+            Received::PartialMessage | Received::NothingYet => {}
             Received::Closed => break,
         }
     }
@@ -312,32 +312,32 @@ struct SnapshotTransfer<'w> {
     watch: Watch<'w>,
     pump: Pump,
     check: SnapshotCheck,
-    joiner: Joiner,
+    joiner: SurrogateJoiner,
     /// Has the first request been answered?
-    is_enabled: bool,
+    is_profiler_enabled: bool,
 }
 
 impl SnapshotTransfer<'_> {
     fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
-        self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
+        self.socket.send(&request(ENABLE_ID, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
         let options = json!({ "reportProgress": false, "captureNumericValue": true });
-        self.socket.send(&request(SNAPSHOT, "HeapProfiler.takeHeapSnapshot", options))?;
+        self.socket.send(&request(SNAPSHOT_ID, "HeapProfiler.takeHeapSnapshot", options))?;
         let mut progressed = false;
         loop {
             match self.socket.receive()? {
                 Received::Message(text) => {
-                    if self.message(&text)? {
+                    if self.take_message(&text)? {
                         break;
                     }
                     progressed = true;
                 }
-                Received::Progress => progressed = true,
-                Received::Nothing => {
+                Received::PartialMessage => progressed = true,
+                Received::NothingYet => {
                     self.watch.tick(progressed)?;
                     progressed = false;
-                    if !self.is_enabled {
+                    if !self.is_profiler_enabled {
                         // That needs no pause.
                         self.watch.check_answer(asked)?;
                     }
@@ -347,7 +347,7 @@ impl SnapshotTransfer<'_> {
         }
         let pause = asked.elapsed();
         self.watch.tick(true)?;
-        self.take_leave();
+        self.disable_profiler();
         let rest = std::mem::take(&mut self.joiner).finish();
         self.write(&rest)?;
         let Some(objects) = self.check.objects() else {
@@ -362,34 +362,34 @@ impl SnapshotTransfer<'_> {
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
-    fn take_leave(&mut self) {
+    fn disable_profiler(&mut self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
-        let mut is_open = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({}))).is_ok();
+        let mut is_open = self.socket.send(&request(DISABLE_ID, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {
                 Ok(Received::Message(text)) => {
-                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE))
+                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE_ID))
                 }
-                Ok(Received::Nothing | Received::Progress) => true,
+                Ok(Received::NothingYet | Received::PartialMessage) => true,
                 Ok(Received::Closed) | Err(_) => false,
             };
         }
     }
 
     /// Takes a message. Returns true if it ends the snapshot.
-    fn message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
+    fn take_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
         let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
         let message: Message = serde_json::from_slice(text).map_err(foreign)?;
         if message.method.as_deref() == Some("HeapProfiler.addHeapSnapshotChunk") {
             let bytes = self.joiner.join(message.params.chunk.0);
             self.write(&bytes)?;
         }
-        self.is_enabled |= message.id == Some(ENABLE);
+        self.is_profiler_enabled |= message.id == Some(ENABLE_ID);
         match (message.id, message.error) {
-            (Some(ENABLE | SNAPSHOT), Some(error)) => {
+            (Some(ENABLE_ID | SNAPSHOT_ID), Some(error)) => {
                 Err(Refusal::new(RefusalCode::RefusedByTarget, format!("the inspector says: {}", error.message)))
             }
-            (id, _) => Ok(id == Some(SNAPSHOT)),
+            (id, _) => Ok(id == Some(SNAPSHOT_ID)),
         }
     }
 
@@ -409,7 +409,8 @@ impl SnapshotTransfer<'_> {
 
 /// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
 pub fn read_answer(bytes: &[u8]) {
-    let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
+    let (mut frames, mut joiner, mut check) =
+        (WebFrames::default(), SurrogateJoiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
         while let Ok(Some(frame)) = frames.next() {
@@ -421,7 +422,7 @@ pub fn read_answer(bytes: &[u8]) {
     }
     check.feed(&joiner.finish());
     let _ = check.objects();
-    let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose(&targets, None));
+    let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose_target(&targets, None));
     let _ = serde_json::from_slice::<protocol::VersionInfo>(bytes);
 }
 
@@ -449,8 +450,8 @@ mod tests {
             1 => Err(Refusal::new(RefusalCode::System, "refused")),
             port => Ok(port),
         };
-        assert_eq!(first_of(&addresses, answer).expect("the second"), 2);
-        assert_eq!(first_of(&addresses[..1], answer).expect_err("none").code, RefusalCode::System);
+        assert_eq!(first_answer_of(&addresses, answer).expect("the second"), 2);
+        assert_eq!(first_answer_of(&addresses[..1], answer).expect_err("none").code, RefusalCode::System);
     }
 
     #[test]
@@ -462,12 +463,12 @@ mod tests {
             web_socket_debugger_url: "ws://x/1".into(),
         };
         let page = [target("service_worker", "w"), target("page", "a")];
-        assert_eq!(choose(&page, None).expect("one").title, "a");
-        assert_eq!(choose(&page, Some("1")).expect("the first").title, "w");
+        assert_eq!(choose_target(&page, None).expect("one").title, "a");
+        assert_eq!(choose_target(&page, Some("1")).expect("the first").title, "w");
         let pages = [target("page", "a"), target("page", "b")];
-        assert_eq!(choose(&pages, Some("b")).expect("by title").title, "b");
+        assert_eq!(choose_target(&pages, Some("b")).expect("by title").title, "b");
         for (targets, asked) in [(&pages[..], None), (&[], None), (&pages[..], Some("c")), (&pages[..], Some("3"))] {
-            assert_eq!(choose(targets, asked).expect_err("none").code, RefusalCode::NoTarget);
+            assert_eq!(choose_target(targets, asked).expect_err("none").code, RefusalCode::NoTarget);
         }
     }
 

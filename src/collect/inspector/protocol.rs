@@ -84,13 +84,13 @@ pub(super) fn request(id: u64, method: &str, params: serde_json::Value) -> Strin
 
 /// Puts pairs of surrogates together that were cut by the end of a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Joiner {
-    high: Vec<u8>,
+pub(super) struct SurrogateJoiner {
+    high_surrogate: Vec<u8>,
 }
 
-impl Joiner {
+impl SurrogateJoiner {
     pub(super) fn join(&mut self, chunk: Vec<u8>) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.high);
+        let mut bytes = std::mem::take(&mut self.high_surrogate);
         let seam = bytes.len();
         bytes.extend(chunk);
         if seam == 3
@@ -103,14 +103,14 @@ impl Joiner {
             bytes.splice(..6, letter.bytes());
         }
         if let [.., 0xED, 0xA0..=0xAF, _] = bytes[..] {
-            self.high = bytes.split_off(bytes.len() - 3);
+            self.high_surrogate = bytes.split_off(bytes.len() - 3);
         }
         bytes
     }
 
     /// The rest of a pair that never came.
     pub(super) fn finish(self) -> Vec<u8> {
-        self.high
+        self.high_surrogate
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn pairs_that_were_cut_are_joined() {
         let messages = [r#"{"params":{"chunk":"a\ud834"}}"#, r#"{"params":{"chunk":"\udd1eb\n"}}"#];
-        let mut joiner = Joiner::default();
+        let mut joiner = SurrogateJoiner::default();
         let mut text = Vec::new();
         for message in messages {
             let message: Message = serde_json::from_str(message).expect("a message");

@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::http::{GET, Inspector, USUAL_PORT, inspector_at, options_of, targets};
+use super::http::{DEFAULT_PORT, GET_TIMEOUT, Inspector, inspector_at, options_of, targets};
 use super::protocol::request;
 use super::websocket::{Received, WebSocket};
 use crate::collect::Runtime;
-use crate::collect::detect::check_is;
-use crate::collect::ports::{connect, holder_of_port, in_network_of, listening};
+use crate::collect::detect::check_runtime;
+use crate::collect::ports::{connect, holder_of_port, in_network_of, listening_addresses};
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::files::AtEnd;
 
 /// For an inspector to close: an open one is open to every user, so a busy process is waited for.
-const MOMENT: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Node.js takes 27 to 112 ms to open one.
-const OPENING: Duration = Duration::from_secs(10);
+const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-const CLOSE: u64 = 9;
+const CLOSE_ID: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened, a moment later. Node.js ends with a segmentation
 /// fault now and then when its inspector closes while a client is there: ours has gone by then. The second way is of versions
 /// before 20.16; `require` is there while the line runs, not when the timer does.
@@ -49,7 +49,7 @@ pub(super) fn open(
     if !process.state()?.catches(Signal::USR1) {
         return Err(process.not_caught("SIGUSR1"));
     }
-    check_is(process, Runtime::Node)?;
+    check_runtime(process, Runtime::Node)?;
     if !is_allowed {
         let text = format!(
             "no inspector is open in process {pid}: --open-inspector opens one on 127.0.0.1:{port} for the time of the dump \
@@ -73,8 +73,8 @@ pub(super) fn open(
         if !process.is_alive() {
             return Err(Refusal::target_died(pid));
         }
-        if opened.has_waited(OPENING.min(limit)) {
-            return Err(Refusal::timeout(pid, OPENING.min(limit)).hint(
+        if opened.has_waited(OPENING_TIMEOUT.min(limit)) {
+            return Err(Refusal::timeout(pid, OPENING_TIMEOUT.min(limit)).hint(
                 "no inspector came: has the application a handler of its own for SIGUSR1? One that comes later stays open: \
                  --list shows it",
             ));
@@ -90,7 +90,7 @@ fn inspect_port(words: &[String]) -> u16 {
         if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
     };
     let port = (0..words.len()).find_map(value);
-    port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(USUAL_PORT)
+    port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(DEFAULT_PORT)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -105,29 +105,33 @@ pub(super) struct OpenedInspector {
     /// Shared with what closes it.
     opening: Arc<Mutex<InspectorOpening>>,
     /// Addresses on which the process listened before.
-    before: Vec<SocketAddr>,
+    addresses_before: Vec<SocketAddr>,
     closing: AtEnd,
 }
 
 impl OpenedInspector {
     fn new(process: &Process) -> Result<Self, Refusal> {
-        let (pid, start) = (process.pid, process.start);
-        let before = listening(process);
+        let (pid, start) = (process.pid, process.start_ticks);
+        let before = listening_addresses(process);
         let opening = Arc::new(Mutex::new(InspectorOpening::NotAsked));
         let (shared, known) = (Arc::clone(&opening), before.clone());
         let closing = AtEnd::new(move || {
             let opening = *shared.lock().unwrap_or_else(PoisonError::into_inner);
             // The process may have ended, and its number be another's.
             if let Ok(process) = Process::open(pid)
-                && process.start == start
+                && process.start_ticks == start
             {
                 close_when_open(&process, opening, &known);
             }
         });
-        Ok(OpenedInspector { opening, before, closing: closing.map_err(|error| Refusal::system("signals", error))? })
+        Ok(OpenedInspector {
+            opening,
+            addresses_before: before,
+            closing: closing.map_err(|error| Refusal::system("signals", error))?,
+        })
     }
 
-    fn set(&mut self, opening: InspectorOpening) {
+    fn set_opening(&mut self, opening: InspectorOpening) {
         *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = opening;
     }
 
@@ -141,8 +145,8 @@ impl OpenedInspector {
     }
 
     fn find(&mut self, process: &Process) -> Option<Inspector> {
-        let inspector = inspector_opened_since(process, &self.before)?;
-        self.set(InspectorOpening::Open(inspector.address));
+        let inspector = inspector_opened_since(process, &self.addresses_before)?;
+        self.set_opening(InspectorOpening::Open(inspector.address));
         Some(inspector)
     }
 
@@ -158,8 +162,8 @@ impl OpenedInspector {
 
 /// The inspector on a port that the process has not listened on before, whichever that is.
 fn inspector_opened_since(process: &Process, before: &[SocketAddr]) -> Option<Inspector> {
-    let new = listening(process).into_iter().filter(|address| !before.contains(address));
-    new.into_iter().find_map(|address| inspector_at(Some(process), address, GET).ok())
+    let new = listening_addresses(process).into_iter().filter(|address| !before.contains(address));
+    new.into_iter().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 fn close_when_open(process: &Process, opening: InspectorOpening, before: &[SocketAddr]) {
@@ -171,7 +175,7 @@ fn close_when_open(process: &Process, opening: InspectorOpening, before: &[Socke
                 if let Some(inspector) = inspector_opened_since(process, before) {
                     return close(process, inspector.address);
                 }
-                if at.elapsed() >= MOMENT {
+                if at.elapsed() >= CLOSE_TIMEOUT {
                     return;
                 }
                 std::thread::sleep(LOOK_INTERVAL);
@@ -189,18 +193,20 @@ fn close(process: &Process, address: SocketAddr) {
     let Some((_, path)) = path else { return };
     let Ok(stream) = connect(Some(process), address) else { return };
     // Nothing else is at work here that would end it before its time.
-    let Ok(mut socket) = WebSocket::upgrade(stream, &address.to_string(), &format!("/{path}"), MOMENT) else { return };
+    let Ok(mut socket) = WebSocket::upgrade(stream, &address.to_string(), &format!("/{path}"), CLOSE_TIMEOUT) else {
+        return;
+    };
     let what = json!({ "expression": CLOSING_SCRIPT, "includeCommandLineAPI": true });
-    if socket.send(&request(CLOSE, "Runtime.evaluate", what)).is_err() {
+    if socket.send(&request(CLOSE_ID, "Runtime.evaluate", what)).is_err() {
         return;
     }
     let asked = Instant::now();
-    while asked.elapsed() < MOMENT && !matches!(socket.receive(), Ok(Received::Message(_) | Received::Closed) | Err(_))
-    {
-    }
+    while asked.elapsed() < CLOSE_TIMEOUT
+        && !matches!(socket.receive(), Ok(Received::Message(_) | Received::Closed) | Err(_))
+    {}
     socket.close();
     // To look whether it is gone takes no connection.
-    while asked.elapsed() < MOMENT && process.is_alive() && listening(process).contains(&address) {
+    while asked.elapsed() < CLOSE_TIMEOUT && process.is_alive() && listening_addresses(process).contains(&address) {
         std::thread::sleep(LOOK_INTERVAL);
     }
 }

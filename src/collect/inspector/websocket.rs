@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use super::http;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{is_not_yet, read_some};
+use crate::collect::watch::{is_would_block, read_some};
 use crate::files::AtEnd;
 
 const CHUNK_BYTES: usize = 64 << 10;
 /// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
-const KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
+const HANDSHAKE_KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
 /// Answer of a websocket to the key: SHA-1 of the key and of RFC 6455's own name for the protocol.
-const ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
+const HANDSHAKE_ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
 /// For a request to go out, which is some hundred bytes.
-const SEND: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct WebSocket {
@@ -24,7 +24,7 @@ pub(super) struct WebSocket {
     peer: String,
     frames: WebFrames,
     /// Ends the connection as the protocol has it, whatever ends the run.
-    leaving: Option<AtEnd>,
+    close_at_end: Option<AtEnd>,
 }
 
 /// Result of a look at the connection.
@@ -32,9 +32,9 @@ pub(super) struct WebSocket {
 pub(super) enum Received {
     Message(Vec<u8>),
     /// Bytes, but no message yet.
-    Progress,
+    PartialMessage,
     /// Nothing for a tick.
-    Nothing,
+    NothingYet,
     Closed,
 }
 
@@ -45,7 +45,7 @@ impl WebSocket {
         let mut socket = Self::upgrade(stream, peer, path, limit)?;
         let failed = |error: io::Error| Refusal::system(peer, error);
         let own = socket.stream.try_clone().map_err(failed)?;
-        socket.leaving = Some(AtEnd::new(move || leave(&own)).map_err(failed)?);
+        socket.close_at_end = Some(AtEnd::new(move || send_close(&own)).map_err(failed)?);
         Ok(socket)
     }
 
@@ -53,25 +53,25 @@ impl WebSocket {
     pub(super) fn upgrade(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
         let text = format!(
             "GET {path} HTTP/1.1\r\nHost: {peer}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+             Sec-WebSocket-Key: {HANDSHAKE_KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
         );
         let head = http::request(&stream, peer, &text, limit)?;
-        if head.status() != Some(101) || head.field("sec-websocket-accept") != Some(ACCEPT) {
+        if head.status() != Some(101) || head.header("sec-websocket-accept") != Some(HANDSHAKE_ACCEPT) {
             return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
         }
         let mut frames = WebFrames::default();
-        frames.feed(&head.rest);
-        Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
+        frames.feed(&head.body_start);
+        Ok(WebSocket { stream, peer: peer.to_string(), frames, close_at_end: None })
     }
 
     pub(super) fn send(&mut self, text: &str) -> Result<(), Refusal> {
-        self.send_frame(FINAL | TEXT, text.as_bytes())
+        self.send_frame(FINAL_BIT | OPCODE_TEXT, text.as_bytes())
     }
 
     pub(super) fn close(self) {
-        match self.leaving {
+        match self.close_at_end {
             Some(leaving) => drop(leaving),
-            None => leave(&self.stream),
+            None => send_close(&self.stream),
         }
     }
 
@@ -87,11 +87,11 @@ impl WebSocket {
         let mut chunk = [0u8; CHUNK_BYTES];
         let read = read_some(&self.stream, &mut chunk).map_err(|error| Refusal::system(&self.peer, error))?;
         match read {
-            None => Ok(Received::Nothing),
+            None => Ok(Received::NothingYet),
             Some(0) => Ok(Received::Closed),
             Some(count) => {
                 self.frames.feed(&chunk[..count]);
-                Ok(self.frames()?.unwrap_or(Received::Progress))
+                Ok(self.frames()?.unwrap_or(Received::PartialMessage))
             }
         }
     }
@@ -100,16 +100,16 @@ impl WebSocket {
     fn frames(&mut self) -> Result<Option<Received>, Refusal> {
         loop {
             let next = self.frames.next();
-            match next.map_err(|what| self.foreign(what))? {
+            match next.map_err(|what| self.not_a_websocket(what))? {
                 None => return Ok(None),
                 Some(WebFrame::Message(text)) => return Ok(Some(Received::Message(text))),
                 Some(WebFrame::Close) => return Ok(Some(Received::Closed)),
-                Some(WebFrame::Ping(content)) => self.send_frame(FINAL | PONG, &content)?,
+                Some(WebFrame::Ping(content)) => self.send_frame(FINAL_BIT | OPCODE_PONG, &content)?,
             }
         }
     }
 
-    fn foreign(&self, what: &str) -> Refusal {
+    fn not_a_websocket(&self, what: &str) -> Refusal {
         Refusal::new(RefusalCode::Protocol, format!("what answers at {} sends {what}, as no inspector does", self.peer))
     }
 }
@@ -119,13 +119,13 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
     let mask = (RandomState::new().hash_one(content.len()) as u32).to_be_bytes();
     let mut frame = vec![first];
     match content.len() {
-        length @ ..126 => frame.push(MASKED | length as u8),
+        length @ ..126 => frame.push(MASK_BIT | length as u8),
         length @ ..0x1_0000 => {
-            frame.push(MASKED | 126);
+            frame.push(MASK_BIT | 126);
             frame.extend((length as u16).to_be_bytes());
         }
         length => {
-            frame.push(MASKED | 127);
+            frame.push(MASK_BIT | 127);
             frame.extend((length as u64).to_be_bytes());
         }
     }
@@ -136,7 +136,7 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
     while !rest.is_empty() {
         match stream.write(rest) {
             Ok(count) => rest = &rest[count..],
-            Err(error) if is_not_yet(&error) && started.elapsed() < SEND => {
+            Err(error) if is_would_block(&error) && started.elapsed() < SEND_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(1))
             }
             Err(error) => return Err(error),
@@ -147,9 +147,9 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
 
 /// Ends a connection as the protocol has it: a word, then the other side closes. Node.js ends with a segmentation fault now
 /// and then when a connection breaks off while it is writing to it.
-fn leave(stream: &TcpStream) {
+fn send_close(stream: &TcpStream) {
     let until = Instant::now() + CLOSE_TIMEOUT;
-    let mut is_open = send_frame(stream, FINAL | CLOSE, &[]).is_ok();
+    let mut is_open = send_frame(stream, FINAL_BIT | OPCODE_CLOSE, &[]).is_ok();
     let mut rest = [0u8; 64 << 10];
     while is_open && Instant::now() < until {
         is_open = read_some(stream, &mut rest).is_ok_and(|read| read != Some(0));
@@ -158,20 +158,20 @@ fn leave(stream: &TcpStream) {
 
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 
-pub(super) const CONTINUATION: u8 = 0;
-pub(super) const TEXT: u8 = 1;
-pub(super) const CLOSE: u8 = 8;
-pub(super) const PING: u8 = 9;
-pub(super) const PONG: u8 = 10;
-pub(super) const FINAL: u8 = 0x80;
-pub(super) const MASKED: u8 = 0x80;
+pub(super) const OPCODE_CONTINUATION: u8 = 0;
+pub(super) const OPCODE_TEXT: u8 = 1;
+pub(super) const OPCODE_CLOSE: u8 = 8;
+pub(super) const OPCODE_PING: u8 = 9;
+pub(super) const OPCODE_PONG: u8 = 10;
+pub(super) const FINAL_BIT: u8 = 0x80;
+pub(super) const MASK_BIT: u8 = 0x80;
 
 /// Bytes as they come, and the frames in them.
 #[derive(Debug, Default)]
 pub(super) struct WebFrames {
     received: Vec<u8>,
     /// Bytes of it that have been used.
-    used: usize,
+    used_bytes: usize,
     message: Vec<u8>,
     is_in_message: bool,
 }
@@ -186,15 +186,15 @@ pub(super) enum WebFrame {
 
 /// A frame's head: the first byte, the bytes of the head, those of the content.
 struct FrameHead {
-    first: u8,
-    bytes: usize,
-    content: u64,
+    first_byte: u8,
+    head_bytes: usize,
+    content_bytes: u64,
 }
 
 impl WebFrames {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        self.received.drain(..self.used);
-        self.used = 0;
+        self.received.drain(..self.used_bytes);
+        self.used_bytes = 0;
         self.received.extend_from_slice(bytes);
     }
 
@@ -202,20 +202,20 @@ impl WebFrames {
     pub(super) fn next(&mut self) -> Result<Option<WebFrame>, &'static str> {
         loop {
             let Some(head) = self.head()? else { return Ok(None) };
-            let start = self.used + head.bytes;
-            let end = start + head.content as usize;
+            let start = self.used_bytes + head.head_bytes;
+            let end = start + head.content_bytes as usize;
             if self.received.len() < end {
                 return Ok(None);
             }
             let content = &self.received[start..end];
-            self.used = end;
-            let (is_final, kind) = (head.first & FINAL != 0, head.first & 0x0F);
+            self.used_bytes = end;
+            let (is_final, kind) = (head.first_byte & FINAL_BIT != 0, head.first_byte & 0x0F);
             match kind {
-                CLOSE => return Ok(Some(WebFrame::Close)),
-                PING => return Ok(Some(WebFrame::Ping(content.to_vec()))),
-                PONG => {}
-                TEXT | CONTINUATION if (kind == CONTINUATION) == self.is_in_message => {
-                    if self.message.len() as u64 + head.content > MAX_MESSAGE_BYTES {
+                OPCODE_CLOSE => return Ok(Some(WebFrame::Close)),
+                OPCODE_PING => return Ok(Some(WebFrame::Ping(content.to_vec()))),
+                OPCODE_PONG => {}
+                OPCODE_TEXT | OPCODE_CONTINUATION if (kind == OPCODE_CONTINUATION) == self.is_in_message => {
+                    if self.message.len() as u64 + head.content_bytes > MAX_MESSAGE_BYTES {
                         return Err("a message of more than 256 MiB");
                     }
                     self.message.extend_from_slice(content);
@@ -230,9 +230,9 @@ impl WebFrames {
     }
 
     fn head(&self) -> Result<Option<FrameHead>, &'static str> {
-        let bytes = &self.received[self.used..];
+        let bytes = &self.received[self.used_bytes..];
         let [first, second, ..] = bytes else { return Ok(None) };
-        if second & MASKED != 0 {
+        if second & MASK_BIT != 0 {
             return Err("a masked frame");
         }
         let (length, content) = match second {
@@ -244,7 +244,7 @@ impl WebFrames {
         if content > MAX_MESSAGE_BYTES {
             return Err("a frame of more than 256 MiB");
         }
-        Ok(Some(FrameHead { first: *first, bytes: length, content }))
+        Ok(Some(FrameHead { first_byte: *first, head_bytes: length, content_bytes: content }))
     }
 }
 
@@ -260,14 +260,14 @@ mod tests {
         stream.set_nonblocking(true).expect("set");
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
-        let leaving = Some(AtEnd::new(move || leave(&own)).expect("signals"));
-        (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), leaving }, server)
+        let leaving = Some(AtEnd::new(move || send_close(&own)).expect("signals"));
+        (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), close_at_end: leaving }, server)
     }
 
     fn next(socket: &mut WebSocket) -> Result<Received, Refusal> {
         loop {
             match socket.receive()? {
-                Received::Nothing | Received::Progress => {}
+                Received::NothingYet | Received::PartialMessage => {}
                 received => return Ok(received),
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
     let columns = [
         ParquetColumn::constant("dump", id),
         ParquetColumn::new("heap", |row| small(row + 1)),
-        ParquetColumn::new("moment", |row| small(heaps[row].dump)),
+        ParquetColumn::new("moment", |row| small(heaps[row].dump_number)),
         ParquetColumn::new("pid", |row| heaps[row].pid),
         ParquetColumn::new("process", |row| text_of(&process_title_of(&heaps[row]))),
         ParquetColumn::new("allocator", |row| text_of(&heaps[row].allocator)),

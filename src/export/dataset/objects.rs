@@ -65,7 +65,7 @@ pub(super) fn write_objects<W: Write + Send>(
         ParquetColumn::new("dominator_depth", move |row| depth(row).map(small)),
         ParquetColumn::new("dominator_order", move |row| place(row).map(signed)).by_differences(),
         ParquetColumn::new("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
-        ParquetColumn::new("reference_count", |row| small(graph.stored_references(node_at(row)))),
+        ParquetColumn::new("reference_count", |row| small(graph.stored_reference_count(node_at(row)))),
         ParquetColumn::new("generation", |row| {
             let run = generations.partition_point(|&(end, _)| end <= node_at(row).index());
             generations.get(run).and_then(|(_, name)| name.clone())

@@ -15,7 +15,7 @@ use super::{
 use crate::allocations::AllocationDump;
 use crate::answers::AnswerError;
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase, dump_named};
-use crate::files::{Inputs, Output, Settled};
+use crate::files::{CompleteOutput, Inputs, Output};
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
 
@@ -122,7 +122,7 @@ fn find_existing(
 }
 
 /// Tables that are whole, and not there yet.
-type Written = Vec<(TableName, Settled)>;
+type Written = Vec<(TableName, CompleteOutput)>;
 
 impl DumpWriter<'_> {
     /// Writes the tables of the dump, and makes them be there. True if an object fulfils the expression, or there is none.
@@ -218,7 +218,7 @@ impl DumpWriter<'_> {
     }
 }
 
-fn settle(written: Result<Output, TableError>, path: &Path) -> Result<Settled, DatasetError> {
+fn settle(written: Result<Output, TableError>, path: &Path) -> Result<CompleteOutput, DatasetError> {
     let out = written.map_err(|error| error.of(path))?;
     out.settle().map_err(|error| DatasetError::Write(path.to_path_buf(), error))
 }

@@ -2,61 +2,61 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::codes::*;
 use super::heap_dump::HeapDump;
 use super::memory_graph::{MemoryGraph, Record};
+use super::problem_codes::*;
 use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot, make_room,
 };
-use crate::input::codes::{GraphCodes, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::observer::ObjectTally;
+use crate::input::problem_codes::{GraphCodes, PADDING};
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Code, Extent, Position, ReadError, Reading, SnapshotInfo};
+use crate::input::{Extent, Position, ProblemCode, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
 /// References that are many for an object: memory is asked for before they are taken.
-const MANY_CHILDREN: usize = 1 << 20;
+const MIN_MANY_CHILDREN: usize = 1 << 20;
 /// Ids of objects whose address is cut off, by index; no process has addresses there.
-const MADE_UP_IDS: u64 = 0x7FFF_0000_0000_0000;
+const FIRST_MADE_UP_ID: u64 = 0x7FFF_0000_0000_0000;
 /// Between the years 1 and 1970, in units of 100 ns.
 const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 /// The largest size the format can say.
-const LARGEST: u64 = i32::MAX as u64;
+const MAX_STATED_BYTES: u64 = i32::MAX as u64;
 
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct NodeCounts {
     pub(super) objects: u64,
     pub(super) references: u64,
     pub(super) pseudo_nodes: u64,
-    pub(super) undefined: u64,
+    pub(super) undefined_nodes: u64,
     pub(super) bytes: u64,
     /// Of nodes that are no objects.
     pub(super) pseudo_bytes: u64,
 }
 
 /// A dump on its way to the builder.
-pub(super) struct Assembly<'a> {
+pub(super) struct Assembler<'a> {
     pub(super) reading: &'a mut Reading,
     pub(super) dump: &'a HeapDump<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
     pub(super) totals: Totals,
-    pub(super) counts: Counts,
+    pub(super) counts: NodeCounts,
     /// The builder's slot of each type of the dump.
     slots: Vec<u32>,
     /// Objects that must be held apart by their types: nodes with an address that are no objects.
     wrapper_types: Vec<bool>,
     wrappers: FxHashSet<usize>,
     /// Id and index of each object, where only totals are kept of them.
-    counted: Vec<(u64, usize)>,
+    counted_objects: Vec<(u64, usize)>,
     /// Memory beside the builder's.
     share: MemoryShare,
 }
 
-impl<'a> Assembly<'a> {
+impl<'a> Assembler<'a> {
     /// Error: if there is no memory for the names.
     pub(super) fn new(dump: &'a HeapDump<'a>, reading: &'a mut Reading) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
@@ -75,17 +75,17 @@ impl<'a> Assembly<'a> {
         let section = builder.begin_section(section);
         let share = reading.budget.for_buffer();
         let raw_types = reading.options.raw_types;
-        let mut assembly = Assembly {
+        let mut assembly = Assembler {
             reading,
             dump,
             builder,
             section,
             totals: Totals::default(),
-            counts: Counts::default(),
+            counts: NodeCounts::default(),
             slots: Vec::with_capacity(dump.graph.types.len()),
             wrapper_types: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
-            counted: Vec::new(),
+            counted_objects: Vec::new(),
             share,
         };
         assembly.name_types(raw_types)?;
@@ -109,7 +109,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static Code, index: usize) {
+    fn problem(&mut self, code: &'static ProblemCode, index: usize) {
         let at = Position::Byte(self.dump.graph.position(index));
         self.reading.diagnostics.add(code, 1, at, String::new);
     }
@@ -119,13 +119,13 @@ impl<'a> Assembly<'a> {
         self.find_wrappers();
         let graph = &self.dump.graph;
         let mut batch = S::default();
-        let mut left = graph.blob.len();
+        let mut left = graph.node_blob.len();
         let mut place = 0;
         for index in 0..graph.node_count {
             let node = match graph.record(index) {
                 Record::Node(node) => node,
                 Record::Undefined => {
-                    self.counts.undefined += 1;
+                    self.counts.undefined_nodes += 1;
                     continue;
                 }
                 Record::Malformed => {
@@ -139,21 +139,21 @@ impl<'a> Assembly<'a> {
                 continue;
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
-            let Some(rest) = left.checked_sub(node.length) else {
+            let Some(rest) = left.checked_sub(node.record_bytes) else {
                 self.problem(&MALFORMED_NODE, index);
                 continue;
             };
             left = rest;
             self.counts.objects += 1;
             if !S::BUILDS_GRAPH {
-                make_room(&mut self.counted, 1);
-                self.counted.push((self.id(index), index));
-                if self.counted.len().is_multiple_of(BATCH_OBJECTS) {
-                    self.share.hold((self.counted.len() * size_of::<(u64, usize)>()) as u64)?;
+                make_room(&mut self.counted_objects, 1);
+                self.counted_objects.push((self.id(index), index));
+                if self.counted_objects.len().is_multiple_of(BATCH_OBJECTS) {
+                    self.share.hold((self.counted_objects.len() * size_of::<(u64, usize)>()) as u64)?;
                 }
             }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
-            if node.bytes == LARGEST {
+            if node.bytes == MAX_STATED_BYTES {
                 self.problem(&SIZE_LIMIT, index);
             }
             if batch.object_count() == 0 {
@@ -161,7 +161,7 @@ impl<'a> Assembly<'a> {
                 // than the objects.
                 place = graph.position(index);
             }
-            if S::BUILDS_GRAPH && node.child_count > MANY_CHILDREN {
+            if S::BUILDS_GRAPH && node.child_count > MIN_MANY_CHILDREN {
                 self.share.hold(batch.memory_bytes() as u64 + 12 * node.child_count as u64)?;
             }
             batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);
@@ -174,20 +174,20 @@ impl<'a> Assembly<'a> {
                     }
                 }
             }
-            if batch.object_count() == BATCH_OBJECTS || batch.reference_count() > MANY_CHILDREN {
+            if batch.object_count() == BATCH_OBJECTS || batch.reference_count() > MIN_MANY_CHILDREN {
                 tally.add(batch.object_count());
-                self.hand_on(&mut batch)?;
+                self.deliver(&mut batch)?;
             }
         }
         tally.add(batch.object_count());
-        self.hand_on(&mut batch)
+        self.deliver(&mut batch)
     }
 
     /// Takes objects that came before out of the totals, as the graph's builder does. Memory for every object, which
     /// the file takes anyway.
     pub(super) fn uncount_repeats(&mut self) {
         let (graph, codes) = (&self.dump.graph, &GraphCodes::IN_DUMP);
-        let mut counted = std::mem::take(&mut self.counted);
+        let mut counted = std::mem::take(&mut self.counted_objects);
         counted.sort_unstable();
         for same in counted.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
             for &(_, index) in &same[1..] {
@@ -196,15 +196,18 @@ impl<'a> Assembly<'a> {
                 let Some(total) = self.totals.by_slot.get_mut(slot) else { continue };
                 total.objects = total.objects.saturating_sub(1);
                 total.bytes = total.bytes.saturating_sub(node.bytes.into());
-                let code =
-                    if self.same(same[0].1, index) { &codes.duplicate_object } else { &codes.conflicting_object };
+                let code = if self.have_same_record(same[0].1, index) {
+                    &codes.duplicate_object
+                } else {
+                    &codes.conflicting_object
+                };
                 self.problem(code, index);
             }
         }
     }
 
     /// Have two nodes one type, one size, and the same references?
-    fn same(&self, a: usize, b: usize) -> bool {
+    fn have_same_record(&self, a: usize, b: usize) -> bool {
         let graph = &self.dump.graph;
         let (Record::Node(a), Record::Node(b)) = (graph.record(a), graph.record(b)) else { return false };
         let reference = |child: i32| {
@@ -217,7 +220,7 @@ impl<'a> Assembly<'a> {
             && a.children().filter_map(reference).eq(b.children().filter_map(reference))
     }
 
-    fn hand_on<S: RecordSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
+    fn deliver<S: RecordSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
         batch.seal();
         self.counts.references += batch.reference_count() as u64;
         let part = SectionPart {
@@ -226,7 +229,7 @@ impl<'a> Assembly<'a> {
             type_indices: 0..self.slots.len(),
             slots: &self.slots,
             lines_before: 0,
-            takes_leading: false,
+            takes_leading_references: false,
         };
         batch.deliver(part, &mut self.builder, &mut self.totals)?;
         batch.clear();
@@ -246,7 +249,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn id(&self, index: usize) -> u64 {
-        self.dump.graph.address(index).unwrap_or(MADE_UP_IDS + 8 * index as u64)
+        self.dump.graph.address(index).unwrap_or(FIRST_MADE_UP_ID + 8 * index as u64)
     }
 
     /// Pseudo nodes have no address; where addresses are cut off, names in brackets tell them.
@@ -270,7 +273,7 @@ impl<'a> Assembly<'a> {
         let mut share = std::mem::take(&mut self.share);
         for PseudoRoot { index, meaning } in find_roots(graph, |index| self.is_object(index), &mut share)? {
             self.builder.check_memory()?;
-            let name = meaning.name.map(|name| self.builder.text(&self.variable_name(index, &name)));
+            let name = meaning.name.map(|name| self.builder.intern_text(&self.variable_name(index, &name)));
             let record = RootRecord {
                 flags: RootFlags(meaning.flags),
                 name,
@@ -312,7 +315,7 @@ impl<'a> Assembly<'a> {
         let (graph, counts) = (&self.dump.graph, &self.counts);
         let at = Position::Byte(0);
         let file_end = Position::Byte(graph.blob_offset as u64);
-        self.reading.diagnostics.add(&UNDEFINED_NODE, counts.undefined, at, String::new);
+        self.reading.diagnostics.add(&UNDEFINED_NODE, counts.undefined_nodes, at, String::new);
         let without_address = (0..graph.node_count).rev().take_while(|&index| graph.address(index).is_none()).count();
         self.reading.diagnostics.add(&MISSING_ADDRESSES, without_address as u64, file_end, String::new);
         if !graph.complete {
@@ -333,7 +336,7 @@ impl<'a> Assembly<'a> {
         self.reading.diagnostics.add(&PADDING, padding_bytes.min(1), end, || format!("{padding_bytes} bytes"));
         let (dump, counts) = (self.dump, &self.counts);
         let is_sample = self.is_sample();
-        let extent = Extent { end, objects: counts.objects, lost: LOST };
+        let extent = Extent { end, objects: counts.objects, loss_codes: LOST };
         let info = &mut self.reading.info;
         info.version = Some(dump.version.to_string());
         info.producer = dump.tool.clone();
@@ -342,11 +345,11 @@ impl<'a> Assembly<'a> {
             ("references", counts.references),
             ("types", dump.graph.types.len() as u64),
             ("pseudo_nodes", counts.pseudo_nodes),
-            ("undefined_nodes", counts.undefined),
-            ("com_objects", dump.wrappers.1.into()),
-            ("com_wrappers", dump.wrappers.0.into()),
+            ("undefined_nodes", counts.undefined_nodes),
+            ("com_objects", dump.wrapper_counts.1.into()),
+            ("com_wrappers", dump.wrapper_counts.0.into()),
         ]);
-        let top = usize::try_from(dump.graph.root).ok().and_then(|root| dump.graph.type_name_of(root));
+        let top = usize::try_from(dump.graph.root_index).ok().and_then(|root| dump.graph.type_name_of(root));
         // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
         info.frozen_heap = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
         if is_sample {

@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
 use super::memory_graph::{MemoryGraph, to_end};
-use super::serialization::{FoundObject, Objects, Parsed, TaggedValue, tagged, text};
+use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, tagged, text};
 use crate::graph::{Generation, GenerationRange, MemoryShare};
 
 /// A file's content.
@@ -26,7 +26,7 @@ pub(super) struct HeapDump<'a> {
     pub(super) process_id: i32,
     pub(super) tool: Option<String>,
     /// Counts of runtime and COM callable wrappers.
-    pub(super) wrappers: (u32, u32),
+    pub(super) wrapper_counts: (u32, u32),
     /// The offset from which the fields behind the heap could not be read.
     pub(super) unread_from: Option<usize>,
 }
@@ -41,7 +41,7 @@ pub(super) enum Unreadable {
 
 impl<'a> HeapDump<'a> {
     pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, Unreadable> {
-        let mut objects = Objects::new(file);
+        let mut objects = ObjectReader::new(file);
         let Ok((rest, FoundObject::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
         // Version 8 and those before had the heap's account in other places.
         if head.version < 9 {
@@ -52,13 +52,13 @@ impl<'a> HeapDump<'a> {
         let behind;
         (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest, share);
         if let Some(mut rest) = behind {
-            dump.unread_from = dump.fill(&mut objects, &mut rest).err().map(|_| objects.offset(rest));
+            dump.unread_from = dump.read_fields(&mut objects, &mut rest).err().map(|_| objects.offset(rest));
         }
         Ok(dump)
     }
 
     /// Reads the fields behind the heap; `rest` stays before the one that cannot be read.
-    fn fill(&mut self, objects: &mut Objects<'a>, rest: &mut &'a [u8]) -> Result<(), nom::Err<()>> {
+    fn read_fields(&mut self, objects: &mut ObjectReader<'a>, rest: &mut &'a [u8]) -> Result<(), nom::Err<()>> {
         let (after, _) = le_u8::<_, ()>(*rest)?;
         let (after, count) = le_f32(after)?;
         (*rest, self.multipliers.1) = le_f32(after)?;
@@ -67,7 +67,7 @@ impl<'a> HeapDump<'a> {
         *rest = if matches!(found, FoundObject::Begun(..)) { to_end(after)?.0 } else { after };
         let (after, found) = objects.object(rest)?;
         *rest = match found {
-            FoundObject::Begun(..) => self.segments(objects, after)?.0,
+            FoundObject::Begun(..) => self.read_segments(objects, after)?.0,
             _ => after,
         };
         (*rest, _) = text(rest)?;
@@ -89,7 +89,11 @@ impl<'a> HeapDump<'a> {
                 TaggedValue::Text(tool) => self.tool = tool,
                 TaggedValue::Region => {
                     let (after, found) = objects.object(rest)?;
-                    *rest = if matches!(found, FoundObject::Begun(..)) { self.interop(after)?.0 } else { after };
+                    *rest = if matches!(found, FoundObject::Begun(..)) {
+                        self.read_interop_counts(after)?.0
+                    } else {
+                        after
+                    };
                 }
                 _ => {}
             }
@@ -97,7 +101,7 @@ impl<'a> HeapDump<'a> {
     }
 
     /// `i64 bytes, i32 count`, segments `i64 start, end, gen0End .. gen3End`, from version 1 on `gen4End`.
-    fn segments(&mut self, objects: &mut Objects<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
+    fn read_segments(&mut self, objects: &mut ObjectReader<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
         self.has_segments = true;
         let (rest, _) = le_i64(input)?;
         let (mut rest, count) = le_u32(rest)?;
@@ -136,13 +140,13 @@ impl<'a> HeapDump<'a> {
 
     /// `i32 total`; unless it is 0: counts of runtime callable and COM callable wrappers, interfaces and modules, and
     /// these, 40, 32 and 33 bytes each and with a string.
-    fn interop(&mut self, input: &'a [u8]) -> Parsed<'a, ()> {
+    fn read_interop_counts(&mut self, input: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, total) = le_i32(input)?;
         if total == 0 {
             return to_end(rest);
         }
         let (rest, (runtime, com, interfaces, modules)) = (le_u32, le_u32, le_u32, le_u32).parse(rest)?;
-        self.wrappers = (runtime, com);
+        self.wrapper_counts = (runtime, com);
         let (rest, _) = take(40 * runtime as usize)(rest)?;
         let (rest, _) = take(32 * com as usize)(rest)?;
         let (mut rest, _) = take(33 * interfaces as usize)(rest)?;

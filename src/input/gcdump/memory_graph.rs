@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
 
-use super::serialization::{FoundObject, Objects, Parsed, TaggedValue, TypeHead, end, tagged, text};
+use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, TypeHead, end, tagged, text};
 use crate::graph::{BuildError, MemoryShare};
 
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub(super) struct DumpType {
     /// As in the dump; none where the maker left it to be looked up later.
     pub(super) name: Option<String>,
     /// Of objects that do not say theirs.
-    pub(super) bytes: i32,
+    pub(super) default_bytes: i32,
     pub(super) module: Option<String>,
 }
 
@@ -24,11 +24,11 @@ const TYPE_BYTES: usize = size_of::<DumpType>() + 40;
 #[derive(Debug, Default)]
 pub(super) struct MemoryGraph<'a> {
     pub(super) total_bytes: i64,
-    pub(super) root: i32,
+    pub(super) root_index: i32,
     pub(super) types: Vec<DumpType>,
     /// u32 each.
     offsets: &'a [u8],
-    pub(super) blob: &'a [u8],
+    pub(super) node_blob: &'a [u8],
     pub(super) blob_offset: usize,
     /// i64 each; fewer than nodes when the dump is cut.
     addresses: &'a [u8],
@@ -47,7 +47,7 @@ pub(super) struct Node<'a> {
     pub(super) child_count: usize,
     index: i32,
     /// Bytes of the record.
-    pub(super) length: usize,
+    pub(super) record_bytes: usize,
 }
 
 /// The record at a node's place.
@@ -62,20 +62,20 @@ pub(super) enum Record<'a> {
 impl<'a> MemoryGraph<'a> {
     /// Reads the fields as far as they are there; the rest of the file behind them, if they all are.
     pub(super) fn read(
-        objects: &mut Objects<'a>,
+        objects: &mut ObjectReader<'a>,
         head: &TypeHead,
         input: &'a [u8],
         share: &mut MemoryShare,
     ) -> (Self, Option<&'a [u8]>) {
         let mut graph = MemoryGraph::default();
-        let rest = graph.fill(objects, head, input, share).ok().map(|(rest, ())| rest);
+        let rest = graph.read_parts(objects, head, input, share).ok().map(|(rest, ())| rest);
         graph.complete = rest.is_some();
         (graph, rest)
     }
 
-    fn fill(
+    fn read_parts(
         &mut self,
-        objects: &mut Objects<'a>,
+        objects: &mut ObjectReader<'a>,
         head: &TypeHead,
         input: &'a [u8],
         share: &mut MemoryShare,
@@ -83,7 +83,7 @@ impl<'a> MemoryGraph<'a> {
         let (rest, total) = le_i64(input)?;
         let (rest, root) = le_i32(rest)?;
         let (mut rest, types) = le_u32(rest)?;
-        (self.total_bytes, self.root) = (total, root);
+        (self.total_bytes, self.root_index) = (total, root);
         let mut type_bytes = 0;
         for _ in 0..types {
             let found;
@@ -103,7 +103,7 @@ impl<'a> MemoryGraph<'a> {
         let (rest, _) = take(4 * nodes as usize)(rest)?;
         let (rest, blob_bytes) = le_u32(rest)?;
         self.blob_offset = objects.offset(rest);
-        self.blob = &rest[..rest.len().min(blob_bytes as usize)];
+        self.node_blob = &rest[..rest.len().min(blob_bytes as usize)];
         let (mut rest, _) = take(blob_bytes)(rest)?;
         if head.min_reader >= 1 {
             (rest, ()) = self.deferred_types(objects, rest)?;
@@ -116,7 +116,7 @@ impl<'a> MemoryGraph<'a> {
 
     /// `i32 forward, i32 count, count x { i32 typeId, module, str suffix }, 06`: names for the first types, which have
     /// none (.NET Native).
-    fn deferred_types(&mut self, objects: &mut Objects<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
+    fn deferred_types(&mut self, objects: &mut ObjectReader<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, _) = le_i32(input)?;
         let (mut rest, count) = le_u32(rest)?;
         let mut modules: FxHashMap<u32, Option<String>> = FxHashMap::default();
@@ -126,7 +126,7 @@ impl<'a> MemoryGraph<'a> {
             (rest, found) = objects.object(rest)?;
             let module = match found {
                 FoundObject::Null => None,
-                FoundObject::Before(offset) => modules.get(&offset).cloned().flatten(),
+                FoundObject::Earlier(offset) => modules.get(&offset).cloned().flatten(),
                 FoundObject::Begun(_, offset) => {
                     let path;
                     (rest, path) = module_path(rest)?;
@@ -158,16 +158,17 @@ impl<'a> MemoryGraph<'a> {
     }
 
     fn node_at(&self, offset: usize, index: i32) -> Option<Node<'a>> {
-        let record = self.blob.get(offset..)?;
+        let record = self.node_blob.get(offset..)?;
         let mut at = 0;
-        let head = compressed(record, &mut at)?;
+        let head = read_compressed(record, &mut at)?;
         let type_index = usize::try_from(head >> 1).ok()?;
-        let own = if head & 1 != 0 { compressed(record, &mut at)? } else { self.types.get(type_index)?.bytes };
+        let own =
+            if head & 1 != 0 { read_compressed(record, &mut at)? } else { self.types.get(type_index)?.default_bytes };
         self.types.get(type_index)?;
-        let child_count = usize::try_from(compressed(record, &mut at)?).ok()?;
+        let child_count = usize::try_from(read_compressed(record, &mut at)?).ok()?;
         let children = &record[at..];
         let length = at + length_of(children, child_count)?;
-        Some(Node { type_index, bytes: u64::try_from(own).ok()?, children, child_count, index, length })
+        Some(Node { type_index, bytes: u64::try_from(own).ok()?, children, child_count, index, record_bytes: length })
     }
 
     pub(super) fn type_name_of(&self, index: usize) -> Option<&str> {
@@ -188,7 +189,7 @@ impl Node<'_> {
     pub(super) fn children(&self) -> impl Iterator<Item = i32> + '_ {
         let mut at = 0;
         (0..self.child_count)
-            .map_while(move |_| compressed(self.children, &mut at).map(|step| step.wrapping_add(self.index)))
+            .map_while(move |_| read_compressed(self.children, &mut at).map(|step| step.wrapping_add(self.index)))
     }
 }
 
@@ -212,7 +213,7 @@ fn length_of(numbers: &[u8], count: usize) -> Option<usize> {
 
 /// A signed number in one to five bytes: groups of seven bits, the highest first; its first bit is the sign.
 #[inline]
-fn compressed(bytes: &[u8], at: &mut usize) -> Option<i32> {
+fn read_compressed(bytes: &[u8], at: &mut usize) -> Option<i32> {
     let mut byte = *bytes.get(*at)?;
     *at += 1;
     let mut value = i32::from((byte << 1) as i8 >> 1);
@@ -232,7 +233,7 @@ fn compressed(bytes: &[u8], at: &mut usize) -> Option<i32> {
 /// `str name, i32 bytes, str module`.
 fn dump_type(input: &[u8]) -> Parsed<'_, DumpType> {
     let (rest, (name, bytes, module)) = (text, le_i32, text).parse(input)?;
-    Ok((rest, DumpType { name, bytes, module }))
+    Ok((rest, DumpType { name, default_bytes: bytes, module }))
 }
 
 /// `str path, i64 base, i32 bytes, i64 built, str pdb, 16 bytes, i32 age`, and its end.
@@ -257,7 +258,7 @@ pub(super) fn to_end(input: &[u8]) -> Parsed<'_, ()> {
 
 #[cfg(test)]
 mod tests {
-    use super::compressed;
+    use super::read_compressed;
 
     #[test]
     fn packed_numbers() {
@@ -271,10 +272,10 @@ mod tests {
             (&[0xF8, 0x80, 0x80, 0x80, 0x00], i32::MIN),
         ] {
             let mut at = 0;
-            assert_eq!(compressed(bytes, &mut at), Some(value), "{bytes:x?}");
+            assert_eq!(read_compressed(bytes, &mut at), Some(value), "{bytes:x?}");
             assert_eq!(at, bytes.len());
         }
-        assert_eq!(compressed(&[0x80; 6], &mut 0), None);
-        assert_eq!(compressed(&[0x80], &mut 0), None);
+        assert_eq!(read_compressed(&[0x80; 6], &mut 0), None);
+        assert_eq!(read_compressed(&[0x80], &mut 0), None);
     }
 }

@@ -12,20 +12,20 @@
 //! docs/formats/gcdump.md has the layout, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
 mod heap_dump;
 mod memory_graph;
+mod problem_codes;
 mod roots;
 mod serialization;
 
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
+    Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
     Runtime, Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
-use assemble::Assembly;
+use assemble::Assembler;
 use heap_dump::{HeapDump, Unreadable};
 
 /// Bytes that are asked of the source at once.
@@ -45,7 +45,7 @@ impl Reader for Gcdump {
 
     /// The container's first bytes, and the name of its one object.
     fn detect(&self, start: &[u8]) -> Detected {
-        let head = start.strip_prefix(serialization::START).unwrap_or_default();
+        let head = start.strip_prefix(serialization::FILE_MAGIC).unwrap_or_default();
         let named = memchr::memmem::find(&head[..head.len().min(40)], b"GCHeapDump").is_some();
         if named { Detected::Yes } else { Detected::No }
     }
@@ -58,7 +58,7 @@ impl Reader for Gcdump {
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
-        let mut assembly = Assembly::new(&dump, reading)?;
+        let mut assembly = Assembler::new(&dump, reading)?;
         assembly.take_objects::<ObjectColumns>(&mut file.tally)?;
         assembly.take_roots()?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
@@ -67,7 +67,7 @@ impl Reader for Gcdump {
         let multipliers = assembly.multipliers();
         let mut builder = assembly.builder;
         builder.generations = dump.generations.clone();
-        let objects = Objects::new(builder).then(move |graph, _, _| {
+        let objects = ParsedObjects::new(builder).then(move |graph, _, _| {
             if !multipliers.is_empty() {
                 graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
             }
@@ -78,7 +78,7 @@ impl Reader for Gcdump {
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
-        let mut assembly = Assembly::new(&dump, reading)?;
+        let mut assembly = Assembler::new(&dump, reading)?;
         assembly.take_objects::<TypeCounts>(&mut file.tally)?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.uncount_repeats();
@@ -133,7 +133,7 @@ impl WholeFile {
 
 /// The dump, and what its own tables take.
 fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, MemoryShare), ReadError> {
-    let content = file.strip_prefix(serialization::START).unwrap_or(file);
+    let content = file.strip_prefix(serialization::FILE_MAGIC).unwrap_or(file);
     let mut share = budget.for_content();
     let dump = HeapDump::read(file, content, &mut share).map_err(|error| {
         let text = match error {

@@ -83,9 +83,9 @@ pub(super) fn find_roots(
     share: &mut MemoryShare,
 ) -> Result<Vec<PseudoRoot>, BuildError> {
     /// A root, or a node that was seen and is to be looked into.
-    const BYTES: usize = size_of::<PseudoRoot>() + 24;
+    const BYTES_PER_ROOT: usize = size_of::<PseudoRoot>() + 24;
     let mut roots = Vec::new();
-    let Ok(top) = usize::try_from(graph.root) else { return Ok(roots) };
+    let Ok(top) = usize::try_from(graph.root_index) else { return Ok(roots) };
     let held_by_runtime = RootMeaning::new(RootKind::Runtime, 0);
     if is_object(top) {
         return Ok(vec![PseudoRoot { index: top, meaning: held_by_runtime }]);
@@ -97,7 +97,7 @@ pub(super) fn find_roots(
         let Record::Node(node) = graph.record(index) else { continue };
         let label = graph.types[node.type_index].name.as_deref().unwrap_or("");
         let meaning = above.below(label);
-        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count) * BYTES) as u64)?;
+        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count) * BYTES_PER_ROOT) as u64)?;
         let from = pending.len();
         for child in node.children().filter_map(|child| usize::try_from(child).ok()) {
             if child >= graph.node_count {

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
 /// The first bytes of every file.
-pub(super) const START: &[u8] = b"\x14\0\0\0!FastSerialization.1";
+pub(super) const FILE_MAGIC: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
-const NULL: u8 = 1;
-const REFERENCE: u8 = 2;
-const BEGIN: u8 = 4;
-const BEGIN_PRIVATE: u8 = 5;
+const NULL_TAG: u8 = 1;
+const REFERENCE_TAG: u8 = 2;
+const BEGIN_TAG: u8 = 4;
+const BEGIN_PRIVATE_TAG: u8 = 5;
 const END_TAG: u8 = 6;
 
 /// A type as an object names it.
@@ -25,7 +25,7 @@ pub(super) struct TypeHead {
 }
 
 /// Begun objects and types of a file, by offset.
-pub(super) struct Objects<'a> {
+pub(super) struct ObjectReader<'a> {
     file: &'a [u8],
     types: FxHashMap<usize, TypeHead>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Objects<'a> {
 pub(super) enum FoundObject {
     Null,
     /// The object that began at this offset.
-    Before(u32),
+    Earlier(u32),
     /// Its fields follow; it began at this offset.
     Begun(TypeHead, u32),
 }
@@ -52,9 +52,9 @@ pub(super) enum TaggedValue {
     Other,
 }
 
-impl<'a> Objects<'a> {
+impl<'a> ObjectReader<'a> {
     pub(super) fn new(file: &'a [u8]) -> Self {
-        Objects { file, types: FxHashMap::default() }
+        ObjectReader { file, types: FxHashMap::default() }
     }
 
     /// The offset of `rest`, an end of the file.
@@ -67,9 +67,9 @@ impl<'a> Objects<'a> {
         let start = self.offset(input);
         let (rest, tag) = le_u8(input)?;
         match tag {
-            NULL => Ok((rest, FoundObject::Null)),
-            REFERENCE => le_u32(rest).map(|(rest, offset)| (rest, FoundObject::Before(offset))),
-            BEGIN | BEGIN_PRIVATE => {
+            NULL_TAG => Ok((rest, FoundObject::Null)),
+            REFERENCE_TAG => le_u32(rest).map(|(rest, offset)| (rest, FoundObject::Earlier(offset))),
+            BEGIN_TAG | BEGIN_PRIVATE_TAG => {
                 let (rest, head) = self.type_head(rest)?;
                 Ok((rest, FoundObject::Begun(head, start as u32)))
             }
@@ -81,13 +81,13 @@ impl<'a> Objects<'a> {
     fn type_head(&mut self, input: &'a [u8]) -> Parsed<'a, TypeHead> {
         let start = self.offset(input);
         let (rest, tag) = le_u8(input)?;
-        if tag == REFERENCE {
+        if tag == REFERENCE_TAG {
             let (rest, offset) = le_u32(rest)?;
             let head = self.types.get(&(offset as usize)).ok_or(nom::Err::Error(()))?;
             return Ok((rest, head.clone()));
         }
         let (rest, null) = le_u8(rest)?;
-        if !matches!(tag, BEGIN | BEGIN_PRIVATE) || null != NULL {
+        if !matches!(tag, BEGIN_TAG | BEGIN_PRIVATE_TAG) || null != NULL_TAG {
             return Err(nom::Err::Error(()));
         }
         let (rest, version) = le_i32(rest)?;
@@ -179,7 +179,7 @@ mod tests {
     fn types_are_named_once() {
         let mut file = vec![4u8, 4, 1, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, b'T', 6];
         file.extend([4, 2, 1, 0, 0, 0]);
-        let mut objects = Objects::new(&file);
+        let mut objects = ObjectReader::new(&file);
         let (rest, first) = objects.object(&file).unwrap();
         let head = TypeHead { name: "T".into(), version: 3, min_reader: 2 };
         assert_eq!(first, FoundObject::Begun(head.clone(), 0));

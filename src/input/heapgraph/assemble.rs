@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::block::{Block, Ends, RootLine};
-use super::codes::*;
+use super::block::{Block, ListLengths, RootLine};
+use super::problem_codes::*;
 use super::record::{FrameLine, OtherLine, TypeKey};
 use crate::graph::{
     Frame, Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags,
@@ -12,7 +12,7 @@ use crate::graph::{
 use crate::input::diagnostics::excerpt;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{
-    Code, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading, Runtime,
+    Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ProblemCode, ReadError, Reading, Runtime,
 };
 
 /// A range of ids that has a name: a part of the heap, or the time of allocation.
@@ -26,7 +26,7 @@ struct NamedRange {
 }
 
 /// What is said of a trailer that counts what is there.
-const AGREES: &str = "agrees with what was read";
+const AGREES_TEXT: &str = "agrees with what was read";
 
 /// Rules that a header may have.
 const RULES: [&str; 8] = [
@@ -46,24 +46,24 @@ pub(super) struct Assembler<'r> {
     builder: GraphBuilder,
     section: Option<SectionId>,
     totals: Totals,
-    by_number: FxHashMap<u64, (TypeSlot, u64)>,
-    by_name: FxHashMap<Box<str>, TypeSlot>,
+    slots_by_number: FxHashMap<u64, (TypeSlot, u64)>,
+    slots_by_name: FxHashMap<Box<str>, TypeSlot>,
     slots: Vec<u32>,
     rules: Vec<String>,
     dependent_references: u64,
     multipliers: Vec<(TypeSlot, f32)>,
-    parts: Vec<NamedRange>,
-    intervals: Vec<NamedRange>,
+    heap_part_ranges: Vec<NamedRange>,
+    interval_ranges: Vec<NamedRange>,
     /// By number: frames of the threads.
-    threads: FxHashMap<u32, u32>,
+    thread_frame_counts: FxHashMap<u32, u32>,
     /// Threads with an object: its section and id, and the line.
     thread_objects: Vec<(SectionId, u64, u64)>,
     /// Objects that strong roots hold.
-    held: FxHashSet<(SectionId, u64)>,
+    strongly_rooted: FxHashSet<(SectionId, u64)>,
     /// Threads and frames of roots, with the first line of each.
-    places_of_roots: FxHashMap<(u32, Option<u32>), u64>,
+    root_frames: FxHashMap<(u32, Option<u32>), u64>,
     /// Objects as the `end` record counts them, where there is one.
-    end: Option<Option<u64>>,
+    stated_object_count: Option<Option<u64>>,
     is_cut: bool,
     objects: u64,
     references: u64,
@@ -80,19 +80,19 @@ impl<'r> Assembler<'r> {
             builder,
             section: None,
             totals: Totals::default(),
-            by_number: FxHashMap::default(),
-            by_name: FxHashMap::default(),
+            slots_by_number: FxHashMap::default(),
+            slots_by_name: FxHashMap::default(),
             slots: Vec::new(),
             rules: Vec::new(),
             dependent_references: 0,
             multipliers: Vec::new(),
-            parts: Vec::new(),
-            intervals: Vec::new(),
-            threads: FxHashMap::default(),
+            heap_part_ranges: Vec::new(),
+            interval_ranges: Vec::new(),
+            thread_frame_counts: FxHashMap::default(),
             thread_objects: Vec::new(),
-            held: FxHashSet::default(),
-            places_of_roots: FxHashMap::default(),
-            end: None,
+            strongly_rooted: FxHashSet::default(),
+            root_frames: FxHashMap::default(),
+            stated_object_count: None,
             is_cut: false,
             objects: 0,
             references: 0,
@@ -106,20 +106,20 @@ impl<'r> Assembler<'r> {
         self.builder.check_memory()?;
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.slots.clear();
-        let (records, line) = match (&self.end, block.end) {
+        let (records, line) = match (&self.stated_object_count, block.end) {
             (Some(_), _) => (0, 0),
             (None, Some(end)) => end,
             (None, None) => (block.records, 0),
         };
         let behind_end = Position::Line(self.lines + line + 1);
         self.reading.diagnostics.add(&BEHIND_END, block.records - records, behind_end, String::new);
-        let mut from = Ends::default();
+        let mut from = ListLengths::default();
         for (until, record) in std::mem::take(&mut block.sections) {
             self.take_part(block, from, until)?;
             self.begin_section(*record);
             from = until;
         }
-        self.take_part(block, from, block.ends())?;
+        self.take_part(block, from, block.list_lengths())?;
         self.objects += block.objects.object_count() as u64;
         self.references += block.objects.reference_count() as u64;
         self.roots += block.root_lines;
@@ -144,10 +144,15 @@ impl<'r> Assembler<'r> {
         self.totals.begin_section();
     }
 
-    fn take_part<S: RecordSink>(&mut self, block: &mut Block<S>, from: Ends, to: Ends) -> Result<(), ReadError> {
+    fn take_part<S: RecordSink>(
+        &mut self,
+        block: &mut Block<S>,
+        from: ListLengths,
+        to: ListLengths,
+    ) -> Result<(), ReadError> {
         let lines = self.lines;
         for at in from.others..to.others {
-            let (record, line) = &mut block.others[at];
+            let (record, line) = &mut block.other_lines[at];
             self.take_other(std::mem::take(record), lines + *line)?;
         }
         if from.objects == to.objects && from.roots == to.roots {
@@ -173,12 +178,12 @@ impl<'r> Assembler<'r> {
             type_indices: from.types..to.types,
             slots: &self.slots,
             lines_before: lines,
-            takes_leading: false,
+            takes_leading_references: false,
         };
         block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
         if S::BUILDS_GRAPH {
             if from.soft < to.soft {
-                self.builder.add_soft_references(section, block.soft[from.soft..to.soft].iter().copied());
+                self.builder.add_soft_references(section, block.soft_references[from.soft..to.soft].iter().copied());
             }
             for at in from.roots..to.roots {
                 let root = &block.roots[at];
@@ -199,16 +204,16 @@ impl<'r> Assembler<'r> {
         let builder = &mut self.builder;
         match key {
             TypeKey::Number(number) => {
-                Ok(self.by_number.entry(*number).or_insert_with(|| (builder.new_type(), line)).0)
+                Ok(self.slots_by_number.entry(*number).or_insert_with(|| (builder.new_type(), line)).0)
             }
             TypeKey::Name(name) => {
-                if let Some(&slot) = self.by_name.get(&**name) {
+                if let Some(&slot) = self.slots_by_name.get(&**name) {
                     return Ok(slot);
                 }
                 builder.check_name(name.len())?;
                 let slot = builder.new_type();
                 builder.name_type(slot, name);
-                self.by_name.insert(name.as_str().into(), slot);
+                self.slots_by_name.insert(name.as_str().into(), slot);
                 Ok(slot)
             }
         }
@@ -219,7 +224,7 @@ impl<'r> Assembler<'r> {
         let is_weak_kind = word == "weak";
         let kind = RootKind::from_words(word).unwrap_or_else(|| {
             if !is_weak_kind {
-                self.reading.diagnostics.on_line(&UNKNOWN_ROOT_KIND, line, word.as_bytes());
+                self.reading.diagnostics.add_on_line(&UNKNOWN_ROOT_KIND, line, word.as_bytes());
             }
             RootKind::Unknown
         });
@@ -232,15 +237,15 @@ impl<'r> Assembler<'r> {
             }
         }
         if kind.holds_in_dump() && !flags.has(RootFlags::WEAK) {
-            self.held.insert((section, root.id));
+            self.strongly_rooted.insert((section, root.id));
         }
         if let Some(thread) = root.thread {
-            self.places_of_roots.entry((thread, root.frame)).or_insert(line);
+            self.root_frames.entry((thread, root.frame)).or_insert(line);
         } else if root.frame.is_some() {
             self.on_word(&MALFORMED_KEY, line, "frame", "without thread");
         }
         let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
-        let name = root.name.as_deref().map(|name| self.builder.text(name));
+        let name = root.name.as_deref().map(|name| self.builder.intern_text(name));
         let record = RootRecord {
             flags,
             container,
@@ -254,7 +259,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// A problem with a word under a key.
-    fn on_word(&mut self, code: &'static Code, line: u64, key: &str, word: &str) {
+    fn on_word(&mut self, code: &'static ProblemCode, line: u64, key: &str, word: &str) {
         let text = || format!("key {:?}: {}", key, excerpt(word.as_bytes()));
         self.reading.diagnostics.add(code, 1, Position::Line(line), text);
     }
@@ -267,22 +272,22 @@ impl<'r> Assembler<'r> {
         } else if record.range.is_some() {
             self.take_range(record, line);
         } else if record.end == Some(true) {
-            self.end.get_or_insert(record.objects);
+            self.stated_object_count.get_or_insert(record.objects);
         } else if record.type_name.is_some() {
             self.take_type(record, line)?;
         } else {
-            self.reading.diagnostics.on_line(&UNKNOWN_RECORD, line, b"");
+            self.reading.diagnostics.add_on_line(&UNKNOWN_RECORD, line, b"");
         }
         Ok(())
     }
 
     fn take_header(&mut self, version: u64, record: OtherLine, line: u64) {
         if self.reading.info.version.is_some() {
-            self.reading.diagnostics.on_line(&SECOND_HEADER, line, b"");
+            self.reading.diagnostics.add_on_line(&SECOND_HEADER, line, b"");
             return;
         }
         if version != 1 {
-            self.reading.diagnostics.on_line(&UNKNOWN_VERSION, line, version.to_string().as_bytes());
+            self.reading.diagnostics.add_on_line(&UNKNOWN_VERSION, line, version.to_string().as_bytes());
         }
         let info = &mut self.reading.info;
         info.version = Some(version.to_string());
@@ -312,7 +317,7 @@ impl<'r> Assembler<'r> {
                 self.on_word(&MALFORMED_KEY, line, "code", word);
             }
             let class = class.map(|class| self.slot(&class, line)).transpose()?;
-            let mut text = |text: String| self.builder.text(&text);
+            let mut text = |text: String| self.builder.intern_text(&text);
             frames.push(Frame {
                 method: text(method),
                 class,
@@ -328,10 +333,10 @@ impl<'r> Assembler<'r> {
         }
         let serial = record.thread.unwrap_or_default();
         let object = record.object.map(|id| id.0);
-        self.threads.entry(serial).or_insert(frames.len() as u32);
+        self.thread_frame_counts.entry(serial).or_insert(frames.len() as u32);
         self.thread_objects.extend(object.map(|object| (section, object, line)));
         let stack = self.builder.add_stack(frames)?;
-        let name = record.name.map(|name| self.builder.text(&name));
+        let name = record.name.map(|name| self.builder.intern_text(&name));
         self.builder.add_thread(section, ThreadRecord { name, serial, object, stack });
         Ok(())
     }
@@ -339,7 +344,7 @@ impl<'r> Assembler<'r> {
     fn take_range(&mut self, record: OtherLine, line: u64) {
         let section = self.section();
         let (Some(name), Some(from), Some(to)) = (record.name, record.from, record.to) else {
-            self.reading.diagnostics.on_line(&MALFORMED_RECORD, line, b"a range needs name, from and to");
+            self.reading.diagnostics.add_on_line(&MALFORMED_RECORD, line, b"a range needs name, from and to");
             return;
         };
         let (from, to) = (from.0, to.0);
@@ -352,8 +357,8 @@ impl<'r> Assembler<'r> {
                 let end = to.saturating_add(1);
                 self.builder.generations.push(GenerationRange { start: from, end, generation });
             }
-            Some("part") => self.parts.push(NamedRange { section, name, from, to, line }),
-            Some("interval") => self.intervals.push(NamedRange { section, name, from, to, line }),
+            Some("part") => self.heap_part_ranges.push(NamedRange { section, name, from, to, line }),
+            Some("interval") => self.interval_ranges.push(NamedRange { section, name, from, to, line }),
             word => {
                 let word = word.unwrap_or_default().to_string();
                 self.on_word(&MALFORMED_RECORD, line, "range", &word);
@@ -406,8 +411,10 @@ impl<'r> Assembler<'r> {
         }
         if !has("threads-told") {
             // A thread that is there is alive.
-            for &(section, object, line) in
-                self.thread_objects.iter().filter(|(section, object, _)| !self.held.contains(&(*section, *object)))
+            for &(section, object, line) in self
+                .thread_objects
+                .iter()
+                .filter(|(section, object, _)| !self.strongly_rooted.contains(&(*section, *object)))
             {
                 self.builder.add_root_record(section, RootRecord::new(object, RootKind::Thread, line));
             }
@@ -417,11 +424,11 @@ impl<'r> Assembler<'r> {
         info.has_no_roots = self.roots == 0 && !has("roots-told");
         let multipliers: Vec<_> =
             self.multipliers.iter().map(|&(slot, times)| (self.builder.type_of(slot), times)).collect();
-        let (parts, intervals) = (self.parts, self.intervals);
+        let (parts, intervals) = (self.heap_part_ranges, self.interval_ranges);
         let (unheld_in_tree, counts_bytes_only) = (has("unheld-in-tree"), has("counts-bytes-only"));
         let (references_missing, dependent_references) = (has("references-missing"), self.dependent_references);
         let end = extent.end;
-        let objects = Objects::new(self.builder).then(move |graph, _, reading| {
+        let objects = ParsedObjects::new(self.builder).then(move |graph, _, reading| {
             // Behind what explains it.
             report_trailer(reading, end);
             graph.unheld_in_tree = unheld_in_tree;
@@ -429,7 +436,7 @@ impl<'r> Assembler<'r> {
             graph.references_missing = references_missing;
             graph.dependent_references = dependent_references;
             graph.heap_parts = parts_of(graph, parts, reading);
-            graph.intervals = parts_of(graph, intervals, reading);
+            graph.allocation_intervals = parts_of(graph, intervals, reading);
             if !multipliers.is_empty() {
                 let by_type: FxHashMap<_, _> = multipliers.into_iter().collect();
                 graph.set_multipliers(|type_id| by_type.get(&type_id).copied().unwrap_or(1.0));
@@ -448,14 +455,14 @@ impl<'r> Assembler<'r> {
 
     fn finish(&mut self) -> Extent {
         self.section();
-        for (&number, &(slot, line)) in &self.by_number {
+        for (&number, &(slot, line)) in &self.slots_by_number {
             if self.builder.type_name(slot).is_none() {
                 self.builder.name_type(slot, &format!("(type {number})"));
-                self.reading.diagnostics.on_line(&UNKNOWN_TYPE, line, number.to_string().as_bytes());
+                self.reading.diagnostics.add_on_line(&UNKNOWN_TYPE, line, number.to_string().as_bytes());
             }
         }
-        for ((thread, frame), line) in std::mem::take(&mut self.places_of_roots) {
-            let (frames, text) = (self.threads.get(&thread), || match frame {
+        for ((thread, frame), line) in std::mem::take(&mut self.root_frames) {
+            let (frames, text) = (self.thread_frame_counts.get(&thread), || match frame {
                 Some(frame) => format!("thread {thread}, frame {frame}"),
                 None => format!("thread {thread}"),
             });
@@ -466,11 +473,11 @@ impl<'r> Assembler<'r> {
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         let end = Position::Line(self.lines.max(1));
         let last = self.section();
-        match self.end {
+        match self.stated_object_count {
             Some(stated) => {
                 let agrees = stated.is_none_or(|stated| stated == self.objects);
                 let found = format!("{} of {} objects", self.objects, stated.unwrap_or(self.objects));
-                self.reading.info.trailer = stated.map(|_| if agrees { AGREES.into() } else { found });
+                self.reading.info.trailer = stated.map(|_| if agrees { AGREES_TEXT.into() } else { found });
             }
             None => {
                 self.reading.diagnostics.add(&NO_END, u64::from(!self.is_cut), end, String::new);
@@ -482,12 +489,12 @@ impl<'r> Assembler<'r> {
             ("objects", self.objects),
             ("references", self.references),
         ]);
-        Extent { end, objects: self.objects, lost: LOST }
+        Extent { end, objects: self.objects, loss_codes: LOST }
     }
 }
 
 fn report_trailer(reading: &mut Reading, end: Position) {
-    if let Some(found) = reading.info.trailer.clone().filter(|found| found != AGREES) {
+    if let Some(found) = reading.info.trailer.clone().filter(|found| found != AGREES_TEXT) {
         reading.diagnostics.add(&TRAILER_MISMATCH, 1, end, || found);
     }
 }
@@ -503,7 +510,7 @@ fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Reading) -
         let next = parts.runs.last().map_or(0, |(nodes, _)| nodes.end);
         last_line = Some(line);
         if nodes.start != next {
-            reading.diagnostics.on_line(&BAD_RANGES, line, name.as_bytes());
+            reading.diagnostics.add_on_line(&BAD_RANGES, line, name.as_bytes());
             return HeapParts::default();
         }
         let number = *numbers.entry(name).or_insert_with_key(|name| {
@@ -514,7 +521,7 @@ fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Reading) -
     }
     let is_whole = parts.runs.last().map_or(0, |(nodes, _)| nodes.end) == graph.node_count();
     if let Some(line) = last_line.filter(|_| !is_whole) {
-        reading.diagnostics.on_line(&BAD_RANGES, line, b"");
+        reading.diagnostics.add_on_line(&BAD_RANGES, line, b"");
     }
     if is_whole { parts } else { HeapParts::default() }
 }

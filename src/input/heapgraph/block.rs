@@ -3,18 +3,18 @@
 use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{ObjectLine, OtherLine, TypeKey};
-use crate::graph::Holding;
+use crate::graph::SoftKind;
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::diagnostics::excerpt;
 use crate::input::json_lines::{Field, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
 use crate::input::sink::RecordSink;
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{Diagnostics, Position, ProblemCode};
 
 /// Counts of what a block has up to the start of a section.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ends {
+pub(super) struct ListLengths {
     pub(super) objects: usize,
     pub(super) types: usize,
     pub(super) others: usize,
@@ -42,19 +42,19 @@ pub(super) struct Block<S> {
     pub(super) objects: S,
     /// Types in order of first mention in their section, with the line of it.
     pub(super) types: Vec<(TypeKey, u64)>,
-    by_number: FxHashMap<u64, u32>,
-    by_name: FxHashMap<Box<[u8]>, u32>,
+    type_by_number: FxHashMap<u64, u32>,
+    type_by_name: FxHashMap<Box<[u8]>, u32>,
     /// The type of objects that have none.
-    no_type: Option<u32>,
+    untyped_number: Option<u32>,
     pub(super) roots: Vec<RootLine>,
     /// Those that were read, kept or not.
     pub(super) root_lines: u64,
     /// Records that are few.
-    pub(super) others: Vec<(Box<OtherLine>, u64)>,
+    pub(super) other_lines: Vec<(Box<OtherLine>, u64)>,
     /// Starts of sections: what comes before each, and its record.
-    pub(super) sections: Vec<(Ends, Box<OtherLine>)>,
+    pub(super) sections: Vec<(ListLengths, Box<OtherLine>)>,
     /// (from, to, how).
-    pub(super) soft: Vec<(u64, u64, Holding)>,
+    pub(super) soft_references: Vec<(u64, u64, SoftKind)>,
     /// (object of the block, the type whose class it is, line).
     pub(super) classes: Vec<(usize, TypeKey, u64)>,
     pub(super) lines: u64,
@@ -73,27 +73,27 @@ impl<S: RecordSink> Block<S> {
         self.types.clear();
         self.forget_types();
         self.roots.clear();
-        self.others.clear();
+        self.other_lines.clear();
         self.sections.clear();
-        self.soft.clear();
+        self.soft_references.clear();
         self.classes.clear();
         (self.root_lines, self.lines, self.records, self.end, self.is_cut) = (0, 0, 0, None, false);
         self.diagnostics = Diagnostics::default();
     }
 
     fn forget_types(&mut self) {
-        self.by_number.clear();
-        self.by_name.clear();
-        self.no_type = None;
+        self.type_by_number.clear();
+        self.type_by_name.clear();
+        self.untyped_number = None;
     }
 
-    pub(super) fn ends(&self) -> Ends {
-        Ends {
+    pub(super) fn list_lengths(&self) -> ListLengths {
+        ListLengths {
             objects: self.objects.object_count(),
             types: self.types.len(),
-            others: self.others.len(),
+            others: self.other_lines.len(),
             roots: self.roots.len(),
-            soft: self.soft.len(),
+            soft: self.soft_references.len(),
             classes: self.classes.len(),
         }
     }
@@ -103,23 +103,23 @@ impl<S: RecordSink> Block<S> {
         let next = self.types.len() as u32;
         let key = match value {
             Some(RawValue::Text(name)) => {
-                if let Some(&number) = self.by_name.get(name) {
+                if let Some(&number) = self.type_by_name.get(name) {
                     return Some(number);
                 }
-                self.by_name.insert(name.into(), next);
+                self.type_by_name.insert(name.into(), next);
                 type_key(RawValue::Text(name))?
             }
             Some(value) => {
                 let number = value.number()?;
-                if let Some(&known) = self.by_number.get(&number) {
+                if let Some(&known) = self.type_by_number.get(&number) {
                     return Some(known);
                 }
-                self.by_number.insert(number, next);
+                self.type_by_number.insert(number, next);
                 TypeKey::Number(number)
             }
-            None if self.no_type.is_some() => return self.no_type,
+            None if self.untyped_number.is_some() => return self.untyped_number,
             None => {
-                self.no_type = Some(next);
+                self.untyped_number = Some(next);
                 TypeKey::Name("(unknown)".into())
             }
         };
@@ -133,9 +133,9 @@ impl<S: RecordSink> Batch for Block<S> {
         self.objects.memory_bytes()
             + 2 * self.types.capacity() * size_of::<(TypeKey, u64)>()
             + self.roots.capacity() * size_of::<RootLine>()
-            + self.others.len() * size_of::<OtherLine>()
+            + self.other_lines.len() * size_of::<OtherLine>()
             + self.sections.len() * size_of::<OtherLine>()
-            + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
+            + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
             + self.classes.capacity() * size_of::<(usize, TypeKey, u64)>()
     }
 }
@@ -169,14 +169,14 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
     if let Err(wrong) = wrong {
         match wrong {
             Some(field) => on_field(block, &MALFORMED_RECORD, field),
-            None => block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line),
+            None => block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines, line),
         }
     }
     Ok(())
 }
 
 /// A problem with the value of a key.
-fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static Code, (key, value): Field<'_>) {
+fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): Field<'_>) {
     let at = Position::Line(block.lines);
     block.diagnostics.add(code, 1, at, || format!("key {}: {}", excerpt(key), excerpt(&value.json())));
 }
@@ -195,7 +195,7 @@ fn take_object<'l, S: RecordSink>(
             0
         }),
         None => {
-            block.diagnostics.on_line(&MISSING_SIZE, block.lines, b"");
+            block.diagnostics.add_on_line(&MISSING_SIZE, block.lines, b"");
             0
         }
     };
@@ -207,8 +207,10 @@ fn take_object<'l, S: RecordSink>(
             None => on_field(block, &MALFORMED_KEY, (b"class_of", value)),
         }
     }
-    let unknown = object.unknown.filter(|_| is_strict);
-    for (code, field) in [(&MALFORMED_KEY, object.wrong), (&MIXED_RECORD, object.other), (&UNKNOWN_KEY, unknown)] {
+    let unknown = object.unknown_field.filter(|_| is_strict);
+    for (code, field) in
+        [(&MALFORMED_KEY, object.wrong_kind_field), (&MIXED_RECORD, object.other_record_field), (&UNKNOWN_KEY, unknown)]
+    {
         if let Some(field) = field {
             on_field(block, code, field);
         }
@@ -235,7 +237,7 @@ fn push_references<S: RecordSink>(refs: &[u8], block: &mut Block<S>) -> u64 {
         count += 1;
         match target {
             Some(target) => block.objects.push_reference(target),
-            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b""),
         }
     }
     count
@@ -254,7 +256,7 @@ fn push_marked_references<S: RecordSink>(
         count = place + 1;
         let is_in = |places: &[u64]| places.binary_search(&place).is_ok();
         let Some(target) = target else {
-            block.diagnostics.on_line(&MALFORMED_REF, block.lines, b"");
+            block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b"");
             continue;
         };
         if is_in(&weak) {
@@ -262,8 +264,8 @@ fn push_marked_references<S: RecordSink>(
             continue;
         }
         block.objects.push_reference(target);
-        let how = is_in(&soft).then_some(Holding::Soft).or_else(|| is_in(&finalized).then_some(Holding::Final));
-        block.soft.extend(how.map(|how| (id, target, how)));
+        let how = is_in(&soft).then_some(SoftKind::Soft).or_else(|| is_in(&finalized).then_some(SoftKind::Final));
+        block.soft_references.extend(how.map(|how| (id, target, how)));
     }
     for ((key, array), places) in marked.into_iter().zip([weak, soft, finalized]) {
         if places.last().is_some_and(|&last| last >= count) {
@@ -291,7 +293,7 @@ fn type_key(value: RawValue<'_>) -> Option<TypeKey> {
 fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
     let mut other = OtherLine::of_line(line)?;
     if other.is_mixed() {
-        block.diagnostics.on_line(&MIXED_RECORD, block.lines, line);
+        block.diagnostics.add_on_line(&MIXED_RECORD, block.lines, line);
     }
     let root = other.root.filter(|_| other.heapgraph.is_none());
     block.root_lines += u64::from(root.is_some());
@@ -308,14 +310,14 @@ fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result
         }),
         Some(_) => {}
         None if other.section.is_some() && other.heapgraph.is_none() => {
-            block.sections.push((block.ends(), Box::new(other)));
+            block.sections.push((block.list_lengths(), Box::new(other)));
             block.forget_types();
         }
         None => {
             if other.end == Some(true) {
                 block.end.get_or_insert((block.records + 1, block.lines));
             }
-            block.others.push((Box::new(other), block.lines));
+            block.other_lines.push((Box::new(other), block.lines));
         }
     }
     Ok(())

@@ -147,7 +147,7 @@ fn kind_of_name(name: ReferenceName) -> (ReferenceKind, String) {
         ReferenceName::Variable(name) => (ReferenceKind::Variable, name),
         ReferenceName::VariableSlot(slot) => (ReferenceKind::Hidden, slot.to_string()),
         // A slot of the map's table.
-        ReferenceName::OfMap(_) => (ReferenceKind::Internal, "0".into()),
+        ReferenceName::MapEntry(_) => (ReferenceKind::Internal, "0".into()),
         ReferenceName::Internal(slot) => match slot.strip_prefix("slot ") {
             Some(number) => (ReferenceKind::Hidden, number.into()),
             None => (ReferenceKind::Internal, slot),
@@ -179,7 +179,7 @@ fn name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
         .or_else(|| behind("static ").map(ReferenceName::StaticField))
         .or_else(|| behind("context variable ").map(ReferenceName::Variable))
         .or_else(|| Some(ReferenceName::VariableSlot(word.strip_prefix("context slot ")?.parse().ok()?)))
-        .or_else(|| behind(" ").map(ReferenceName::OfMap))
+        .or_else(|| behind(" ").map(ReferenceName::MapEntry))
         .or_else(|| behind("'").map(ReferenceName::Property))
         .unwrap_or_else(|| ReferenceName::Property(word.to_string()))
 }
@@ -204,7 +204,7 @@ mod tests {
             ("''", property("'")),
             ("context variable x", ReferenceName::Variable("x".into())),
             ("context slot 4", ReferenceName::VariableSlot(4)),
-            (" Map[\"a\"]", ReferenceName::OfMap("Map[\"a\"]".into())),
+            (" Map[\"a\"]", ReferenceName::MapEntry("Map[\"a\"]".into())),
             ("", property("")),
         ] {
             assert_eq!(name_of_word(word, TypeId::new(3)), name, "{word}");

@@ -13,11 +13,11 @@
 
 mod assemble;
 mod block;
-mod codes;
 mod details;
+mod problem_codes;
 mod record;
 
-use super::blocks::{Cut, parse_blocks};
+use super::blocks::{BlockCut, parse_blocks};
 use super::json_lines::Fields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
@@ -63,7 +63,7 @@ impl Reader for Heapgraph {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::is_there).and_then(details);
+        reading.details = reread.filter(Reread::exists).and_then(details);
         Ok(dump)
     }
 
@@ -84,7 +84,7 @@ fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Resu
     let (threads, is_strict) = (reading.options.threads, reading.options.strict);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, is_strict, block);
-    parse_blocks(source, Cut::AfterLine, threads, parse, |block: &mut Block<S>| {
+    parse_blocks(source, BlockCut::AfterLine, threads, parse, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

@@ -33,11 +33,11 @@ pub(super) struct ObjectLine<'a> {
     /// Script, line and column of the same.
     pub(super) place: &'a [u8],
     /// The first key whose value is of the wrong kind.
-    pub(super) wrong: Option<Field<'a>>,
+    pub(super) wrong_kind_field: Option<Field<'a>>,
     /// The first key that says that the line is another record.
-    pub(super) other: Option<Field<'a>>,
+    pub(super) other_record_field: Option<Field<'a>>,
     /// The first key that is none of an object's.
-    pub(super) unknown: Option<Field<'a>>,
+    pub(super) unknown_field: Option<Field<'a>>,
 }
 
 impl<'a> ObjectLine<'a> {
@@ -64,18 +64,18 @@ impl<'a> ObjectLine<'a> {
                 b"script" => set(&mut object.script, value.text().map(Some)),
                 b"place" => set(&mut object.place, value.array().filter(|array| place(array).is_some())),
                 b"heapgraph" | b"root" | b"section" | b"range" | b"end" => {
-                    object.other.get_or_insert(field);
+                    object.other_record_field.get_or_insert(field);
                     true
                 }
                 // Those that begin so are the writer's own.
                 [b'_', ..] => true,
                 _ => {
-                    object.unknown.get_or_insert(field);
+                    object.unknown_field.get_or_insert(field);
                     true
                 }
             };
             if !is_right {
-                object.wrong.get_or_insert(field);
+                object.wrong_kind_field.get_or_insert(field);
             }
         }
         Ok(object)

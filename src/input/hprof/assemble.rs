@@ -5,12 +5,12 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
 use super::content::{HprofRecords, SlotType};
 use super::layout::classes::{ClassLayout, Classes};
 use super::layout::measure::NearestDistance;
 use super::layout::sizes::{SizeEvidence, Sizes, text_of};
 use super::layout::texts::{TextRecords, source_form};
+use super::problem_codes::*;
 use super::records::ClassDump;
 use super::segments::SegmentReader;
 use super::segments::block_parts::{AndroidHeap, RawRoot, TypeKind};
@@ -29,7 +29,7 @@ const BATCH_OBJECTS: usize = 16 * 1024;
 
 /// A dump whose blocks have all been taken.
 pub(super) struct Assembler<'a> {
-    pub(super) content: HprofRecords,
+    pub(super) records: HprofRecords,
     pub(super) reader: &'a SegmentReader,
     pub(super) classes: &'a Classes,
     pub(super) diagnostics: Diagnostics,
@@ -53,21 +53,27 @@ impl<'a> Assembler<'a> {
             diagnostics.add(code, 1, Position::Byte(offset), String::new);
         }
         let (raw_types, like_mat) = (options.raw_types, options.rules == Rules::Mat);
-        Assembler { content, reader, classes, diagnostics, raw_types, like_mat, class_class }
+        Assembler { records: content, reader, classes, diagnostics, raw_types, like_mat, class_class }
     }
 
     fn texts(&self) -> &'a TextRecords {
         &self.reader.texts
     }
 
-    fn problem(&mut self, code: &'static crate::input::Code, count: u64, at: u64, text: impl FnOnce() -> String) {
+    fn problem(
+        &mut self,
+        code: &'static crate::input::ProblemCode,
+        count: u64,
+        at: u64,
+        text: impl FnOnce() -> String,
+    ) {
         self.diagnostics.add(code, count, Position::Byte(at), text);
     }
 
     /// Objects of the dump, class objects among them.
     pub(super) fn object_count(&self) -> u64 {
-        let counts = &self.content.counts;
-        counts.instances + counts.object_arrays + counts.primitive_arrays + self.classes.dumps.len() as u64
+        let counts = &self.records.counts;
+        counts.instances + counts.object_arrays + counts.primitive_arrays + self.classes.class_dumps.len() as u64
     }
 
     // ---- sizes
@@ -75,7 +81,7 @@ impl<'a> Assembler<'a> {
     /// Finds out how large objects are. Before class objects are appended.
     pub(super) fn sizes(&self) -> Sizes {
         let mut nearest: FxHashMap<u64, NearestDistance> = FxHashMap::default();
-        for (slot, measured) in self.content.types.iter().zip(&self.content.measure.instances) {
+        for (slot, measured) in self.records.types.iter().zip(&self.records.distances.instances) {
             if slot.kind == TypeKind::Instance && measured.neighbours > 0 {
                 nearest.insert(slot.class, *measured);
             }
@@ -84,66 +90,68 @@ impl<'a> Assembler<'a> {
         ids.sort_unstable();
         let mut behind_class: FxHashMap<u64, u64> = FxHashMap::default();
         for (at, &id) in ids.iter().enumerate() {
-            let next = [self.content.object_after_class.get(&id), ids.get(at + 1)].into_iter().flatten().min();
+            let next = [self.records.object_after_class.get(&id), ids.get(at + 1)].into_iter().flatten().min();
             if let Some(next) = next.filter(|&&next| next > id) {
                 behind_class.insert(id, next - id);
             }
         }
-        let mut measure = self.content.measure.clone();
-        ids.iter().for_each(|&id| measure.align(id));
+        let mut measure = self.records.distances.clone();
+        ids.iter().for_each(|&id| measure.note_alignment(id));
         let evidence = SizeEvidence {
             classes: self.classes,
             texts: self.texts(),
             measure: &measure,
-            nearest: &nearest,
+            nearest_distances: &nearest,
             behind_class: &behind_class,
             is_android: self.reader.header.version == "1.0.3",
-            like_mat: self.like_mat,
+            uses_mat_rule: self.like_mat,
         };
         Sizes::find(&evidence)
     }
 
     pub(super) fn archived_mirrors(&self, sizes: &Sizes) -> Option<ArchivedMirrors> {
         let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
-        let arrays = TypeSlot(self.content.known_slot(array.id, TypeKind::ObjectArray)?);
-        Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance(self.class_class?, self.classes) })
+        let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
+        Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance_bytes(self.class_class?, self.classes) })
     }
 
     /// Bytes of each instance of a type; of an array what an element takes.
     fn instance_bytes(&self, slot: &SlotType, sizes: &Sizes) -> u64 {
         match slot.kind {
             TypeKind::Instance if Some(slot.class) == self.class_class => {
-                sizes.class_instance(slot.class, self.classes)
+                sizes.class_instance_bytes(slot.class, self.classes)
             }
-            TypeKind::Instance => sizes.instance(slot.class, self.classes),
+            TypeKind::Instance => sizes.instance_bytes(slot.class, self.classes),
             TypeKind::ObjectArray => 0,
             TypeKind::PrimitiveArray => element_bytes(slot.class as u8).unwrap_or(1) as u64,
         }
     }
 
     /// Objects and bytes by slot, where objects were only counted; class objects are those of `java.lang.Class`.
-    pub(super) fn totals(&mut self, sizes: &Sizes) -> Vec<(u32, u64, u128)> {
+    pub(super) fn take_totals(&mut self, sizes: &Sizes) -> Vec<(u32, u64, u128)> {
         let mut totals = Vec::new();
-        for (index, total) in self.content.totals.iter().enumerate().filter(|(_, total)| total.objects > 0) {
-            let slot = &self.content.types[index];
+        for (index, total) in self.records.totals.iter().enumerate().filter(|(_, total)| total.objects > 0) {
+            let slot = &self.records.types[index];
             let own = self.instance_bytes(slot, sizes);
             let bytes = match slot.kind {
                 TypeKind::Instance => u128::from(own) * u128::from(total.objects),
-                TypeKind::ObjectArray => sizes.arrays(total.objects, total.elements, &total.residues, None),
-                TypeKind::PrimitiveArray => sizes.arrays(total.objects, total.elements, &total.residues, Some(own)),
+                TypeKind::ObjectArray => sizes.all_arrays_bytes(total.objects, total.elements, &total.residues, None),
+                TypeKind::PrimitiveArray => {
+                    sizes.all_arrays_bytes(total.objects, total.elements, &total.residues, Some(own))
+                }
             };
             totals.push((index as u32, total.objects, bytes));
         }
-        let classes = self.classes.dumps.iter();
-        let bytes: u128 = classes.map(|dump| u128::from(sizes.class_object(dump, self.texts()))).sum();
+        let classes = self.classes.class_dumps.iter();
+        let bytes: u128 = classes.map(|dump| u128::from(sizes.class_object_bytes(dump, self.texts()))).sum();
         let slot = self.class_slot();
-        totals.push((slot, self.classes.dumps.len() as u64, bytes));
+        totals.push((slot, self.classes.class_dumps.len() as u64, bytes));
         totals
     }
 
     /// The loader of the types of a slot.
     pub(super) fn origin(&self, slot: u32) -> TypeOrigin {
-        let slot = self.content.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
+        let slot = self.records.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
         let loader = slot.and_then(|slot| self.classes.dump(slot.class)).map(|dump| dump.loader);
         TypeOrigin::Loader(loader.filter(|&id| id != 0).map(|id| IdStyle::Prefixed.format(id)))
     }
@@ -155,10 +163,10 @@ impl<'a> Assembler<'a> {
         self.append_deferred()?;
         self.append_classes(sizes)?;
         let class_slot = self.class_slot();
-        let types = std::mem::take(&mut self.content.types);
+        let types = std::mem::take(&mut self.records.types);
         let layouts = &self.classes.layouts.by_class;
-        for (id, slot, elements, references) in self.content.builder.repeated_objects() {
-            self.content.repeated.push(id);
+        for (id, slot, elements, references) in self.records.builder.repeated_objects() {
+            self.records.repeated.push(id);
             let of_type = &types[slot.0 as usize];
             let fields = match of_type.kind {
                 TypeKind::Instance => layouts.get(&of_type.class).map_or(0, |layout| layout.reference_count.into()),
@@ -166,45 +174,46 @@ impl<'a> Assembler<'a> {
                 TypeKind::PrimitiveArray => 0,
             };
             if slot.0 != class_slot {
-                self.content.nulls = self.content.nulls.saturating_sub(fields.saturating_sub(references.into()));
+                self.records.null_references =
+                    self.records.null_references.saturating_sub(fields.saturating_sub(references.into()));
             }
         }
-        self.content.repeated.sort_unstable();
-        self.content.repeated.dedup();
+        self.records.repeated.sort_unstable();
+        self.records.repeated.dedup();
         let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
-        self.content.builder.size_objects(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
+        self.records.builder.set_object_sizes(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
             // Classes have their bytes.
             (slot, _) if slot == class_slot => number,
             (slot, TypeKind::Instance) => own[slot as usize],
-            (_, TypeKind::ObjectArray) => sizes.array(number, None),
-            (slot, TypeKind::PrimitiveArray) => sizes.array(number, Some(own[slot as usize])),
+            (_, TypeKind::ObjectArray) => sizes.array_bytes(number, None),
+            (slot, TypeKind::PrimitiveArray) => sizes.array_bytes(number, Some(own[slot as usize])),
         });
-        self.content.types = types;
+        self.records.types = types;
         self.add_spaces();
         let chosen = self.reader.dumps.get(self.reader.chosen().wrapping_sub(1));
-        let section = self.content.builder.section_mut(self.content.section);
-        section.null_references += self.content.nulls;
+        let section = self.records.builder.section_mut(self.records.section);
+        section.null_references += self.records.null_references;
         section.complete = chosen.is_some_and(|dump| dump.is_complete);
-        section.declared_types = self.classes.dumps.len() as u64;
+        section.declared_types = self.classes.class_dumps.len() as u64;
         Ok(())
     }
 
     fn append_deferred(&mut self) -> Result<(), ReadError> {
-        let deferred = std::mem::take(&mut self.content.deferred);
+        let deferred = std::mem::take(&mut self.records.deferred);
         let (classes, nothing) = (self.classes, ClassLayout::default());
         let layouts = &classes.layouts;
         let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
-        let (first, mut before, mut of_class) = (self.content.builder.object_count(), Vec::new(), Vec::new());
+        let (first, mut before, mut of_class) = (self.records.builder.object_count(), Vec::new(), Vec::new());
         for instance in &deferred.list {
             let number = *numbers.entry(instance.class).or_insert_with(|| {
-                slots.push(self.content.slot(instance.class, TypeKind::Instance, instance.position));
+                slots.push(self.records.slot(instance.class, TypeKind::Instance, instance.position));
                 slots.len() as u32 - 1
             });
             let layout = layouts.by_class.get(&instance.class).map_or(&nothing, |layout| &**layout);
-            let values = &deferred.bytes[instance.start..][..instance.length as usize];
-            if layout.bytes as usize != values.len() && classes.dump(instance.class).is_some() {
-                self.content.mismatches.entry(slots[number as usize]).or_insert(instance.position);
+            let values = &deferred.bytes[instance.value_start..][..instance.value_bytes as usize];
+            if layout.value_bytes as usize != values.len() && classes.dump(instance.class).is_some() {
+                self.records.size_mismatches.entry(slots[number as usize]).or_insert(instance.position);
             }
             let mut references = Vec::new();
             let mut keep = |at, id| references.push((at, id));
@@ -212,21 +221,21 @@ impl<'a> Assembler<'a> {
                 8 => layout.for_each::<8>(values, layouts, &mut keep),
                 _ => layout.for_each::<4>(values, layouts, &mut keep),
             }
-            if layout.is_class {
+            if layout.is_java_lang_class {
                 let ids = references.into_iter().map(|(_, id)| id).filter(|&id| id != 0).collect();
                 of_class.push((instance.id, instance.position, ids));
                 continue;
             }
             columns.push_object(instance.id, number, 0, instance.position);
-            before.push(instance.before);
-            self.note_heap(columns.len() - 1, instance.heap);
+            before.push(instance.next_object);
+            self.note_heap_change(columns.len() - 1, instance.heap);
             for (at, id) in references {
-                if let Some((_, holding)) = layout.soft.filter(|soft| soft.0 == at && id != 0) {
-                    self.content.soft.push((instance.id, id, holding));
+                if let Some((_, holding)) = layout.soft_offset.filter(|soft| soft.0 == at && id != 0) {
+                    self.records.soft_references.push((instance.id, id, holding));
                 }
                 match id {
-                    0 => self.content.nulls += 1,
-                    id if layout.weak == Some(at) => columns.push_weak_reference(id),
+                    0 => self.records.null_references += 1,
+                    id if layout.weak_offset == Some(at) => columns.push_weak_reference(id),
                     id => columns.push_reference(id),
                 }
             }
@@ -235,22 +244,22 @@ impl<'a> Assembler<'a> {
             }
         }
         self.append(&mut columns, &slots)?;
-        self.content.builder.late = (first, before);
+        self.records.builder.late_objects = (first, before);
         // Those that were not put aside came behind, when their class was known.
-        self.content.class_instances.splice(0..0, of_class);
+        self.records.class_instances.splice(0..0, of_class);
         Ok(())
     }
 
     fn append(&mut self, columns: &mut ObjectColumns, slots: &[u32]) -> Result<(), BuildError> {
         columns.seal();
-        let section = self.content.section;
-        self.content.builder.append(section, columns, 0..columns.len(), slots, 0, false)?;
+        let section = self.records.section;
+        self.records.builder.append(section, columns, 0..columns.len(), slots, 0, false)?;
         columns.clear();
         Ok(())
     }
 
     fn class_slot(&mut self) -> u32 {
-        self.content.slot(self.class_class.unwrap_or(NO_CLASS), TypeKind::Instance, 0)
+        self.records.slot(self.class_class.unwrap_or(NO_CLASS), TypeKind::Instance, 0)
     }
 
     /// Class objects: their references are the superclass, the loader, and static variables.
@@ -259,25 +268,25 @@ impl<'a> Assembler<'a> {
         let mut columns = ObjectColumns::default();
         // Some writers have an instance beside a class dump: one object with the references of both.
         let mut also: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
-        let bytes = self.class_class.map_or(0, |class| sizes.class_instance(class, self.classes));
+        let bytes = self.class_class.map_or(0, |class| sizes.class_instance_bytes(class, self.classes));
         let of_boot_loader = self.class_held_by_boot_loader();
-        for (id, position, references) in std::mem::take(&mut self.content.class_instances) {
+        for (id, position, references) in std::mem::take(&mut self.records.class_instances) {
             if self.classes.by_id.contains_key(&id) {
                 match also.entry(id) {
                     Entry::Vacant(place) => drop(place.insert(references)),
-                    Entry::Occupied(_) => self.content.repeated.push(id),
+                    Entry::Occupied(_) => self.records.repeated.push(id),
                 }
                 continue;
             }
             columns.push_object(id, 0, bytes, position);
             references.iter().for_each(|&id| columns.push_reference(id));
         }
-        for dump in &self.classes.dumps {
-            columns.push_object(dump.id, 0, sizes.class_object(dump, self.texts()), dump.position);
-            self.note_heap(columns.len() - 1, dump.heap);
+        for dump in &self.classes.class_dumps {
+            columns.push_object(dump.id, 0, sizes.class_object_bytes(dump, self.texts()), dump.position);
+            self.note_heap_change(columns.len() - 1, dump.heap);
             dump.class_references(of_boot_loader).for_each(|(_, id)| columns.push_reference(id));
             let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT);
-            self.content.nulls += statics.filter(|one| one.value == 0).count() as u64;
+            self.records.null_references += statics.filter(|one| one.value == 0).count() as u64;
             for &id in also.get(&dump.id).into_iter().flatten() {
                 columns.push_reference(id);
             }
@@ -292,26 +301,26 @@ impl<'a> Assembler<'a> {
     pub(super) fn class_held_by_boot_loader(&self) -> Option<u64> {
         let class = self.classes.named("java.lang.ClassLoader", self.texts())?.id;
         let is_root = |root: &RawRoot| root.tag == sub::ROOT_STICKY_CLASS && root.object == class;
-        (!self.content.roots.iter().any(is_root)).then_some(class)
+        (!self.records.roots.iter().any(is_root)).then_some(class)
     }
 
     // ---- heaps of Android
 
     /// Notes the heap of an object that is to be appended next but so many.
-    fn note_heap(&mut self, ahead: usize, heap: AndroidHeap) {
-        let heaps = &mut self.content.heaps;
+    fn note_heap_change(&mut self, ahead: usize, heap: AndroidHeap) {
+        let heaps = &mut self.records.heap_changes;
         if heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
-            heaps.push(((self.content.builder.object_count() + ahead) as u32, heap));
+            heaps.push(((self.records.builder.object_count() + ahead) as u32, heap));
         }
     }
 
     /// Hands on in which heap each object is, and which references the runtime may give up.
     fn add_spaces(&mut self) {
-        let soft = std::mem::take(&mut self.content.soft);
+        let soft = std::mem::take(&mut self.records.soft_references);
         if !self.like_mat {
-            self.content.builder.add_soft_references(self.content.section, soft.into_iter());
+            self.records.builder.add_soft_references(self.records.section, soft.into_iter());
         }
-        let mut heaps = std::mem::take(&mut self.content.heaps);
+        let mut heaps = std::mem::take(&mut self.records.heap_changes);
         if heaps.is_empty() {
             return;
         }
@@ -326,7 +335,7 @@ impl<'a> Assembler<'a> {
             });
             changes.push((object, part as u32));
         }
-        self.content.builder.heap_parts = (names, changes);
+        self.records.builder.heap_parts = (names, changes);
     }
     // ---- names
 
@@ -334,14 +343,14 @@ impl<'a> Assembler<'a> {
     pub(super) fn describe_types(&mut self) -> Result<(), ReadError> {
         let classes = self.classes;
         let primitives = self.primitive_array_classes();
-        for dump in &classes.dumps {
+        for dump in &classes.class_dumps {
             let is_primitive = primitives.contains(&Some(dump.id));
-            if !is_primitive && self.content.known_slot(dump.id, TypeKind::ObjectArray).is_none() {
-                self.content.slot(dump.id, TypeKind::Instance, dump.position);
+            if !is_primitive && self.records.known_slot(dump.id, TypeKind::ObjectArray).is_none() {
+                self.records.slot(dump.id, TypeKind::Instance, dump.position);
             }
         }
         let (mut bad_names, mut nameless, mut undumped) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, slot) in self.content.types.clone().iter().enumerate() {
+        for (index, slot) in self.records.types.clone().iter().enumerate() {
             let is_bad = Cell::new(false);
             let class = match slot.kind {
                 TypeKind::PrimitiveArray => primitives[index],
@@ -355,12 +364,12 @@ impl<'a> Assembler<'a> {
                 nameless.push(slot.position);
             }
             let name = name.unwrap_or_else(|| format!("<class {:#x}>", slot.class));
-            self.content.builder.check_name(name.len())?;
-            self.content.builder.check_memory()?;
-            self.content.builder.name_type_apart(TypeSlot(index as u32), &name, None);
+            self.records.builder.check_name(name.len())?;
+            self.records.builder.check_memory()?;
+            self.records.builder.name_type_apart(TypeSlot(index as u32), &name, None);
             let dump = class.and_then(|class| classes.dump(class));
             match dump {
-                Some(dump) => self.describe(TypeSlot(index as u32), dump),
+                Some(dump) => self.describe_class(TypeSlot(index as u32), dump),
                 None if slot.kind != TypeKind::PrimitiveArray && slot.class != NO_CLASS => {
                     undumped.push((slot.position, name))
                 }
@@ -375,13 +384,13 @@ impl<'a> Assembler<'a> {
         }
         let (repeated, first) = classes.repeated;
         self.problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
-        let circles = || classes.in_circles.iter().map(|&number| classes.dumps[number as usize].position);
+        let circles = || classes.in_circles.iter().map(|&number| classes.class_dumps[number as usize].position);
         self.problem(&CLASS_CIRCLE, circles().count() as u64, circles().min().unwrap_or(0), String::new);
-        let mismatches = std::mem::take(&mut self.content.mismatches);
+        let mismatches = std::mem::take(&mut self.records.size_mismatches);
         let first = mismatches.values().copied().min().unwrap_or(0);
         self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
-        if classes.dumps.len() as u64 > 0 || self.class_class.is_some() {
-            self.content.builder.objects_hold_class = true;
+        if classes.class_dumps.len() as u64 > 0 || self.class_class.is_some() {
+            self.records.builder.objects_hold_class = true;
         }
         Ok(())
     }
@@ -395,7 +404,7 @@ impl<'a> Assembler<'a> {
         if slot.class == NO_CLASS {
             return Some("java.lang.Class".into());
         }
-        let name = self.classes.names.get(&class?).copied()?;
+        let name = self.classes.name_ids.get(&class?).copied()?;
         let raw = text_of(self.texts(), name, is_bad)?;
         Some(if self.raw_types { raw } else { source_form(&raw) })
     }
@@ -405,25 +414,25 @@ impl<'a> Assembler<'a> {
         PRIMITIVES.map(|(_, name, letter)| named(format!("[{letter}")).or_else(|| named(format!("{name}[]"))))
     }
 
-    fn describe(&mut self, slot: TypeSlot, dump: &ClassDump) {
+    fn describe_class(&mut self, slot: TypeSlot, dump: &ClassDump) {
         let mut field = |name: u64, basic_type: u8, is_static: bool| {
             let kind = primitive_kind(basic_type).unwrap_or(FieldKind::Reference);
             let text = text_of(&self.reader.texts, name, &Cell::new(false));
             let text = text.unwrap_or_else(|| format!("<name {name:#x}>"));
-            Field { name: self.content.builder.text(&text), kind, is_static }
+            Field { name: self.records.builder.intern_text(&text), kind, is_static }
         };
         let statics: Vec<Field> = dump.statics.iter().map(|one| field(one.name, one.basic_type, true)).collect();
         let own = dump.fields.iter().map(|one| field(one.name, one.basic_type, false));
         let fields = statics.into_iter().chain(own).collect();
         let superclass = self.classes.superclass(dump.id);
-        let superclass = superclass.and_then(|above| self.content.known_slot(above.id, TypeKind::Instance));
+        let superclass = superclass.and_then(|above| self.records.known_slot(above.id, TypeKind::Instance));
         let record = TypeRecord {
             class_object: Some(dump.id),
             loader: if dump.loader == 0 { LoaderRecord::Runtime } else { LoaderRecord::Object(dump.loader) },
             superclass: superclass.map(TypeSlot),
             fields,
         };
-        self.content.builder.describe_type(self.content.section, slot, record);
+        self.records.builder.describe_type(self.records.section, slot, record);
     }
 
     // ---- roots and threads
@@ -431,22 +440,22 @@ impl<'a> Assembler<'a> {
     /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root. Error: if there
     /// is no memory for them.
     pub(super) fn add_roots(&mut self) -> Result<bool, BuildError> {
-        let roots = std::mem::take(&mut self.content.roots);
-        let section = self.content.section;
+        let roots = std::mem::take(&mut self.records.roots);
+        let section = self.records.section;
         let mut stacks: FxHashMap<u32, StackSlot> = FxHashMap::default();
         let mut frames: FxHashMap<u64, Option<Frame<TypeSlot>>> = FxHashMap::default();
         for root in roots.iter().filter(|root| root.tag == sub::ROOT_THREAD) {
-            let stack = match (stacks.get(&root.number), self.reader.traces.get(&root.number)) {
+            let stack = match (stacks.get(&root.frame_or_trace), self.reader.traces.get(&root.frame_or_trace)) {
                 (Some(stack), _) => *stack,
                 (None, Some(trace)) => {
-                    let of_trace = trace.iter().map(|&id| *frames.entry(id).or_insert_with(|| self.frame(id)));
+                    let of_trace = trace.iter().map(|&id| *frames.entry(id).or_insert_with(|| self.resolve_frame(id)));
                     let stack = of_trace.flatten().collect();
-                    *stacks.entry(root.number).or_insert(self.content.builder.add_stack(stack)?)
+                    *stacks.entry(root.frame_or_trace).or_insert(self.records.builder.add_stack(stack)?)
                 }
                 (None, None) => StackSlot::default(),
             };
             let object = Some(root.object).filter(|&id| id != 0);
-            self.content
+            self.records
                 .builder
                 .add_thread(section, ThreadRecord { name: None, serial: root.thread as u32, object, stack });
         }
@@ -460,9 +469,10 @@ impl<'a> Assembler<'a> {
             }
             if has_thread(root) {
                 record.thread = Some(root.thread as u32);
-                record.frame = Some(root.number).filter(|&frame| frame != u32::MAX && root.tag != sub::ROOT_THREAD);
+                record.frame =
+                    Some(root.frame_or_trace).filter(|&frame| frame != u32::MAX && root.tag != sub::ROOT_THREAD);
             }
-            self.content.builder.add_root_record(section, record);
+            self.records.builder.add_root_record(section, record);
         }
         self.add_system_classes(&roots);
         Ok(!has_strong)
@@ -473,28 +483,28 @@ impl<'a> Assembler<'a> {
         let is_old = self.reader.header.version == "1.0.1"
             && roots.iter().any(|root| root.tag == sub::ROOT_THREAD)
             && !roots.iter().any(|root| root.tag == sub::ROOT_STICKY_CLASS);
-        let section = self.content.section;
-        for dump in self.classes.dumps.iter().filter(|dump| is_old && dump.loader == 0) {
+        let section = self.records.section;
+        for dump in self.classes.class_dumps.iter().filter(|dump| is_old && dump.loader == 0) {
             let is_array = self.classes.raw_name(dump.id, self.texts()).is_some_and(|name| name.starts_with(b"["));
             if !is_array {
                 let record = RootRecord::new(dump.id, RootKind::SystemClass, dump.position);
-                self.content.builder.add_root_record(section, record);
+                self.records.builder.add_root_record(section, record);
             }
         }
     }
 
-    fn frame(&mut self, id: u64) -> Option<Frame<TypeSlot>> {
+    fn resolve_frame(&mut self, id: u64) -> Option<Frame<TypeSlot>> {
         let frame = *self.reader.frames.get(&id)?;
         let mut text = |id: u64| {
             let text = text_of(&self.reader.texts, id, &Cell::new(false)).filter(|text| !text.is_empty())?;
-            Some(self.content.builder.text(&text))
+            Some(self.records.builder.intern_text(&text))
         };
         let method = text(frame.method)?;
         let (signature, source_file) = (text(frame.signature), text(frame.file));
-        let class = self.classes.of_serial.get(&frame.class_serial).copied();
+        let class = self.classes.by_serial.get(&frame.class_serial).copied();
         Some(Frame {
             method,
-            class: class.and_then(|class| self.content.known_slot(class, TypeKind::Instance)).map(TypeSlot),
+            class: class.and_then(|class| self.records.known_slot(class, TypeKind::Instance)).map(TypeSlot),
             signature,
             source_file,
             line: match frame.line {

@@ -5,18 +5,19 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::layout::classes::Classes;
-use super::layout::measure::{Measure, NearestDistance};
+use super::layout::measure::{MeasuredDistances, NearestDistance};
 use super::segments::block::Block;
 use super::segments::block_parts::{
-    AndroidHeap, Counts, DeferredInstance, Extent, RESIDUES, RawRoot, TypeCount, TypeCounts, TypeKind, primitive_types,
+    AndroidHeap, DeferredInstance, FileExtent, HprofTypeCounts, RESIDUE_COUNT, RawRoot, SubRecordCounts, TypeCount,
+    TypeKind, primitive_types,
 };
 use super::segments::lock;
 use crate::graph::{
-    BuildError, GraphBuilder, Holding, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
+    BuildError, GraphBuilder, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId, SoftKind,
 };
 use crate::input::ReadError;
 use crate::input::java_types::PRIMITIVES;
-use crate::input::repeats::RepeatWatch;
+use crate::input::repeats::RepeatDetector;
 use crate::input::sink::ObjectSink;
 
 /// A type by the builder's slot.
@@ -33,7 +34,7 @@ pub(super) struct SlotType {
 pub(super) struct TypeTotal {
     pub(super) objects: u64,
     pub(super) elements: u64,
-    /// By elements modulo `RESIDUES`; empty for instances.
+    /// By elements modulo `RESIDUE_COUNT`; empty for instances.
     pub(super) residues: Vec<u64>,
 }
 
@@ -42,7 +43,7 @@ impl TypeTotal {
         self.objects += count.objects;
         self.elements += count.elements;
         if !count.residues.is_empty() {
-            self.residues.resize(RESIDUES, 0);
+            self.residues.resize(RESIDUE_COUNT, 0);
             for (sum, &residue) in self.residues.iter_mut().zip(&count.residues) {
                 *sum += u64::from(residue);
             }
@@ -65,32 +66,32 @@ pub(super) struct HprofRecords {
     pub(super) types: Vec<SlotType>,
     slots: FxHashMap<(u64, TypeKind), u32>,
     pub(super) classes: Arc<Mutex<Classes>>,
-    pub(super) dump: usize,
-    pub(super) counts: Counts,
+    pub(super) dump_number: usize,
+    pub(super) counts: SubRecordCounts,
     pub(super) roots: Vec<RawRoot>,
     pub(super) deferred: DeferredInstances,
     pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
     /// Objects that have several records.
     pub(super) repeated: Vec<u64>,
-    pub(super) nulls: u64,
+    pub(super) null_references: u64,
     /// (offset, the file ends there).
     pub(super) unreadable: Vec<(u64, bool)>,
     pub(super) unread_bytes: u64,
     /// Instances by slot.
-    pub(super) measure: Measure,
+    pub(super) distances: MeasuredDistances,
     /// By class object: the next object that is none.
     pub(super) object_after_class: FxHashMap<u64, u64>,
     /// By slot: where an instance has more or fewer bytes than its fields.
-    pub(super) mismatches: FxHashMap<u32, u64>,
+    pub(super) size_mismatches: FxHashMap<u32, u64>,
     /// Places of objects in the file.
-    pub(super) extents: Vec<Extent>,
+    pub(super) extents: Vec<FileExtent>,
     /// (object, heap) where the heap changes.
-    pub(super) heaps: Vec<(u32, AndroidHeap)>,
+    pub(super) heap_changes: Vec<(u32, AndroidHeap)>,
     /// By slot, where objects are only counted.
     pub(super) totals: Vec<TypeTotal>,
     /// Ids of blocks, to find out whether objects may be listed twice.
-    pub(super) repeats: RepeatWatch,
-    pub(super) soft: Vec<(u64, u64, Holding)>,
+    pub(super) repeats: RepeatDetector,
+    pub(super) soft_references: Vec<(u64, u64, SoftKind)>,
     share: MemoryShare,
     budget: MemoryBudget,
 }
@@ -122,10 +123,10 @@ impl HprofRecords {
 
     /// Takes the next block of the file: of its lists nothing is left in it. Error: if there is no memory for it.
     pub(super) fn take_block<S: BlockSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
-        if self.dump != block.dump && self.dump != 0 {
-            self.begin_again();
+        if self.dump_number != block.dump_number && self.dump_number != 0 {
+            self.restart();
         }
-        self.dump = block.dump;
+        self.dump_number = block.dump_number;
         for local in &block.types[block.slots.len()..] {
             self.slot(local.class, local.kind, local.position);
         }
@@ -139,53 +140,53 @@ impl HprofRecords {
         {
             let mut classes = lock(&self.classes);
             for dump in block.classes.drain(..) {
-                classes.add(dump, block.dump);
+                classes.add(dump, block.dump_number);
             }
         }
-        self.measure.join(&block.measure, &block.slots);
-        for &(class, id) in &block.measure.object_after_class {
+        self.distances.join(&block.distances, &block.slots);
+        for &(class, id) in &block.distances.object_after_class {
             let Some(&class) = block.class_ids.get(class as usize) else { continue };
             let behind = self.object_after_class.entry(class).or_insert(id);
             *behind = (*behind).min(id);
         }
         self.counts.add(&block.counts);
         self.roots.append(&mut block.roots);
-        self.nulls += block.nulls;
+        self.null_references += block.null_references;
         self.unreadable.append(&mut block.unreadable);
         self.unread_bytes += block.unread_bytes;
         self.extents.append(&mut block.extents);
         self.class_instances.append(&mut block.class_instances);
-        self.soft.append(&mut block.soft);
+        self.soft_references.append(&mut block.soft_references);
         // Each segment begins in the default heap.
-        let begins_elsewhere = block.heaps.first().is_some_and(|&(object, _)| object == 0);
-        if !begins_elsewhere && self.heaps.last().is_some_and(|(_, heap)| heap.is_some()) {
-            self.heaps.push((first, None));
+        let begins_elsewhere = block.heap_changes.first().is_some_and(|&(object, _)| object == 0);
+        if !begins_elsewhere && self.heap_changes.last().is_some_and(|(_, heap)| heap.is_some()) {
+            self.heap_changes.push((first, None));
         }
-        self.heaps.extend(block.heaps.drain(..).map(|(object, heap)| (first + object, heap)));
+        self.heap_changes.extend(block.heap_changes.drain(..).map(|(object, heap)| (first + object, heap)));
         for (local, &slot) in block.types.iter().zip(&block.slots) {
             if let Some(position) = local.mismatch {
-                let at = self.mismatches.entry(slot).or_insert(position);
+                let at = self.size_mismatches.entry(slot).or_insert(position);
                 *at = (*at).min(position);
             }
         }
         let start = self.deferred.bytes.len();
         self.deferred.bytes.extend_from_slice(&block.deferred_bytes);
         self.deferred.list.extend(block.deferred.drain(..).map(|mut deferred| {
-            deferred.start += start;
-            deferred.before += first;
+            deferred.value_start += start;
+            deferred.next_object += first;
             deferred
         }));
         let own = self.deferred.bytes.capacity()
             + self.deferred.list.capacity() * size_of::<DeferredInstance>()
-            + self.extents.capacity() * size_of::<Extent>()
+            + self.extents.capacity() * size_of::<FileExtent>()
             + self.roots.capacity() * size_of::<RawRoot>()
-            + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
+            + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
             + self.types.len() * (size_of::<NearestDistance>() + size_of::<TypeTotal>() + 64);
         Ok(self.share.hold(own as u64)?)
     }
 
     /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
-    fn begin_again(&mut self) {
+    fn restart(&mut self) {
         let types = std::mem::take(&mut self.types);
         let mut fresh = HprofRecords::new(Arc::clone(&self.classes), &self.budget);
         for slot in &types[PRIMITIVES.len()..] {
@@ -208,7 +209,7 @@ impl BlockSink for ObjectColumns {
     }
 }
 
-impl BlockSink for TypeCounts {
+impl BlockSink for HprofTypeCounts {
     fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
         for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;
@@ -227,8 +228,8 @@ impl BlockSink for TypeCounts {
     }
 }
 
-impl Counts {
-    fn add(&mut self, other: &Counts) {
+impl SubRecordCounts {
+    fn add(&mut self, other: &SubRecordCounts) {
         self.instances += other.instances;
         self.object_arrays += other.object_arrays;
         self.primitive_arrays += other.primitive_arrays;

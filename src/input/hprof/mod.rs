@@ -12,11 +12,11 @@
 //! where each rule comes from.
 
 mod assemble;
-mod codes;
 mod content;
 mod details;
 pub(crate) mod layout;
 mod machine;
+mod problem_codes;
 pub(crate) mod records;
 mod segments;
 pub(crate) mod wire;
@@ -24,21 +24,21 @@ pub(crate) mod wire;
 use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
-use super::codes::{GraphCodes, POSSIBLE_REPEAT};
+use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
-    Code, Detected, Extent, Format, Loss, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position,
-    ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source,
-    TypeOrigin,
+    Detected, Extent, Format, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
+    ProblemCode, ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo,
+    Source, TypeOrigin,
 };
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
-use codes::*;
 use content::{BlockSink, HprofRecords};
 use details::HprofDetails;
-use details::finder::Places;
+use details::finder::ObjectPlaces;
+use problem_codes::*;
 use records::{BadHeader, Header};
 use segments::block::{Block, parse_block};
-use segments::block_parts::TypeCounts;
+use segments::block_parts::HprofTypeCounts;
 use segments::{BlockContext, SegmentReader, lock};
 
 pub(super) struct Hprof;
@@ -50,7 +50,7 @@ impl Reader for Hprof {
 
     /// By its first bytes.
     fn detect(&self, start: &[u8]) -> Detected {
-        if start.starts_with(records::START) { Detected::Yes } else { Detected::No }
+        if start.starts_with(records::FILE_MAGIC) { Detected::Yes } else { Detected::No }
     }
 
     fn rules(&self) -> &'static [Rules] {
@@ -63,14 +63,15 @@ impl Reader for Hprof {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
-        let is_soon_read = source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < SMALL_BYTES);
+        let is_soon_read =
+            source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < QUICK_REREAD_BYTES);
         let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(NO_HEAP.into()) });
+            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(NO_HEAP_TEXT.into()) });
         }
         let sizes = assembler.sizes();
         assembler.finish_objects(&sizes)?;
@@ -85,11 +86,12 @@ impl Reader for Hprof {
         // Of a dump that lost anything it is not known what was not listed.
         let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
-            .filter(Reread::is_there)
+            .filter(Reread::exists)
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-        let builder = std::mem::take(&mut assembler.content.builder);
-        let objects = Objects::new(builder).resolved_with(ResolveOptions { archived_mirrors, ..Default::default() });
+        let builder = std::mem::take(&mut assembler.records.builder);
+        let objects =
+            ParsedObjects::new(builder).resolved_with(ResolveOptions { archived_mirrors, ..Default::default() });
         let objects = objects.then(move |graph, found, reading| {
             let Occurrences { count, first_position } = found.archived_mirrors;
             reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
@@ -103,28 +105,28 @@ impl Reader for Hprof {
     }
 
     fn details(&self, columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
-        Some(Box::new(HprofDetails::new(Places::from_stored(columns)?, input)))
+        Some(Box::new(HprofDetails::new(ObjectPlaces::from_stored(columns)?, input)))
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let parsed = ParsedFile::of::<TypeCounts>(source, reading)?;
+        let parsed = ParsedFile::of::<HprofTypeCounts>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
-            return Err(ReadError::new(ReadErrorKind::NoHeap(NO_HEAP.into())));
+            return Err(ReadError::new(ReadErrorKind::NoHeap(NO_HEAP_TEXT.into())));
         }
         let sizes = assembler.sizes();
-        let totals = assembler.totals(&sizes);
+        let totals = assembler.take_totals(&sizes);
         assembler.describe_types()?;
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-        let repeats = &assembler.content.repeats;
+        let repeats = &assembler.records.repeats;
         let first = Position::Byte(repeats.first_position);
         reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
         let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.origin(slot)).collect();
-        let (sections, names) = std::mem::take(&mut assembler.content.builder).into_names();
+        let (sections, names) = std::mem::take(&mut assembler.records.builder).into_names();
         let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();
         for ((slot, objects, bytes), origin) in
             totals.into_iter().zip(origins).filter(|((_, objects, _), _)| *objects > 0)
@@ -140,11 +142,11 @@ impl Reader for Hprof {
     }
 }
 
-const NO_HEAP: &str =
+const NO_HEAP_TEXT: &str =
     "a Java profile without a heap dump in it: the file is cut off before the heap, or was made for other data";
 
 /// A packed file of this length is unpacked again soon enough to look for the virtual machine's name in it.
-const SMALL_BYTES: u64 = 16 << 20;
+const QUICK_REREAD_BYTES: u64 = 16 << 20;
 
 /// Adds facts of the finished graph to the dump's.
 fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
@@ -168,7 +170,7 @@ impl ParsedFile {
     fn of<S: BlockSink>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
-        let threads = if source.is_whole { 1 } else { options.threads };
+        let threads = if source.is_start_whole { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
         let mut content = HprofRecords::new(Arc::clone(&reader.classes), budget);
@@ -177,7 +179,7 @@ impl ParsedFile {
             budget,
             threads,
             |bytes, context: BlockContext, block: &mut Block<S>| {
-                parse_block(bytes, &context.pieces, id_bytes, context.dump, &context.layouts, block);
+                parse_block(bytes, &context.pieces, id_bytes, context.dump_number, &context.layouts, block);
             },
             |block| {
                 tally.add(block.sink.object_count() + block.deferred.len() + block.class_instances.len());
@@ -208,11 +210,11 @@ fn unreadable(header: BadHeader) -> ReadError {
 }
 
 /// Problems by which objects may be lost.
-static LOST: [&Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
+static LOST: [&ProblemCode; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
 
 /// Was anything lost of a file without objects?
 fn is_lost(assembler: &Assembler<'_>) -> bool {
-    assembler.diagnostics.sorted().iter().any(|problem| LOST.iter().any(|code| problem.is(code)))
+    assembler.diagnostics.sorted().iter().any(|problem| LOST.iter().any(|code| problem.has_code(code)))
 }
 
 /// Judges how the file ended.
@@ -224,23 +226,23 @@ fn finish(assembler: &mut Assembler<'_>) -> Extent {
     let several = if reader.dumps.len() > 1 { reader.dumps.len() as u64 } else { 0 };
     assembler.diagnostics.add(&NO_END, has_no_end.into(), end, String::new);
     assembler.diagnostics.add(&SEVERAL_DUMPS, several, Position::Byte(0), String::new);
-    Extent { end, objects: assembler.object_count(), lost: &LOST }
+    Extent { end, objects: assembler.object_count(), loss_codes: &LOST }
 }
 
 /// The loss of a dump that is cut or damaged; `None` of one that is whole.
 fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     let problems = assembler.diagnostics.sorted();
-    let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
+    let count = |code: &ProblemCode| problems.iter().find(|problem| problem.has_code(code)).map_or(0, |one| one.count);
     let reader = assembler.reader;
-    let unread = reader.lost.unread + assembler.content.unread_bytes;
-    let lost_bytes = reader.lost.missing + unread + reader.lost.behind;
+    let unread = reader.lost_bytes.unread_bytes + assembler.records.unread_bytes;
+    let lost_bytes = reader.lost_bytes.missing_bytes + unread + reader.lost_bytes.bytes_behind_end;
     let is_cut = count(&TRUNCATED) + count(&NO_END) > 0;
     if lost_bytes == 0 && !is_cut {
         return None;
     }
     let mut lost = Vec::new();
     let mut add = |is_lost: bool, what: &str| lost.extend(is_lost.then(|| what.to_string()));
-    add(reader.lost.missing > 0, "the end of the last record");
+    add(reader.lost_bytes.missing_bytes > 0, "the end of the last record");
     add(count(&BAD_SUBRECORD) + count(&BAD_RECORD) > 0, "what stands behind entries that cannot be read");
     add(has_no_roots, "all root records");
     add(count(&NO_END) > 0, "the end record, and whatever came before it");
@@ -252,33 +254,33 @@ fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
 }
 
 /// Places of objects, for those who read them again.
-fn places(assembler: &mut Assembler<'_>) -> Places {
-    let classes = assembler.classes.dumps.iter().map(|dump| (dump.id, dump.position));
+fn places(assembler: &mut Assembler<'_>) -> ObjectPlaces {
+    let classes = assembler.classes.class_dumps.iter().map(|dump| (dump.id, dump.position));
     let mut classes: Vec<(u64, u64)> = classes.collect();
     classes.sort_unstable();
-    Places {
+    ObjectPlaces {
         id_bytes: assembler.reader.header.id_bytes,
-        of_boot_loader: assembler.class_held_by_boot_loader(),
-        extents: std::mem::take(&mut assembler.content.extents),
+        boot_loader_class: assembler.class_held_by_boot_loader(),
+        extents: std::mem::take(&mut assembler.records.extents),
         classes,
-        repeated: std::mem::take(&mut assembler.content.repeated),
+        repeated: std::mem::take(&mut assembler.records.repeated),
     }
 }
 
 fn fill_info(assembler: &Assembler<'_>, reading: &mut Reading) {
-    let (counts, reader) = (&assembler.content.counts, assembler.reader);
+    let (counts, reader) = (&assembler.records.counts, assembler.reader);
     reading.info.version = Some(reader.header.version.clone());
     reading.info.set_records([
         ("instances", counts.instances),
         ("object_arrays", counts.object_arrays),
         ("primitive_arrays", counts.primitive_arrays),
-        ("classes", assembler.classes.dumps.len() as u64),
+        ("classes", assembler.classes.class_dumps.len() as u64),
         ("roots", counts.roots),
         ("segments", reader.segment_count),
     ]);
     let chosen = reader.chosen();
     let snapshots = reader.dumps.iter().enumerate().map(|(index, dump)| SnapshotInfo {
-        unix_ms: i64::try_from(reader.header.unix_ms + dump.micros / 1000).ok(),
+        unix_ms: i64::try_from(reader.header.unix_ms + dump.micros_after_header / 1000).ok(),
         complete: dump.is_complete,
         objects: if index + 1 == chosen { assembler.object_count() } else { 0 },
         chosen: index + 1 == chosen,

@@ -17,7 +17,7 @@ use super::wire::{OBJECT, element_bytes, sub, u32_at, value_bytes};
 pub(crate) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
 /// The first bytes of every file.
-pub(crate) const START: &[u8] = b"JAVA PROFILE ";
+pub(crate) const FILE_MAGIC: &[u8] = b"JAVA PROFILE ";
 /// The version and its NUL are within so many bytes.
 const MAX_VERSION_BYTES: usize = 32;
 
@@ -28,7 +28,7 @@ pub(crate) struct Header {
     pub(crate) id_bytes: usize,
     pub(crate) unix_ms: u64,
     /// Its own length.
-    pub(crate) bytes: usize,
+    pub(crate) header_bytes: usize,
 }
 
 /// A reason for which a file cannot be read at all.
@@ -43,9 +43,9 @@ pub(crate) enum BadHeader {
 
 impl Header {
     pub(crate) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
-        let text = start.strip_prefix(START).ok_or(BadHeader::Cut)?;
+        let text = start.strip_prefix(FILE_MAGIC).ok_or(BadHeader::Cut)?;
         let end =
-            text.iter().take(MAX_VERSION_BYTES - START.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
+            text.iter().take(MAX_VERSION_BYTES - FILE_MAGIC.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
         let version = String::from_utf8_lossy(&text[..end]).into_owned();
         let mut numbers = (be_u32::<_, ()>, be_u64);
         let Ok((rest, (id_bytes, unix_ms))) = numbers.parse(&text[end + 1..]) else { return Err(BadHeader::Cut) };
@@ -53,7 +53,9 @@ impl Header {
             return Err(BadHeader::Version(version));
         }
         match id_bytes {
-            4 | 8 => Ok(Header { version, id_bytes: id_bytes as usize, unix_ms, bytes: start.len() - rest.len() }),
+            4 | 8 => {
+                Ok(Header { version, id_bytes: id_bytes as usize, unix_ms, header_bytes: start.len() - rest.len() })
+            }
             _ => Err(BadHeader::IdBytes(id_bytes)),
         }
     }
@@ -100,7 +102,7 @@ impl LoadClass {
 
 /// `id frame, id method, id signature, id file, u4 class serial, i4 line`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct FrameRecord {
     pub(crate) id: u64,
     pub(crate) method: u64,
     pub(crate) signature: u64,
@@ -111,11 +113,11 @@ pub(crate) struct Frame {
     pub(crate) line: i32,
 }
 
-impl Frame {
+impl FrameRecord {
     pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
         let id = id(id_bytes);
         let fields: Parsed<'_, _> = (id.clone(), id.clone(), id.clone(), id, be_u32, be_i32).parse(input);
-        fields.ok().map(|(_, (id, method, signature, file, class_serial, line))| Frame {
+        fields.ok().map(|(_, (id, method, signature, file, class_serial, line))| FrameRecord {
             id,
             method,
             signature,
@@ -128,13 +130,13 @@ impl Frame {
 
 /// `u4 serial, u4 thread serial, u4 n, n * id frame`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trace {
+pub(crate) struct TraceRecord {
     pub(crate) serial: u32,
     /// Innermost first.
     pub(crate) frames: Vec<u64>,
 }
 
-impl Trace {
+impl TraceRecord {
     /// Returns true if it is all of the body of its record.
     pub(crate) fn is_whole(&self, body: &[u8], id_bytes: usize) -> bool {
         body.len() == 12 + self.frames.len() * id_bytes
@@ -147,13 +149,13 @@ impl Trace {
             return None;
         }
         let ids: Parsed<'_, _> = count(id(id_bytes), frames as usize).parse(rest);
-        ids.ok().map(|(_, frames)| Trace { serial, frames })
+        ids.ok().map(|(_, frames)| TraceRecord { serial, frames })
     }
 }
 
 /// A static variable or a constant, with its value as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Static {
+pub(crate) struct StaticValue {
     pub(crate) name: u64,
     pub(crate) basic_type: u8,
     /// As many low bytes as the type has.
@@ -161,7 +163,7 @@ pub(crate) struct Static {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Field {
+pub(crate) struct FieldRecord {
     pub(crate) name: u64,
     pub(crate) basic_type: u8,
 }
@@ -176,9 +178,9 @@ pub(crate) struct ClassDump {
     pub(crate) instance_bytes: u32,
     /// Objects in the constant pool, 0 for null.
     pub(crate) constants: Box<[u64]>,
-    pub(crate) statics: Box<[Static]>,
+    pub(crate) statics: Box<[StaticValue]>,
     /// Its own, without those of superclasses.
-    pub(crate) fields: Box<[Field]>,
+    pub(crate) fields: Box<[FieldRecord]>,
     /// Offset of the record in the file.
     pub(crate) position: u64,
     /// The Android heap that the class object is in, as far as the caller knows.
@@ -240,7 +242,7 @@ impl ClassDump {
         for _ in 0..static_count {
             let (after, (name, basic_type)) = (id.clone(), be_u8).parse(rest)?;
             let (after, value) = value(basic_type, id_bytes)(after)?;
-            statics.push(Static { name, basic_type, value });
+            statics.push(StaticValue { name, basic_type, value });
             rest = after;
         }
         let (mut rest, field_count) = be_u16(rest)?;
@@ -251,7 +253,7 @@ impl ClassDump {
                 // A type that is none, unless bytes are missing.
                 if rest.len() > id_bytes { nom::Err::Failure(()) } else { error }
             })?;
-            fields.push(Field { name, basic_type });
+            fields.push(FieldRecord { name, basic_type });
             rest = after;
         }
         let dump = ClassDump {
@@ -271,18 +273,18 @@ impl ClassDump {
 
 /// Bytes of the next sub-record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubBytes {
+pub enum SubRecordLength {
     Known(u64),
     /// They depend on bytes that are not at hand.
-    More,
+    NeedsMore,
     /// There is no such sub-record.
-    Bad,
+    NoSubRecord,
 }
 
 /// Bytes of the sub-record that `data` begins with.
-pub fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
-    let Some(&tag) = data.first() else { return SubBytes::More };
-    let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);
+pub fn sub_record_length(data: &[u8], id_bytes: usize) -> SubRecordLength {
+    let Some(&tag) = data.first() else { return SubRecordLength::NeedsMore };
+    let known = |bytes: Option<u64>| bytes.map_or(SubRecordLength::NeedsMore, SubRecordLength::Known);
     let head = (9 + 2 * id_bytes) as u64;
     match tag {
         sub::INSTANCE => known(u32_at(data, 5 + 2 * id_bytes).map(|length| head + u64::from(length))),
@@ -291,19 +293,20 @@ pub fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
         }
         sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
             let (Some(elements), Some(&basic_type)) = (u32_at(data, 5 + id_bytes), data.get(9 + id_bytes)) else {
-                return SubBytes::More;
+                return SubRecordLength::NeedsMore;
             };
             match element_bytes(basic_type) {
-                None => SubBytes::Bad,
-                Some(_) if tag == sub::PRIMITIVE_ARRAY_NO_DATA => SubBytes::Known(10 + id_bytes as u64),
-                Some(width) => SubBytes::Known(10 + id_bytes as u64 + u64::from(elements) * width as u64),
+                None => SubRecordLength::NoSubRecord,
+                Some(_) if tag == sub::PRIMITIVE_ARRAY_NO_DATA => SubRecordLength::Known(10 + id_bytes as u64),
+                Some(width) => SubRecordLength::Known(10 + id_bytes as u64 + u64::from(elements) * width as u64),
             }
         }
         sub::CLASS_DUMP => match ClassDump::parse(&data[1..], id_bytes, 0) {
-            Ok((behind, _)) => SubBytes::Known((data.len() - behind.len()) as u64),
-            Err(nom::Err::Failure(())) => SubBytes::Bad,
-            Err(_) => SubBytes::More,
+            Ok((behind, _)) => SubRecordLength::Known((data.len() - behind.len()) as u64),
+            Err(nom::Err::Failure(())) => SubRecordLength::NoSubRecord,
+            Err(_) => SubRecordLength::NeedsMore,
         },
-        _ => sub::fixed_bytes(tag, id_bytes).map_or(SubBytes::Bad, |bytes| SubBytes::Known(bytes as u64)),
+        _ => sub::fixed_bytes(tag, id_bytes)
+            .map_or(SubRecordLength::NoSubRecord, |bytes| SubRecordLength::Known(bytes as u64)),
     }
 }

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Counts};
-use super::codes::*;
+use super::block::{Block, BlockCounts};
+use super::problem_codes::*;
 use super::record::{Breakdown, TrailerTotals};
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::java_types::source_form;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading};
+use crate::input::{Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading};
 
 /// Puts blocks together.
 pub(super) struct Assembler<'r> {
@@ -16,19 +16,19 @@ pub(super) struct Assembler<'r> {
     builder: GraphBuilder,
     section: SectionId,
     totals: Totals,
-    records: Records,
+    records: RecordTotals,
     /// No readable record is open at the end of the blocks so far.
-    is_without_owner: bool,
+    has_no_open_record: bool,
     lines: u64,
 }
 
 /// Counts of records, and the dump's own totals of it: (totals, line).
 #[derive(Debug, Default)]
-struct Records {
-    all: u64,
-    counts: Counts,
+struct RecordTotals {
+    record_count: u64,
+    counts: BlockCounts,
     breakdown: Option<(Breakdown, u64)>,
-    eof: Option<(TrailerTotals, u64)>,
+    stated_totals: Option<(TrailerTotals, u64)>,
 }
 
 impl<'r> Assembler<'r> {
@@ -42,8 +42,8 @@ impl<'r> Assembler<'r> {
             builder,
             section,
             totals: Totals::default(),
-            records: Records::default(),
-            is_without_owner: true,
+            records: RecordTotals::default(),
+            has_no_open_record: true,
             lines: 0,
         }
     }
@@ -62,7 +62,7 @@ impl<'r> Assembler<'r> {
         }
         let last = self.builder.object_count().wrapping_sub(1);
         let last_is_class = self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last);
-        if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !last_is_class {
+        if block.counts.leading_full_zeros > 0 && !self.has_no_open_record && !last_is_class {
             self.records.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
@@ -72,11 +72,11 @@ impl<'r> Assembler<'r> {
             type_indices: 0..block.names.list.len(),
             slots: &block.slots,
             lines_before: self.lines,
-            takes_leading: !self.is_without_owner,
+            takes_leading_references: !self.has_no_open_record,
         };
         let orphans = block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
         self.reading.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
-        self.is_without_owner = block.ended_without_owner.unwrap_or(self.is_without_owner);
+        self.has_no_open_record = block.ended_with_no_open_record.unwrap_or(self.has_no_open_record);
         if self.builder.object_count() > first {
             for &(object, name) in &block.classes {
                 self.builder.add_class_object(first + object as usize, TypeSlot(block.slots[name as usize]));
@@ -85,8 +85,9 @@ impl<'r> Assembler<'r> {
         let lines = self.lines;
         self.records.breakdown =
             block.breakdown.take().map(|(breakdown, line)| (breakdown, line + lines)).or(self.records.breakdown);
-        self.records.eof = block.eof.take().map(|(eof, line)| (eof, line + lines)).or(self.records.eof);
-        self.records.all += block.objects.object_count() as u64;
+        self.records.stated_totals =
+            block.stated_totals.take().map(|(eof, line)| (eof, line + lines)).or(self.records.stated_totals);
+        self.records.record_count += block.objects.object_count() as u64;
         self.records.counts.join(&block.counts);
         self.lines += block.lines;
         Ok(())
@@ -98,14 +99,14 @@ impl<'r> Assembler<'r> {
         if self.reading.info.producer.is_none() {
             self.reading.info.producer = block.version.take();
         }
-        for early in block.early.drain(..) {
-            let of_version = self.records.all == 0 && (early.is_after_version || version_before);
+        for early in block.early_lines.drain(..) {
+            let of_version = self.records.record_count == 0 && (early.is_after_version || version_before);
             match &mut self.reading.info.producer {
                 Some(producer) if of_version => {
                     producer.push_str("; ");
                     producer.push_str(&early.text);
                 }
-                _ => self.reading.diagnostics.on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
+                _ => self.reading.diagnostics.add_on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
             }
         }
     }
@@ -118,7 +119,7 @@ impl<'r> Assembler<'r> {
         let shape = DumpShape::decide(&records.counts, compact_trailer, &self.builder);
         self.reading.info.version = Some(shape.describe().into());
         let class_first = shape == DumpShape::ClassFirst;
-        let objects = Objects::new(self.builder)
+        let objects = ParsedObjects::new(self.builder)
             .resolved_with(ResolveOptions { drop_first_references: class_first, ..Default::default() })
             .then(move |_, findings, reading| {
                 if class_first {
@@ -139,29 +140,29 @@ impl<'r> Assembler<'r> {
 
     fn finish(&mut self) -> Extent {
         let last_line = self.lines.max(1);
-        let Records { all, counts, eof, .. } = self.records;
+        let RecordTotals { record_count: all, counts, stated_totals: eof, .. } = self.records;
         self.reading.info.set_records([
             ("classes", counts.classes),
             ("objects", self.records.objects()),
             ("arrays", counts.arrays),
             ("references", counts.references),
-            ("null_references", counts.nulls),
+            ("null_references", counts.null_references),
         ]);
         let is_complete = eof.is_some();
         self.builder.section_mut(self.section).complete = is_complete;
         if !is_complete {
-            self.reading.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
+            self.reading.diagnostics.add_on_line(&MISSING_TRAILER, last_line, b"");
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
-        self.builder.id_style = IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 });
-        let lost = if is_complete { LOST } else { LOST_OF_CUT };
-        Extent { end: Position::Line(last_line), objects: all, lost }
+        self.builder.id_style = IdStyle::Padded(if counts.max_digits > 8 { 16 } else { 8 });
+        let lost = if is_complete { LOST } else { OBJECT_LOSS_CODES_OF_CUT };
+        Extent { end: Position::Line(last_line), objects: all, loss_codes: lost }
     }
 }
 
-impl Records {
+impl RecordTotals {
     fn objects(&self) -> u64 {
-        self.all - self.counts.classes - self.counts.arrays
+        self.record_count - self.counts.classes - self.counts.arrays
     }
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,
@@ -180,14 +181,14 @@ impl Records {
             // An int[][] is a primitive array to the virtual machine and an object array to jdmpview: compare the sum.
             compare("arrays", line, said.object_arrays.saturating_add(said.primitive_arrays), &[counts.arrays]);
         }
-        if let Some((said, line)) = self.eof {
-            compare("records", line, said.records, &[self.all]);
+        if let Some((said, line)) = self.stated_totals {
+            compare("records", line, said.records, &[self.record_count]);
         }
-        if let (Some((said, line)), 0) = (self.eof, dropped) {
+        if let (Some((said, line)), 0) = (self.stated_totals, dropped) {
             // Shapes A and C print all references they count; shape B counts its nulls without printing them. Where the
             // trailer does not say how many, the counts can differ by any number of them.
             let printed = counts.references;
-            let without_nulls = printed - counts.nulls;
+            let without_nulls = printed - counts.null_references;
             let nulls = said.nulls.unwrap_or_else(|| said.references.saturating_sub(printed));
             compare(
                 "references",
@@ -196,7 +197,7 @@ impl Records {
                 &[printed, printed.saturating_add(nulls), without_nulls, without_nulls.saturating_add(nulls)],
             );
         }
-        reading.info.trailer = Some(match (self.eof, differences.is_empty()) {
+        reading.info.trailer = Some(match (self.stated_totals, differences.is_empty()) {
             (None, _) => "missing".into(),
             (Some(_), true) => "agrees with what was read".into(),
             (Some(_), false) => {
@@ -210,17 +211,17 @@ impl Records {
     }
 }
 
-impl Counts {
-    fn join(&mut self, other: &Counts) {
+impl BlockCounts {
+    fn join(&mut self, other: &BlockCounts) {
         self.classes += other.classes;
         self.arrays += other.arrays;
-        self.with_word += other.with_word;
-        self.without_word += other.without_word;
+        self.records_with_word += other.records_with_word;
+        self.records_without_word += other.records_without_word;
         self.references += other.references;
-        self.nulls += other.nulls;
+        self.null_references += other.null_references;
         self.full_zeros += other.full_zeros;
         self.short_zeros += other.short_zeros;
-        self.most_digits = self.most_digits.max(other.most_digits);
+        self.max_digits = self.max_digits.max(other.max_digits);
     }
 }
 
@@ -250,8 +251,8 @@ impl DumpShape {
 
     /// Decides. Small files by their nulls; without nulls by whether at least nine objects in ten have a class record
     /// of their own type as first reference. O(objects) at worst; today's dumps show within their first tenth.
-    pub(super) fn decide(counts: &Counts, compact_trailer: bool, builder: &GraphBuilder) -> DumpShape {
-        if counts.without_word > counts.with_word {
+    pub(super) fn decide(counts: &BlockCounts, compact_trailer: bool, builder: &GraphBuilder) -> DumpShape {
+        if counts.records_without_word > counts.records_with_word {
             DumpShape::Sovereign
         } else if counts.full_zeros > 0 {
             DumpShape::ClassFirst
@@ -265,7 +266,7 @@ impl DumpShape {
     }
 }
 
-fn has_class_first(counts: &Counts, builder: &GraphBuilder) -> bool {
+fn has_class_first(counts: &BlockCounts, builder: &GraphBuilder) -> bool {
     let objects = builder.object_count() as u64 - counts.classes;
     if objects == 0 || counts.classes == 0 {
         return false;
@@ -281,7 +282,7 @@ fn has_class_first(counts: &Counts, builder: &GraphBuilder) -> bool {
             continue;
         }
         let class = first.and_then(|address| classes.get(&address));
-        if !class.is_some_and(|&class| builder.same_type_name(class, type_slot)) {
+        if !class.is_some_and(|&class| builder.have_same_type_name(class, type_slot)) {
             others += 1;
             if others > allowed {
                 return false;

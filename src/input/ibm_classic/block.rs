@@ -8,29 +8,29 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{self, Breakdown, RecordWord, TrailerTotals};
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
 use crate::input::java_types::is_array;
+use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};
 
 /// Junk lines before the first record that are kept by text: a version of several lines looks like junk.
-const EARLY_LINES: usize = 16;
+const MAX_EARLY_LINES: usize = 16;
 /// Bytes of the version, or of a junk line that may belong to it, that are kept.
-const LONGEST_VERSION: usize = 16 * 1024;
+const MAX_VERSION_BYTES: usize = 16 * 1024;
 /// Number of `java/lang/Class` in every block's names.
-const CLASS_NAME: u32 = 0;
+const CLASS_NAME_NUMBER: u32 = 0;
 const CACHE_SLOTS: usize = 4096;
 
 /// Type names, numbered. Kept from block to block: the assembler asks only for what is new.
 #[derive(Debug)]
 pub(super) struct TypeNames {
     pub(super) list: Vec<Box<[u8]>>,
-    arrays: Vec<bool>,
-    numbers: FxHashMap<u64, Vec<u32>>,
+    are_arrays: Vec<bool>,
+    numbers_by_hash: FxHashMap<u64, Vec<u32>>,
     cache: Vec<u32>,
     bytes: usize,
 }
@@ -39,8 +39,8 @@ impl Default for TypeNames {
     fn default() -> Self {
         let mut names = TypeNames {
             list: Vec::new(),
-            arrays: Vec::new(),
-            numbers: FxHashMap::default(),
+            are_arrays: Vec::new(),
+            numbers_by_hash: FxHashMap::default(),
             cache: vec![0; CACHE_SLOTS],
             bytes: 0,
         };
@@ -70,7 +70,7 @@ impl TypeNames {
     fn look_up(&mut self, name: &[u8]) -> u32 {
         let mut hasher = FxBuildHasher.build_hasher();
         hasher.write(name);
-        let candidates = self.numbers.entry(hasher.finish()).or_default();
+        let candidates = self.numbers_by_hash.entry(hasher.finish()).or_default();
         if let Some(&number) = candidates.iter().find(|&&number| *self.list[number as usize] == *name) {
             return number;
         }
@@ -78,7 +78,7 @@ impl TypeNames {
         candidates.push(number);
         self.bytes += name.len();
         self.list.push(name.into());
-        self.arrays.push(is_array(name));
+        self.are_arrays.push(is_array(name));
         number
     }
 
@@ -99,21 +99,21 @@ impl<S: RecordSink> Batch for Block<S> {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct BlockCounts {
     pub(super) classes: u64,
     pub(super) arrays: u64,
     /// Records with `OBJ` or `CLS`, and without.
-    pub(super) with_word: u64,
-    pub(super) without_word: u64,
+    pub(super) records_with_word: u64,
+    pub(super) records_without_word: u64,
     /// References as printed, nulls included.
     pub(super) references: u64,
-    pub(super) nulls: u64,
+    pub(super) null_references: u64,
     /// Nulls in all digits among the references of objects (not classes), and nulls as `0x0` anywhere.
     pub(super) full_zeros: u64,
     pub(super) short_zeros: u64,
     /// Full nulls before the block's first record: whose they are only the block before knows.
     pub(super) leading_full_zeros: u64,
-    pub(super) most_digits: usize,
+    pub(super) max_digits: usize,
 }
 
 /// A junk line that may belong to the version.
@@ -133,37 +133,37 @@ pub(super) struct Block<S> {
     pub(super) slots: Vec<u32>,
     /// (object in the block, number of the class's name).
     pub(super) classes: Vec<(u32, u32)>,
-    pub(super) counts: Counts,
+    pub(super) counts: BlockCounts,
     pub(super) version: Option<String>,
-    pub(super) early: Vec<EarlyLine>,
+    pub(super) early_lines: Vec<EarlyLine>,
     pub(super) breakdown: Option<(Breakdown, u64)>,
-    pub(super) eof: Option<(TrailerTotals, u64)>,
+    pub(super) stated_totals: Option<(TrailerTotals, u64)>,
     pub(super) diagnostics: Diagnostics,
     pub(super) lines: u64,
     /// Was no readable record open where the block ended, so that references that lead the next belong to nobody?
     /// `None`: as before the block.
-    pub(super) ended_without_owner: Option<bool>,
+    pub(super) ended_with_no_open_record: Option<bool>,
 }
 
 impl<S: RecordSink> Block<S> {
     fn clear(&mut self) {
         self.objects.clear();
         self.classes.clear();
-        self.counts = Counts::default();
+        self.counts = BlockCounts::default();
         self.version = None;
-        self.early.clear();
+        self.early_lines.clear();
         self.breakdown = None;
-        self.eof = None;
+        self.stated_totals = None;
         self.diagnostics = Diagnostics::default();
         self.lines = 0;
-        self.ended_without_owner = None;
+        self.ended_with_no_open_record = None;
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReferenceOwner {
     /// The last record of the block before.
-    Before,
+    PreviousBlock,
     Object,
     Class,
     /// A record that could not be read.
@@ -176,7 +176,7 @@ struct Parser<'a, S> {
     /// Line of `at`, from 1.
     line: u64,
     /// Digits of an address in this block, 8 or 16; from its first record.
-    width: usize,
+    address_digits: usize,
     owner: ReferenceOwner,
     block: &'a mut Block<S>,
 }
@@ -184,18 +184,18 @@ struct Parser<'a, S> {
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
     let whole = if place.is_last { record::without_cut_word(text) } else { text };
-    let owner = if place.is_first { ReferenceOwner::Nobody } else { ReferenceOwner::Before };
-    let mut parser = Parser { text: whole, at: 0, line: 1, width: 16, owner, block };
+    let owner = if place.is_first { ReferenceOwner::Nobody } else { ReferenceOwner::PreviousBlock };
+    let mut parser = Parser { text: whole, at: 0, line: 1, address_digits: 16, owner, block };
     parser.run();
     let lines = parser.line;
     let ended_without_owner = match parser.owner {
         ReferenceOwner::Nobody => Some(true),
         ReferenceOwner::Object | ReferenceOwner::Class => Some(false),
-        ReferenceOwner::Before => None,
+        ReferenceOwner::PreviousBlock => None,
     };
-    block.ended_without_owner = ended_without_owner;
+    block.ended_with_no_open_record = ended_without_owner;
     if whole.len() < text.len() {
-        block.diagnostics.on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
+        block.diagnostics.add_on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
     }
     block.lines = if text.ends_with(b"\n") { lines - 1 } else { lines };
     let at = Position::Line(block.lines.max(1));
@@ -215,15 +215,15 @@ impl<S: RecordSink> Parser<'_, S> {
 
     /// Takes a record at the start of a line in the virtual machine's own spacing, with all references that follow so.
     fn fast_record(&mut self) -> bool {
-        let Ok((rest, head)) = record::head(&self.text[self.at..], self.width) else { return false };
-        self.begin(head.address, self.width, head.bytes, Some(head.word), head.name);
+        let Ok((rest, head)) = record::head(&self.text[self.at..], self.address_digits) else { return false };
+        self.begin(head.address, self.address_digits, head.bytes, Some(head.word), head.name);
         self.line += 1;
         let mut input = rest;
         let (mut references, mut nulls) = (0, 0);
         // One line of references, or several where a copy was wrapped.
         while let [b'\t', rest @ ..] = input {
             input = rest;
-            while let Ok((rest, id)) = record::reference(input, self.width) {
+            while let Ok((rest, id)) = record::reference(input, self.address_digits) {
                 // The head of the next record on the line of the references, as in the published examples.
                 if rest.first() == Some(&b'[') {
                     break;
@@ -239,7 +239,7 @@ impl<S: RecordSink> Parser<'_, S> {
         }
         let counts = &mut self.block.counts;
         counts.references += references;
-        counts.nulls += nulls;
+        counts.null_references += nulls;
         if self.owner == ReferenceOwner::Object {
             counts.full_zeros += nulls;
         }
@@ -249,7 +249,7 @@ impl<S: RecordSink> Parser<'_, S> {
 
     /// Takes references as the virtual machine writes them, where a block begins within a long line of them.
     fn fast_references(&mut self) -> bool {
-        let digits = self.width;
+        let digits = self.address_digits;
         let before = self.at;
         while let Ok((rest, id)) = record::reference(&self.text[self.at..], digits) {
             if rest.first() == Some(&b'[') {
@@ -275,7 +275,7 @@ impl<S: RecordSink> Parser<'_, S> {
         } else if word.starts_with(b"//") {
             self.comment();
         } else if !first_on_line {
-            self.block.diagnostics.on_line(&MALFORMED_REF, self.line, word);
+            self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word);
             self.at += word.len();
         } else {
             self.other_line(word);
@@ -300,7 +300,7 @@ impl<S: RecordSink> Parser<'_, S> {
         if next.first() != Some(&b'[') {
             match record::hex_word(word) {
                 Some((id, digits)) => self.reference(id, digits),
-                None => self.block.diagnostics.on_line(&MALFORMED_REF, self.line, word),
+                None => self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word),
             }
             self.at += word.len();
             return;
@@ -310,7 +310,7 @@ impl<S: RecordSink> Parser<'_, S> {
         let parsed = record::hex_word(word).zip(record::size_word(next)).zip(head_name(behind));
         match parsed {
             Some((((address, digits), bytes), (kind, name, used))) => {
-                self.width = if digits > 8 { 16 } else { 8 };
+                self.address_digits = if digits > 8 { 16 } else { 8 };
                 self.begin(address, digits, bytes, kind, name);
                 let end = behind_at + used;
                 self.line += newlines(&self.text[self.at..end]);
@@ -319,7 +319,7 @@ impl<S: RecordSink> Parser<'_, S> {
             None => {
                 self.owner = ReferenceOwner::Nobody;
                 let line = split_line(&self.text[self.at..]).0;
-                self.block.diagnostics.on_line(&MALFORMED_RECORD, head_line, line);
+                self.block.diagnostics.add_on_line(&MALFORMED_RECORD, head_line, line);
                 self.line += newlines(&self.text[self.at..behind_at]);
                 self.at = behind_at;
                 self.skip_line();
@@ -330,23 +330,23 @@ impl<S: RecordSink> Parser<'_, S> {
     fn begin(&mut self, address: u64, digits: usize, bytes: u64, word: Option<RecordWord>, name: &[u8]) {
         let number = self.block.names.number(name);
         let counts = &mut self.block.counts;
-        counts.most_digits = counts.most_digits.max(digits);
+        counts.max_digits = counts.max_digits.max(digits);
         let class_name = match word {
             Some(RecordWord::Class) => Some(number),
             Some(RecordWord::Object) => None,
             None => name.strip_prefix(b"class ").map(|class| self.block.names.number(trim(class))),
         };
         let counts = &mut self.block.counts;
-        *(if word.is_some() { &mut counts.with_word } else { &mut counts.without_word }) += 1;
+        *(if word.is_some() { &mut counts.records_with_word } else { &mut counts.records_without_word }) += 1;
         let type_index = match class_name {
             Some(class_name) => {
                 counts.classes += 1;
                 self.block.classes.push((self.block.objects.object_count() as u32, class_name));
                 self.owner = ReferenceOwner::Class;
-                CLASS_NAME
+                CLASS_NAME_NUMBER
             }
             None => {
-                counts.arrays += u64::from(self.block.names.arrays[number as usize]);
+                counts.arrays += u64::from(self.block.names.are_arrays[number as usize]);
                 self.owner = ReferenceOwner::Object;
                 number
             }
@@ -356,17 +356,17 @@ impl<S: RecordSink> Parser<'_, S> {
 
     fn reference(&mut self, id: u64, digits: usize) {
         if self.owner == ReferenceOwner::Nobody {
-            self.block.diagnostics.on_line(&ORPHAN_REF, self.line, b"");
+            self.block.diagnostics.add_on_line(&ORPHAN_REF, self.line, b"");
             return;
         }
         let counts = &mut self.block.counts;
         counts.references += 1;
         if id == 0 {
-            counts.nulls += 1;
+            counts.null_references += 1;
             match (digits, self.owner) {
                 (1, _) => counts.short_zeros += 1,
                 (8 | 16, ReferenceOwner::Object) => counts.full_zeros += 1,
-                (8 | 16, ReferenceOwner::Before) => counts.leading_full_zeros += 1,
+                (8 | 16, ReferenceOwner::PreviousBlock) => counts.leading_full_zeros += 1,
                 _ => {}
             }
         }
@@ -380,13 +380,13 @@ impl<S: RecordSink> Parser<'_, S> {
             self.block.breakdown = Some((breakdown, self.line));
             rest.len() - after.len()
         } else if let Ok((after, eof)) = record::eof(rest) {
-            self.block.eof = Some((eof, self.line));
+            self.block.stated_totals = Some((eof, self.line));
             rest.len() - after.len()
         } else {
             let line = split_line(rest).0;
             if let (Some(version), None) = (record::version(line), &self.block.version) {
                 self.block.version =
-                    Some(String::from_utf8_lossy(&version[..version.len().min(LONGEST_VERSION)]).into_owned());
+                    Some(String::from_utf8_lossy(&version[..version.len().min(MAX_VERSION_BYTES)]).into_owned());
             }
             line.len()
         };
@@ -400,16 +400,16 @@ impl<S: RecordSink> Parser<'_, S> {
         let text = self.text;
         let line = split_line(&text[self.at..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
-            self.block.diagnostics.on_line(&MALFORMED_RECORD, self.line, line);
+            self.block.diagnostics.add_on_line(&MALFORMED_RECORD, self.line, line);
             self.owner = ReferenceOwner::Nobody;
-        } else if self.block.objects.object_count() == 0 && self.block.early.len() < EARLY_LINES {
-            self.block.early.push(EarlyLine {
+        } else if self.block.objects.object_count() == 0 && self.block.early_lines.len() < MAX_EARLY_LINES {
+            self.block.early_lines.push(EarlyLine {
                 line: self.line,
-                text: String::from_utf8_lossy(trim(&line[..line.len().min(LONGEST_VERSION)])).into_owned(),
+                text: String::from_utf8_lossy(trim(&line[..line.len().min(MAX_VERSION_BYTES)])).into_owned(),
                 is_after_version: self.block.version.is_some(),
             });
         } else {
-            self.block.diagnostics.on_line(&JUNK_LINE, self.line, line);
+            self.block.diagnostics.add_on_line(&JUNK_LINE, self.line, line);
         }
         self.skip_line();
     }

@@ -16,11 +16,11 @@
 
 mod assemble;
 mod block;
-mod codes;
+mod problem_codes;
 mod record;
 
-use super::blocks::{Cut, parse_blocks};
-use super::codes::GraphCodes;
+use super::blocks::{BlockCut, parse_blocks};
+use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
@@ -62,7 +62,7 @@ impl Reader for IbmClassic {
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::GRAPH_CODES
+        &problem_codes::GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -77,7 +77,7 @@ impl Reader for IbmClassic {
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, Cut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
+    parse_blocks(source, BlockCut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

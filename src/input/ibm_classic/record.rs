@@ -53,7 +53,7 @@ fn eight_digits(digits: [u8; 8]) -> Option<u32> {
 
 /// `0xADDR`
 #[inline]
-fn prefixed(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
+fn prefixed_address(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
     match input {
         [b'0', b'x', digits @ ..] => address(digits, width),
         _ => Err(Err::Error(())),
@@ -63,7 +63,7 @@ fn prefixed(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
 /// `0xADDR [n] OBJ type` or `CLS`, alone on its line, in the exact spacing of the virtual machine.
 #[inline]
 pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], RecordHead<'_>, ()> {
-    let (rest, address) = prefixed(input, width)?;
+    let (rest, address) = prefixed_address(input, width)?;
     let [b' ', b'[', rest @ ..] = rest else { return Err(Err::Error(())) };
     let (rest, bytes) = decimal(rest)?;
     let (word, rest) = match rest {
@@ -85,7 +85,7 @@ pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], RecordHead<'_>,
 /// `0xREF` and a blank.
 #[inline]
 pub(super) fn reference(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
-    let (rest, address) = prefixed(input, width)?;
+    let (rest, address) = prefixed_address(input, width)?;
     match rest {
         [b' ', rest @ ..] => Ok((rest, address)),
         _ => Err(Err::Error(())),

@@ -2,22 +2,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
-use super::collect::{DumpEvent, Process, Trace};
-use super::heap_maker::{HeapMaker, HeapParts, Modules, process_of_threads};
+use super::collect::{DumpEvent, Trace, TraceProcess};
+use super::heap_maker::{HeapMaker, Modules, UnnamedHeap, process_of_threads};
+use super::problem_codes;
 use super::rows::MapsOfProcess;
-use super::stacks::Stacks;
+use super::stacks::FrameStacks;
 use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, NameId, Names};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::codes::SIZE_OVERFLOW;
+use crate::input::problem_codes::SIZE_OVERFLOW;
 use crate::input::{Diagnostics, Position};
 use crate::sort;
 
 /// Puts heaps together.
 pub(super) struct Assembler<'a> {
-    maker: HeapMaker<'a>,
+    heap_maker: HeapMaker<'a>,
     /// (dump, pid, allocator): how many heaps there are already.
-    instances: FxHashMap<(usize, i64, NameId), u32>,
+    part_counts: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
     share: MemoryShare,
@@ -35,8 +35,8 @@ impl<'a> Assembler<'a> {
     ) -> Self {
         let (share, names_share) = (budget.for_content(), budget.for_content());
         Assembler {
-            maker: HeapMaker::new(names, diagnostics, raw_types),
-            instances: FxHashMap::default(),
+            heap_maker: HeapMaker::new(names, diagnostics, raw_types),
+            part_counts: FxHashMap::default(),
             dump_bytes: FxHashMap::default(),
             share,
             names_share,
@@ -48,9 +48,9 @@ impl<'a> Assembler<'a> {
     /// The backtraces of all heaps are so deep that no program has made them: a small file can ask for billions of
     /// frames, for each heap has its own. Chromium cuts backtraces off at 48 frames.
     pub(super) fn is_too_deep(&self) -> bool {
-        const SURELY_ENOUGH: u64 = 4_000_000;
-        const FOR_EACH_ENTRY: u64 = 64;
-        self.frames > SURELY_ENOUGH + FOR_EACH_ENTRY * self.entries
+        const FRAMES_ALWAYS_ALLOWED: u64 = 4_000_000;
+        const MAX_FRAMES_PER_ENTRY: u64 = 64;
+        self.frames > FRAMES_ALWAYS_ALLOWED + MAX_FRAMES_PER_ENTRY * self.entries
     }
 
     /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there. Error:
@@ -62,14 +62,14 @@ impl<'a> Assembler<'a> {
         sort::by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
         let places = MapPlaces::new(&events);
         let mut modules: FxHashMap<i64, (Option<usize>, Modules)> = FxHashMap::default();
-        let mut stacks: FxHashMap<i64, Stacks> = FxHashMap::default();
+        let mut stacks: FxHashMap<i64, FrameStacks> = FxHashMap::default();
         let mut maps: FxHashMap<i64, MapsOfProcess> = FxHashMap::default();
         let mut repeats: FxHashMap<(String, i64), u32> = FxHashMap::default();
         let mut v2_events: FxHashMap<(String, i64), u32> = FxHashMap::default();
         for event in events.iter().filter(|event| event.dumps.heaps_v2.is_some()) {
             *v2_events.entry((event.id.clone(), event.pid)).or_default() += 1;
         }
-        let nobody = Process::default();
+        let nobody = TraceProcess::default();
         for at in 0..events.len() {
             // Taken, so that what was read of a heap goes when the heap is there.
             trace.kept_bytes = trace.kept_bytes.saturating_sub(events[at].dumps.memory_bytes() as u64);
@@ -97,45 +97,45 @@ impl<'a> Assembler<'a> {
                     return Ok(());
                 }
                 if entries.is_empty() {
-                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.heap_maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
                 let frames = if process.frames.by_id.is_empty() { &trace.global_frames } else { &process.frames };
-                let heap = stacks.heap(&mut self.maker, entries, event, process, frames, modules);
-                let instance = self.instance(number, event, allocator, None);
+                let heap = stacks.heap(&mut self.heap_maker, entries, event, process, frames, modules);
+                let instance = self.next_part(number, event, allocator, None);
                 let name = process_name(process);
                 self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
             trace.share.hold(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
-            maps.merge_maps(&v2, self.maker.names);
+            maps.merge_maps(&v2, self.heap_maker.names);
             let instance = repeats.entry((event.id.clone(), event.pid)).or_default();
             *instance += 1;
             let instance = *instance;
             if v2.version != Some(1) {
-                self.maker.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
+                self.heap_maker.note(&problem_codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
                 if self.is_too_deep() {
                     return Ok(());
                 }
                 if columns.sizes.len() == 0 {
-                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.heap_maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
-                let heap = maps.heap(&mut self.maker, &columns, event, modules);
+                let heap = maps.heap(&mut self.heap_maker, &columns, event, modules);
                 let several = v2_events[&(event.id.clone(), event.pid)] > 1;
                 let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent == 0);
-                let found = process_of_threads(threads.map(|frame| self.maker.names.text(frame.name)));
+                let found = process_of_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
                 let name = match found.filter(|_| several) {
                     Some(name) => name.to_string(),
                     // Of several processes under one number the number's name belongs to one at most.
                     None if several && instance > 1 => String::new(),
                     None => process_name(process),
                 };
-                let instance = self.instance(number, event, allocator, several.then_some(instance));
+                let instance = self.next_part(number, event, allocator, several.then_some(instance));
                 self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
         }
@@ -144,12 +144,12 @@ impl<'a> Assembler<'a> {
 
     /// The number, from 1, among heaps of the same dump, process number and allocator. In `heaps_v2` all
     /// allocators of an event have the number of the event.
-    fn instance(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
-        let count = self.instances.entry((dump, event.pid, allocator)).or_default();
+    fn next_part(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
+        let count = self.part_counts.entry((dump, event.pid, allocator)).or_default();
         *count += 1;
         let (count, instance) = (*count, fixed.unwrap_or(*count));
         if count > 1 {
-            self.maker.note(&codes::REPEATED_HEAP, event, String::new);
+            self.heap_maker.note(&problem_codes::REPEATED_HEAP, event, String::new);
         }
         instance
     }
@@ -158,23 +158,28 @@ impl<'a> Assembler<'a> {
     fn push(
         &mut self,
         all: &mut AllocationDump,
-        heap: HeapParts,
+        heap: UnnamedHeap,
         dump: usize,
         event: &DumpEvent,
-        process: &Process,
+        process: &TraceProcess,
         (name, instance): (String, u32),
         allocator: NameId,
     ) -> Result<(), BuildError> {
         self.frames += heap.frames.len() as u64;
         self.entries += heap.entries.len() as u64;
         let at = Position::Byte(event.offset);
-        self.maker.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, heap.frames_exceeded(), at, String::new);
+        self.heap_maker.diagnostics.add(
+            &problem_codes::CHILDREN_EXCEED_PARENT,
+            heap.frames_exceeded(),
+            at,
+            String::new,
+        );
         let sum = self.dump_bytes.entry(dump).or_default();
         let before = std::mem::replace(sum, *sum + heap.total_bytes());
         if before <= u64::MAX.into() && *sum > u64::MAX.into() {
-            self.maker.note(&SIZE_OVERFLOW, event, String::new);
+            self.heap_maker.note(&SIZE_OVERFLOW, event, String::new);
         }
-        let allocator = self.maker.names.text(allocator).to_string();
+        let allocator = self.heap_maker.names.text(allocator).to_string();
         let bytes = 2 * size_of::<AllocationHeap>()
             + name.len()
             + process.labels.len()
@@ -182,9 +187,9 @@ impl<'a> Assembler<'a> {
             + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
             + heap.entries.capacity() * size_of::<Entry>();
         self.share.hold(self.share.held_bytes() + bytes as u64)?;
-        self.names_share.hold(self.maker.names.memory_bytes() as u64)?;
+        self.names_share.hold(self.heap_maker.names.memory_bytes() as u64)?;
         all.heaps.push(AllocationHeap {
-            dump,
+            dump_number: dump,
             pid: event.pid,
             part: instance,
             process: name,
@@ -200,16 +205,16 @@ impl<'a> Assembler<'a> {
 
 /// The events whose memory maps belong to an event's addresses.
 struct MapPlaces {
-    last_of: FxHashMap<i64, usize>,
-    last_in: FxHashMap<(String, i64), usize>,
+    last_by_pid: FxHashMap<i64, usize>,
+    last_by_dump_and_pid: FxHashMap<(String, i64), usize>,
 }
 
 impl MapPlaces {
     fn new(events: &[DumpEvent]) -> Self {
-        let mut places = MapPlaces { last_of: FxHashMap::default(), last_in: FxHashMap::default() };
+        let mut places = MapPlaces { last_by_pid: FxHashMap::default(), last_by_dump_and_pid: FxHashMap::default() };
         for (at, event) in events.iter().enumerate().filter(|(_, event)| !event.dumps.regions.is_empty()) {
-            places.last_of.insert(event.pid, at);
-            places.last_in.insert((event.id.clone(), event.pid), at);
+            places.last_by_pid.insert(event.pid, at);
+            places.last_by_dump_and_pid.insert((event.id.clone(), event.pid), at);
         }
         places
     }
@@ -219,12 +224,12 @@ impl MapPlaces {
         if !event.dumps.regions.is_empty() {
             return Some(at);
         }
-        let in_dump = self.last_in.get(&(event.id.clone(), event.pid));
-        in_dump.or_else(|| self.last_of.get(&event.pid)).copied()
+        let in_dump = self.last_by_dump_and_pid.get(&(event.id.clone(), event.pid));
+        in_dump.or_else(|| self.last_by_pid.get(&event.pid)).copied()
     }
 }
 
-fn process_name(process: &Process) -> String {
+fn process_name(process: &TraceProcess) -> String {
     match &process.name {
         Some(name) => name.clone(),
         None if process.is_browser => "Browser".into(),

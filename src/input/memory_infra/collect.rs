@@ -4,10 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
 use super::dumps::Dumps;
 use super::event::{Event, StackFrame, read_stack_frames};
 use super::ids::ById;
+use super::problem_codes;
 use crate::allocations::{NameId, Names};
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::diagnostics::excerpt;
@@ -30,7 +30,7 @@ pub(super) enum TraceItem {
 }
 
 #[derive(Default)]
-pub(super) struct Process {
+pub(super) struct TraceProcess {
     pub(super) name: Option<String>,
     pub(super) labels: String,
     /// It has the thread that only browsers have.
@@ -80,7 +80,7 @@ impl Frames {
 pub(super) struct Trace {
     pub(super) events: u64,
     pub(super) dump_events: u64,
-    pub(super) processes: FxHashMap<i64, Process>,
+    pub(super) processes: FxHashMap<i64, TraceProcess>,
     /// Frames that stand outside events: for processes that have none of their own.
     pub(super) global_frames: Frames,
     /// Time of each dump's first event.
@@ -98,7 +98,7 @@ pub(super) struct Collector<'a> {
     pub(super) names: &'a mut Names,
     pub(super) diagnostics: Diagnostics,
     /// Is added to the places of problems.
-    pub(super) before: u64,
+    pub(super) bytes_before: u64,
     /// Memory of the part of the trace that is kept.
     pub(super) share: MemoryShare,
     /// Memory of the event at hand while it is read.
@@ -107,12 +107,12 @@ pub(super) struct Collector<'a> {
 }
 
 /// Longer texts are held in memory once more while they are read, without the arrays that are read first, and as values.
-const LONG_TEXT: usize = 64 * 1024;
+const LONG_TEXT_BYTES: usize = 64 * 1024;
 
 impl Collector<'_> {
     /// Error: if there is no memory for it.
     pub(super) fn take(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
-        if json.len() > LONG_TEXT {
+        if json.len() > LONG_TEXT_BYTES {
             self.parsing_share.hold(2 * json.len() as u64)?;
         }
         match found {
@@ -124,7 +124,7 @@ impl Collector<'_> {
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
             }
         }
-        if json.len() > LONG_TEXT {
+        if json.len() > LONG_TEXT_BYTES {
             self.parsing_share.hold(0)?;
         }
         self.names_share.hold(self.names.memory_bytes() as u64)?;
@@ -136,16 +136,16 @@ impl Collector<'_> {
         self.trace.kept_bytes += bytes as u64;
     }
 
-    fn place(&self, offset: u64) -> Position {
-        Position::Byte(self.before + offset)
+    fn position(&self, offset: u64) -> Position {
+        Position::Byte(self.bytes_before + offset)
     }
 
     fn event(&mut self, json: &[u8], offset: u64, is_whole: bool) {
         let (mut event, read) = Event::read(json, is_whole, self.names);
         let ours = matches!(&*event.phase, "v" | "V" | "M") || (!is_whole && event.phase.is_empty());
         if let (Err(error), true, true) = (read, ours, is_whole) {
-            let at = self.place(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
-            self.diagnostics.add(&codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
+            let at = self.position(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
+            self.diagnostics.add(&problem_codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
         }
         if !ours {
             return;
@@ -166,7 +166,7 @@ impl Collector<'_> {
         if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
             let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
             self.keep(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
-            self.trace.dumps.push(DumpEvent { offset: self.before + offset, pid, time_us, id, dumps });
+            self.trace.dumps.push(DumpEvent { offset: self.bytes_before + offset, pid, time_us, id, dumps });
         }
     }
 
@@ -179,7 +179,7 @@ impl Collector<'_> {
         let types = event.type_names.as_ref().map_or(0, Vec::len);
         // Of texts only the last of a process is kept, but they may be long.
         let texts = event.arg_name.as_ref().map_or(0, String::len) + event.arg_labels.as_ref().map_or(0, String::len);
-        self.keep(frames * FRAME_BYTES + types * PLACE_BYTES + 2 * texts + size_of::<Process>());
+        self.keep(frames * FRAME_BYTES + types * PLACE_BYTES + 2 * texts + size_of::<TraceProcess>());
         let process = self.trace.processes.entry(pid).or_default();
         match (&*event.name, event.arg_name) {
             ("process_name", Some(name)) => process.name = Some(name),
@@ -200,7 +200,7 @@ impl Collector<'_> {
                 repeated += u64::from(known.find(id) != Some(name));
             }
         }
-        let at = self.place(offset);
-        self.diagnostics.add(&codes::REPEATED_NAMES, repeated, at, String::new);
+        let at = self.position(offset);
+        self.diagnostics.add(&problem_codes::REPEATED_NAMES, repeated, at, String::new);
     }
 }

@@ -13,13 +13,13 @@ const READ_BYTES: usize = 1 << 20;
 /// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
 const MAX_VALUE_BYTES: usize = 1 << 30;
 
-pub(super) struct Text<'s> {
+pub(super) struct TraceText<'s> {
     read: FillBytes<'s>,
     data: Vec<u8>,
-    at: usize,
+    used_bytes: usize,
     end: usize,
     /// Bytes before `data`.
-    before: u64,
+    bytes_before: u64,
     has_ended: bool,
     share: MemoryShare,
 }
@@ -27,7 +27,7 @@ pub(super) struct Text<'s> {
 /// Gives bytes, fewer than asked for at the end alone.
 pub(super) type FillBytes<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
 
-pub(super) enum Value<'a> {
+pub(super) enum JsonValue<'a> {
     /// All of it.
     Whole(&'a [u8], u64),
     /// The file ends in it.
@@ -36,15 +36,15 @@ pub(super) enum Value<'a> {
     TooLong(u64),
 }
 
-impl<'s> Text<'s> {
+impl<'s> TraceText<'s> {
     /// `share` is of a buffer: it grows with the longest value.
     pub(super) fn new(read: FillBytes<'s>, share: MemoryShare) -> Self {
-        Text { read, data: vec![0; READ_BYTES], at: 0, end: 0, before: 0, has_ended: false, share }
+        TraceText { read, data: vec![0; READ_BYTES], used_bytes: 0, end: 0, bytes_before: 0, has_ended: false, share }
     }
 
     /// The cursor's offset in the input.
     pub(super) fn offset(&self) -> u64 {
-        self.before + self.at as u64
+        self.bytes_before + self.used_bytes as u64
     }
 
     /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
@@ -53,8 +53,8 @@ impl<'s> Text<'s> {
             return Ok(false);
         }
         self.data.copy_within(keep..self.end, 0);
-        self.before += keep as u64;
-        self.at -= keep;
+        self.bytes_before += keep as u64;
+        self.used_bytes -= keep;
         self.end -= keep;
         if self.data.len() - self.end < READ_BYTES / 2 {
             let (length, larger) = (self.data.len(), self.data.len() * 2);
@@ -73,59 +73,59 @@ impl<'s> Text<'s> {
     /// The next byte that is no blank; `None` at the end.
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
-            while self.at < self.end {
-                match self.data[self.at] {
-                    b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+            while self.used_bytes < self.end {
+                match self.data[self.used_bytes] {
+                    b' ' | b'\t' | b'\r' | b'\n' => self.used_bytes += 1,
                     byte => return Ok(Some(byte)),
                 }
             }
-            if !self.more(self.at)? {
+            if !self.more(self.used_bytes)? {
                 return Ok(None);
             }
         }
     }
 
     /// Passes one byte, which was peeked at.
-    pub(super) fn pass(&mut self) {
-        self.at += 1;
+    pub(super) fn advance(&mut self) {
+        self.used_bytes += 1;
     }
 
     /// Passes a value and keeps nothing of it. False when the file ends in it.
     pub(super) fn skip(&mut self) -> io::Result<bool> {
         let mut scan = ValueEndScanner::default();
         loop {
-            if let Some(length) = scan.find_end(&self.data[self.at..self.end]) {
-                self.at += length;
+            if let Some(length) = scan.find_end(&self.data[self.used_bytes..self.end]) {
+                self.used_bytes += length;
                 return Ok(true);
             }
-            self.at = self.end;
-            if !self.more(self.at)? {
+            self.used_bytes = self.end;
+            if !self.more(self.used_bytes)? {
                 return Ok(scan.is_scalar());
             }
         }
     }
 
     /// Passes a value and hands it out.
-    pub(super) fn take(&mut self) -> io::Result<Value<'_>> {
+    pub(super) fn take(&mut self) -> io::Result<JsonValue<'_>> {
         let mut scan = ValueEndScanner::default();
         let mut length = 0;
         loop {
-            if let Some(rest) = scan.find_end(&self.data[self.at + length..self.end]) {
-                let (from, start) = (self.offset(), self.at);
-                self.at += length + rest;
-                return Ok(Value::Whole(&self.data[start..self.at], from));
+            if let Some(rest) = scan.find_end(&self.data[self.used_bytes + length..self.end]) {
+                let (from, start) = (self.offset(), self.used_bytes);
+                self.used_bytes += length + rest;
+                return Ok(JsonValue::Whole(&self.data[start..self.used_bytes], from));
             }
-            length = self.end - self.at;
+            length = self.end - self.used_bytes;
             if length > MAX_VALUE_BYTES {
                 let from = self.offset();
                 self.skip()?;
-                return Ok(Value::TooLong(from));
+                return Ok(JsonValue::TooLong(from));
             }
-            if !self.more(self.at)? {
-                let (from, start) = (self.offset(), self.at);
-                self.at = self.end;
+            if !self.more(self.used_bytes)? {
+                let (from, start) = (self.offset(), self.used_bytes);
+                self.used_bytes = self.end;
                 let text = &self.data[start..self.end];
-                return Ok(if scan.is_scalar() { Value::Whole(text, from) } else { Value::Cut(text, from) });
+                return Ok(if scan.is_scalar() { JsonValue::Whole(text, from) } else { JsonValue::Cut(text, from) });
             }
         }
     }

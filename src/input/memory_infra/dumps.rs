@@ -55,7 +55,7 @@ pub(super) struct HeapsV2 {
     pub(super) nodes: Vec<NodeRow>,
     /// (id, string id)
     pub(super) types: Vec<(u64, u64)>,
-    pub(super) allocators: Vec<(NameId, Columns)>,
+    pub(super) allocators: Vec<(NameId, EntryColumns)>,
 }
 
 /// A node of the backtrace tree.
@@ -67,18 +67,18 @@ pub(super) struct NodeRow {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Columns {
-    pub(super) counts: Column,
-    pub(super) sizes: Column,
-    pub(super) types: Column,
-    pub(super) nodes: Column,
+pub(super) struct EntryColumns {
+    pub(super) counts: NumberColumn,
+    pub(super) sizes: NumberColumn,
+    pub(super) types: NumberColumn,
+    pub(super) nodes: NumberColumn,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Column {
+pub(super) struct NumberColumn {
     numbers: Vec<u64>,
     /// Rows that hold something else; they keep their places.
-    other: FxHashSet<usize>,
+    non_numbers: FxHashSet<usize>,
 }
 
 impl HeapsV2 {
@@ -87,16 +87,17 @@ impl HeapsV2 {
         const PLACE_BYTES: usize = 48;
         let rows = self.strings.len() + self.nodes.len() + self.types.len();
         let columns = self.allocators.iter().flat_map(|(_, columns)| {
-            let Columns { counts, sizes, types, nodes } = columns;
-            [counts, sizes, types, nodes].map(|column| 8 * column.numbers.capacity() + 16 * column.other.capacity())
+            let EntryColumns { counts, sizes, types, nodes } = columns;
+            [counts, sizes, types, nodes]
+                .map(|column| 8 * column.numbers.capacity() + 16 * column.non_numbers.capacity())
         });
         rows * (size_of::<NodeRow>() + PLACE_BYTES)
-            + self.allocators.len() * size_of::<(NameId, Columns)>()
+            + self.allocators.len() * size_of::<(NameId, EntryColumns)>()
             + columns.sum::<usize>()
     }
 }
 
-impl Column {
+impl NumberColumn {
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -104,12 +105,12 @@ impl Column {
     /// The number in a row; `None` for other things, and behind the end.
     pub(super) fn at(&self, row: usize) -> Option<u64> {
         let number = self.numbers.get(row).copied();
-        if self.other.is_empty() || !self.other.contains(&row) { number } else { None }
+        if self.non_numbers.is_empty() || !self.non_numbers.contains(&row) { number } else { None }
     }
 
     pub(super) fn push(&mut self, number: Option<u64>) {
         if number.is_none() {
-            self.other.insert(self.numbers.len());
+            self.non_numbers.insert(self.numbers.len());
         }
         self.numbers.push(number.unwrap_or(0));
     }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::dumps::{Column, Columns, Dumps, HeapsV2, MappedRegion, NodeRow};
+use super::dumps::{Dumps, EntryColumns, HeapsV2, MappedRegion, NodeRow, NumberColumn};
 use super::extract::{ExtractedArray, ExtractedArrays, extract_arrays};
 use super::ids::{RawEntry, RawId};
 use super::values::{Scalar, pass_elements, pass_members};
@@ -95,7 +95,7 @@ enum EventPart {
     Regions,
     /// Rows of one of the maps, and what is done with each.
     Rows(fn(&mut HeapsV2, &MapRow)),
-    Numbers(fn(&mut Columns) -> &mut Column),
+    Numbers(fn(&mut EntryColumns) -> &mut NumberColumn),
 }
 
 impl EventPart {
@@ -184,7 +184,7 @@ impl<'n> EventReader<'n> {
             (EventPart::Maps, "types") => EventPart::Rows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid))),
             (EventPart::Allocators, _) => {
                 let allocator = self.names.intern(key);
-                self.heaps_v2().allocators.push((allocator, Columns::default()));
+                self.heaps_v2().allocators.push((allocator, EntryColumns::default()));
                 EventPart::Columns
             }
             (EventPart::Columns, "counts") => EventPart::Numbers(|columns| &mut columns.counts),
@@ -240,7 +240,7 @@ impl<'n> EventReader<'n> {
         self.event.dumps.heaps_v2.get_or_insert_default()
     }
 
-    fn columns(&mut self) -> Option<&mut Columns> {
+    fn columns(&mut self) -> Option<&mut EntryColumns> {
         self.heaps_v2().allocators.last_mut().map(|(_, columns)| columns)
     }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::collect::DumpEvent;
 use super::dumps::MappedRegion;
 use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{Diagnostics, Position, ProblemCode};
 
 /// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
@@ -25,12 +25,12 @@ impl<'a> HeapMaker<'a> {
         HeapMaker { names, diagnostics, raw_types, builder: HeapBuilder::new(root), self_name }
     }
 
-    pub(super) fn note(&mut self, code: &'static Code, event: &DumpEvent, text: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, code: &'static ProblemCode, event: &DumpEvent, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
     }
 
     pub(super) fn frame_name(&mut self, name: NameId, modules: &Modules) -> NameId {
-        match modules.place(self.names.text(name), self.names) {
+        match modules.module_place(self.names.text(name), self.names) {
             Some(place) => self.names.intern(&place),
             None => name,
         }
@@ -47,13 +47,13 @@ impl<'a> HeapMaker<'a> {
 }
 
 /// A heap without its name tag.
-pub(super) struct HeapParts {
+pub(super) struct UnnamedHeap {
     pub(super) counting: Counting,
     pub(super) frames: Vec<Frame>,
     pub(super) entries: Vec<Entry>,
 }
 
-impl HeapParts {
+impl UnnamedHeap {
     /// Bytes of the heap; of more than 64 bits, too.
     pub(super) fn total_bytes(&self) -> u128 {
         if self.counting == Counting::Exclusive {
@@ -91,7 +91,7 @@ impl HeapParts {
 
 /// Texts that compilers put around a type's name when a template function prints its own. GCC, Clang and MSVC; seen in
 /// Chromium 49 to 56.
-const WRAPPINGS: [(&str, &str); 3] = [
+const TYPE_NAME_WRAPPINGS: [(&str, &str); 3] = [
     ("const char *WTF::getStringWithTypeName() [T = ", "]"),
     ("const char* WTF::getStringWithTypeName() [with T = ", "]"),
     ("const char *__cdecl WTF::getStringWithTypeName<", ">(void)"),
@@ -102,7 +102,7 @@ pub(super) fn unwrapped(name: &str) -> &str {
     let inside = |(prefix, suffix): &(&str, &str)| {
         name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix)).filter(|inside| !inside.is_empty())
     };
-    WRAPPINGS.iter().find_map(inside).unwrap_or(name)
+    TYPE_NAME_WRAPPINGS.iter().find_map(inside).unwrap_or(name)
 }
 
 /// Names that were escaped before the JSON writer escaped them again (so in the exporter of Chromium's heap profiler).
@@ -136,7 +136,7 @@ impl Modules {
     }
 
     /// `libcef.so+0x1234` for a frame called `pc:7ff7395a497c`; `None` for other frames, and outside known files.
-    pub(super) fn place(&self, name: &str, names: &Names) -> Option<String> {
+    pub(super) fn module_place(&self, name: &str, names: &Names) -> Option<String> {
         let pc = u64::from_str_radix(name.strip_prefix("pc:")?, 16).ok()?;
         let after = self.regions.partition_point(|&(start, ..)| start <= pc);
         let &(_, end, file, base) = self.regions.get(after.checked_sub(1)?)?;

@@ -14,9 +14,9 @@ use base64::{Engine, alphabet};
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::Source;
 
-const OPENING: &[u8] = b"<script id=\"viewer-data\"";
+const DATA_SCRIPT_START: &[u8] = b"<script id=\"viewer-data\"";
 /// Bytes of the end that tell whether a page is whole: its last tag and blanks.
-const TAIL: usize = 64;
+const TAIL_BYTES: usize = 64;
 const SCRIPT_END: &[u8] = b"</script>";
 
 /// Reads a page line by line.
@@ -25,31 +25,31 @@ pub(super) struct Page<'s> {
     data: Vec<u8>,
     at: usize,
     end: usize,
-    before: u64,
+    bytes_before: u64,
     /// The last bytes that were read.
     tail: Vec<u8>,
 }
 
-/// The content of a block, and where it began; `closed` unless the page ends in it.
-pub(super) struct Block {
+/// The content of a block, and where it began; `is_closed` unless the page ends in it.
+pub(super) struct DataBlock {
     pub(super) content: Vec<u8>,
     pub(super) offset: u64,
-    pub(super) closed: bool,
+    pub(super) is_closed: bool,
     /// Memory of the content.
     pub(super) _share: MemoryShare,
 }
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, before: 0, tail: Vec::new() }
+        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, bytes_before: 0, tail: Vec::new() }
     }
 
     /// The next byte; `None` at the end.
     fn next(&mut self) -> io::Result<Option<u8>> {
         if self.at == self.end {
-            self.before += self.end as u64;
-            self.tail.extend_from_slice(&self.data[self.end.saturating_sub(TAIL)..self.end]);
-            let kept = self.tail.len().saturating_sub(TAIL);
+            self.bytes_before += self.end as u64;
+            self.tail.extend_from_slice(&self.data[self.end.saturating_sub(TAIL_BYTES)..self.end]);
+            let kept = self.tail.len().saturating_sub(TAIL_BYTES);
             self.tail.drain(..kept);
             self.end = self.source.fill(&mut self.data)?;
             self.at = 0;
@@ -63,7 +63,7 @@ impl<'s> Page<'s> {
 
     /// After the last block: where the page ends, and whether it is whole.
     pub(super) fn end(&self) -> (u64, bool) {
-        (self.before, self.tail.trim_ascii_end().ends_with(b"</html>"))
+        (self.bytes_before, self.tail.trim_ascii_end().ends_with(b"</html>"))
     }
 
     /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.
@@ -88,16 +88,16 @@ impl<'s> Page<'s> {
         Ok(false)
     }
 
-    pub(super) fn next_block(&mut self) -> io::Result<Option<Block>> {
-        if !self.pass(OPENING, |_| Ok(()))? || !self.pass(b">", |_| Ok(()))? {
+    pub(super) fn next_block(&mut self) -> io::Result<Option<DataBlock>> {
+        if !self.pass(DATA_SCRIPT_START, |_| Ok(()))? || !self.pass(b">", |_| Ok(()))? {
             return Ok(None);
         }
-        let offset = self.before + self.at as u64;
+        let offset = self.bytes_before + self.at as u64;
         let share = self.source.budget.for_buffer();
-        let mut decoder = Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
+        let mut decoder = Base64Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
         let closed = self.pass(SCRIPT_END, |byte| decoder.push(byte))?;
         decoder.decode().map_err(io::Error::other)?;
-        Ok(Some(Block { content: decoder.content, offset, closed, _share: decoder.share }))
+        Ok(Some(DataBlock { content: decoder.content, offset, is_closed: closed, _share: decoder.share }))
     }
 }
 
@@ -112,14 +112,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Decodes base64, line ends in it or not; text that begins as JSON does stays as it is.
-struct Decoder {
+struct Base64Decoder {
     content: Vec<u8>,
     share: MemoryShare,
     text: Vec<u8>,
     is_plain: bool,
 }
 
-impl Decoder {
+impl Base64Decoder {
     fn push(&mut self, byte: u8) -> Result<(), BuildError> {
         if self.content.is_empty() && self.text.is_empty() && matches!(byte, b'{' | b'[') {
             self.is_plain = true;

@@ -17,11 +17,11 @@ const IS_TEXT: u32 = 1 << 31;
 /// The bit that no id has: there are never so many texts.
 const FREE_BIT: u32 = 1 << 30;
 /// Larger numbers are texts.
-const NUMBERS: u32 = 1 << 29;
+const NUMBER_LIMIT: u32 = 1 << 29;
 
 impl RawId {
     /// The empty text, which is the id of the root.
-    pub(super) const EMPTY: Self = RawId(NonZeroU32::MIN.saturating_add(NUMBERS));
+    pub(super) const EMPTY: Self = RawId(NonZeroU32::MIN.saturating_add(NUMBER_LIMIT));
 
     pub(super) fn of_text(text: &str, names: &mut Names) -> Self {
         if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
@@ -38,17 +38,17 @@ impl RawId {
 
     /// The same for numbers that need no text.
     pub(super) fn of_short_number(number: u64) -> Option<Self> {
-        let number = u32::try_from(number).ok().filter(|&number| number < NUMBERS)?;
+        let number = u32::try_from(number).ok().filter(|&number| number < NUMBER_LIMIT)?;
         NonZeroU32::new(number + 1).map(RawId)
     }
 
     /// The number, if it is one that needs no text.
-    fn small(self) -> Option<usize> {
-        (self.0.get() <= NUMBERS).then(|| self.0.get() as usize - 1)
+    fn small_number(self) -> Option<usize> {
+        (self.0.get() <= NUMBER_LIMIT).then(|| self.0.get() as usize - 1)
     }
 
     pub(super) fn text(self, names: &Names) -> Cow<'_, str> {
-        match self.small() {
+        match self.small_number() {
             Some(number) => number.to_string().into(),
             None if self == Self::EMPTY => "".into(),
             None => names.text(NameId(self.0.get() & !IS_TEXT)).into(),

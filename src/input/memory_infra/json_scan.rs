@@ -7,14 +7,14 @@ use memchr::memchr2;
 pub(super) struct ValueEndScanner {
     depth: u64,
     has_begun: bool,
-    in_string: bool,
-    after_backslash: bool,
+    is_in_string: bool,
+    is_after_backslash: bool,
 }
 
 impl ValueEndScanner {
     /// A number or word, which ends where the text does.
     pub(super) fn is_scalar(&self) -> bool {
-        self.depth == 0 && !self.in_string
+        self.depth == 0 && !self.is_in_string
     }
 
     /// The number of bytes of this piece that still belong to the value, if it ends here.
@@ -23,14 +23,14 @@ impl ValueEndScanner {
         while at < text.len() {
             let ahead = &text[at..];
             let (length, found) = match ahead.first_chunk() {
-                Some(block) if self.depth > 0 && !self.after_backslash => {
+                Some(block) if self.depth > 0 && !self.is_after_backslash => {
                     // Backslashes are rare, and a quote behind one is none.
                     let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
                     (BLOCK_BYTES, if plain { self.pass_block(block) } else { self.walk(block) })
                 }
                 _ => {
                     // Most values begin with a bracket, and can be passed in blocks from there on.
-                    let length = if self.depth == 0 && !self.in_string { 1 } else { ahead.len().min(BLOCK_BYTES) };
+                    let length = if self.depth == 0 && !self.is_in_string { 1 } else { ahead.len().min(BLOCK_BYTES) };
                     (length, self.walk(&ahead[..length]))
                 }
             };
@@ -46,25 +46,25 @@ impl ValueEndScanner {
     fn walk(&mut self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < text.len() {
-            if self.in_string {
-                if std::mem::take(&mut self.after_backslash) {
+            if self.is_in_string {
+                if std::mem::take(&mut self.is_after_backslash) {
                     at += 1;
                     continue;
                 }
                 let found = end_of_plain(&text[at..])?;
                 at += found + 1;
                 if text[at - 1] == b'\\' {
-                    self.after_backslash = true;
+                    self.is_after_backslash = true;
                     continue;
                 }
-                self.in_string = false;
+                self.is_in_string = false;
                 if self.depth == 0 {
                     return Some(at);
                 }
                 continue;
             }
             match text[at] {
-                b'"' => (self.in_string, self.has_begun) = (true, true),
+                b'"' => (self.is_in_string, self.has_begun) = (true, true),
                 b'{' | b'[' => {
                     self.depth += 1;
                     self.has_begun = true;
@@ -91,10 +91,10 @@ impl ValueEndScanner {
         for shift in [1, 2, 4, 8, 16, 32] {
             strings ^= strings << shift;
         }
-        if self.in_string {
+        if self.is_in_string {
             strings = !strings;
         }
-        self.in_string = strings >> (BLOCK_BYTES - 1) == 1;
+        self.is_in_string = strings >> (BLOCK_BYTES - 1) == 1;
         // `[`, `]`, `{` and `}`, besides what is between those.
         let mut brackets = bits(block, |byte| (byte | 0x20).wrapping_sub(b'{') <= 2) & !strings;
         while brackets != 0 {
@@ -102,7 +102,7 @@ impl ValueEndScanner {
             match block[at] {
                 b'{' | b'[' => self.depth += 1,
                 b'}' | b']' if self.depth == 1 => {
-                    (self.depth, self.in_string) = (0, false);
+                    (self.depth, self.is_in_string) = (0, false);
                     return Some(at + 1);
                 }
                 b'}' | b']' => self.depth -= 1,
@@ -128,10 +128,10 @@ fn bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
 
 /// The end of a string, or its first backslash. Most strings of a trace are shorter than what a vector search is good for.
 fn end_of_plain(text: &[u8]) -> Option<usize> {
-    const SHORT: usize = 16;
-    let head = &text[..text.len().min(SHORT)];
+    const SHORT_BYTES: usize = 16;
+    let head = &text[..text.len().min(SHORT_BYTES)];
     match head.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        None if text.len() > SHORT => memchr2(b'"', b'\\', &text[SHORT..]).map(|at| at + SHORT),
+        None if text.len() > SHORT_BYTES => memchr2(b'"', b'\\', &text[SHORT_BYTES..]).map(|at| at + SHORT_BYTES),
         found => found,
     }
 }
@@ -165,7 +165,7 @@ mod tests {
             let found = found.or_else(|| in_pieces.find_end(&text[cut..]).map(|length| cut + length));
             prop_assert_eq!(found, expected);
             if expected.is_none() {
-                let state = |scan: &ValueEndScanner| (scan.depth, scan.in_string, scan.has_begun, scan.after_backslash);
+                let state = |scan: &ValueEndScanner| (scan.depth, scan.is_in_string, scan.has_begun, scan.is_after_backslash);
                 prop_assert_eq!(state(&in_pieces), state(&by_bytes));
             }
         }

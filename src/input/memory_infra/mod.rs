@@ -15,7 +15,6 @@
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
 mod collect;
 mod container;
 mod dumps;
@@ -25,6 +24,7 @@ mod heap_maker;
 mod html;
 mod ids;
 mod json_scan;
+mod problem_codes;
 mod rows;
 mod simple_json;
 mod stacks;
@@ -33,7 +33,7 @@ mod values;
 
 use std::io::Cursor;
 
-use super::codes::BROKEN_COMPRESSION;
+use super::problem_codes::BROKEN_COMPRESSION;
 use super::{
     Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
     Reading, Runtime, Source,
@@ -41,7 +41,7 @@ use super::{
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
 use collect::Trace;
-use container::Text;
+use container::TraceText;
 use html::Page;
 use trace::read_trace;
 
@@ -92,8 +92,8 @@ impl Reader for MemoryInfra {
             reading.info.version = Some("in a page of the trace viewer".into());
             read_page(&mut source, &mut names, reading)?
         } else {
-            let threads = if source.is_whole { 1 } else { reading.options.threads };
-            let mut text = Text::new(Box::new(|buf| source.fill(buf)), reading.budget.for_buffer());
+            let threads = if source.is_start_whole { 1 } else { reading.options.threads };
+            let mut text = TraceText::new(Box::new(|buf| source.fill(buf)), reading.budget.for_buffer());
             let trace = read_trace(&mut text, &mut names, &mut reading.diagnostics, 0, threads, &reading.budget)?;
             (vec![trace], text.offset())
         };
@@ -126,7 +126,7 @@ impl Reader for MemoryInfra {
         } else {
             ParsedContent::Allocations(dump)
         };
-        Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, lost: &[] }, content })
+        Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, loss_codes: &[] }, content })
     }
 
     /// The file has no objects to be counted.
@@ -156,8 +156,8 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
     let mut traces = Vec::new();
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
-        if !block.closed {
-            diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
+        if !block.is_closed {
+            diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
         }
         let at = Position::Byte(block.offset);
         let mut inner = match Source::from_reader(Cursor::new(block.content)) {
@@ -168,8 +168,8 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
             }
         };
         inner.share_budget(budget);
-        let threads = if inner.is_whole { 1 } else { options.threads };
-        let mut text = Text::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
+        let threads = if inner.is_start_whole { 1 } else { options.threads };
+        let mut text = TraceText::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
         traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, budget)?);
         drop(text);
         if let Some(why) = inner.ended_early() {
@@ -179,7 +179,7 @@ fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> R
     let (end, is_complete) = page.end();
     // What is missing may hold another trace.
     if !is_complete {
-        diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(end), String::new);
+        diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(end), String::new);
     }
     Ok((traces, end))
 }

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
 use super::collect::DumpEvent;
-use super::dumps::{Columns, HeapsV2, NodeRow};
-use super::heap_maker::{HeapMaker, HeapParts, Modules, unescaped_twice};
+use super::dumps::{EntryColumns, HeapsV2, NodeRow};
+use super::heap_maker::{HeapMaker, Modules, UnnamedHeap, unescaped_twice};
 use super::ids::ByNumber;
-use super::stacks::{FrameCache, NONE};
+use super::problem_codes;
+use super::stacks::{FrameCache, NO_NODE};
 use crate::allocations::{Counting, Entry, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
@@ -15,19 +15,19 @@ use crate::allocations::{Counting, Entry, NameId, Names};
 pub(super) struct MapsOfProcess {
     strings: ByNumber<NameId>,
     /// Places in `rows`.
-    nodes: ByNumber<u32>,
+    rows_by_node_id: ByNumber<u32>,
     rows: Vec<NodeRow>,
     /// By row.
-    caches: Vec<FrameCache>,
+    frame_caches: Vec<FrameCache>,
     /// By row: its node in the heap at hand.
     nodes_in_heap: Vec<u32>,
     /// Generation of the module map; names of earlier ones are forgotten.
-    generation: u32,
+    module_map_generation: u32,
     /// Rows that have a node in the heap at hand.
-    in_heap: Vec<u32>,
+    rows_in_heap: Vec<u32>,
     types: FxHashMap<u64, u64>,
     /// Names of nodes were asked for whose string nobody had told.
-    has_unnamed: bool,
+    has_unnamed_nodes: bool,
 }
 
 impl MapsOfProcess {
@@ -40,23 +40,23 @@ impl MapsOfProcess {
                 None => name,
             };
             let before = self.strings.insert(id, name);
-            renamed |= before.map_or(self.has_unnamed, |before| before != name);
+            renamed |= before.map_or(self.has_unnamed_nodes, |before| before != name);
         }
         if renamed {
             self.forget_names();
         }
         for &node in &heaps.nodes {
-            let Some(row) = self.nodes.find(node.id) else {
-                self.nodes.insert(node.id, self.rows.len() as u32);
+            let Some(row) = self.rows_by_node_id.find(node.id) else {
+                self.rows_by_node_id.insert(node.id, self.rows.len() as u32);
                 self.rows.push(node);
-                self.caches.push(FrameCache::EMPTY);
-                self.nodes_in_heap.push(NONE);
+                self.frame_caches.push(FrameCache::EMPTY);
+                self.nodes_in_heap.push(NO_NODE);
                 continue;
             };
             let row = row as usize;
             if self.rows[row] != node {
                 self.rows[row] = node;
-                self.caches[row] = FrameCache::EMPTY;
+                self.frame_caches[row] = FrameCache::EMPTY;
             }
         }
         self.types.extend(heaps.types.iter().copied());
@@ -64,27 +64,27 @@ impl MapsOfProcess {
 
     /// Nodes may be called otherwise now: another memory map, or other strings.
     pub(super) fn forget_names(&mut self) {
-        self.generation += 1;
-        self.has_unnamed = false;
+        self.module_map_generation += 1;
+        self.has_unnamed_nodes = false;
     }
 
     pub(super) fn heap(
         &mut self,
         maker: &mut HeapMaker<'_>,
-        columns: &Columns,
+        columns: &EntryColumns,
         event: &DumpEvent,
         modules: &Modules,
-    ) -> HeapParts {
+    ) -> UnnamedHeap {
         let rows = columns.sizes.len().min(columns.types.len()).min(columns.nodes.len());
         let longest = columns.sizes.len().max(columns.types.len()).max(columns.nodes.len());
         if rows < longest || (columns.counts.len() != 0 && columns.counts.len() != longest) {
-            maker.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
+            maker.note(&problem_codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
-        maker.builder.reserve(rows);
+        maker.builder.reserve_entries(rows);
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
             let Some(bytes) = columns.sizes.at(row) else {
-                maker.note(&codes::BAD_ENTRY, event, String::new);
+                maker.note(&problem_codes::BAD_ENTRY, event, String::new);
                 continue;
             };
             let frame = match columns.nodes.at(row) {
@@ -94,20 +94,20 @@ impl MapsOfProcess {
             let type_id = columns.types.at(row).unwrap_or(0);
             let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(maker, type_id, event));
             let allocations = columns.counts.at(row);
-            maker.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
+            maker.builder.add_entry(Entry::new(frame, Some(type_name), bytes, allocations));
         }
-        let (frames, entries) = maker.builder.finish(Some(maker.self_name));
-        for row in self.in_heap.drain(..) {
-            self.nodes_in_heap[row as usize] = NONE;
+        let (frames, entries) = maker.builder.finish_heap(Some(maker.self_name));
+        for row in self.rows_in_heap.drain(..) {
+            self.nodes_in_heap[row as usize] = NO_NODE;
         }
-        HeapParts { counting: Counting::Exclusive, frames, entries }
+        UnnamedHeap { counting: Counting::Exclusive, frames, entries }
     }
 
     fn type_of(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
         match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
             Some(name) => maker.type_name(name),
             None => {
-                maker.note(&codes::UNKNOWN_TYPE, event, || id.to_string());
+                maker.note(&problem_codes::UNKNOWN_TYPE, event, || id.to_string());
                 maker.names.intern(&format!("<type {id}>"))
             }
         }
@@ -119,19 +119,19 @@ impl MapsOfProcess {
         let mut path = Vec::new();
         let mut at = id;
         let mut node = loop {
-            let Some(row) = self.nodes.find(at) else {
+            let Some(row) = self.rows_by_node_id.find(at) else {
                 if at != u64::MAX {
-                    maker.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
+                    maker.note(&problem_codes::UNKNOWN_FRAME, event, || at.to_string());
                 }
                 break 0;
             };
             match self.nodes_in_heap[row as usize] {
-                NONE => {}
+                NO_NODE => {}
                 node => break node,
             }
             // A path longer than there are nodes goes in circles.
             if path.len() >= self.rows.len() {
-                maker.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
+                maker.note(&problem_codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);
@@ -142,17 +142,17 @@ impl MapsOfProcess {
         };
         while let Some(row) = path.pop() {
             let name_sid = self.rows[row as usize].name_sid;
-            let cache = &mut self.caches[row as usize];
-            let name = cache.name(self.generation, || match self.strings.find(name_sid) {
+            let cache = &mut self.frame_caches[row as usize];
+            let name = cache.name(self.module_map_generation, || match self.strings.find(name_sid) {
                 Some(name) => maker.frame_name(name, modules),
                 None => {
-                    self.has_unnamed = true;
+                    self.has_unnamed_nodes = true;
                     maker.names.intern(&format!("<string {name_sid}>"))
                 }
             });
             node = cache.make_node(&mut maker.builder, node, name);
             self.nodes_in_heap[row as usize] = node;
-            self.in_heap.push(row);
+            self.rows_in_heap.push(row);
         }
         node
     }

@@ -2,27 +2,27 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes;
-use super::collect::{DumpEvent, Frames, Process};
+use super::collect::{DumpEvent, Frames, TraceProcess};
 use super::event::StackFrame;
-use super::heap_maker::{HeapMaker, HeapParts, Modules};
+use super::heap_maker::{HeapMaker, Modules, UnnamedHeap};
 use super::ids::{RawEntry, RawId};
-use crate::allocations::{Counting, Entry, HeapBuilder, NameId, Path};
-use crate::input::Code;
+use super::problem_codes;
+use crate::allocations::{Counting, Entry, HeapBuilder, NameId, PathId};
+use crate::input::ProblemCode;
 use crate::input::diagnostics::excerpt;
 
 /// A process's stack frames known from the heaps before: nearly all have the same backtraces.
 #[derive(Default)]
-pub(super) struct Stacks {
-    caches: Vec<FrameCache>,
+pub(super) struct FrameStacks {
+    frame_caches: Vec<FrameCache>,
     /// By frame: its caller's row.
     callers: Vec<u32>,
     /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
-    nodes: Vec<u32>,
+    nodes_in_heap: Vec<u32>,
     /// Generation of the module map; names of earlier ones are forgotten.
-    generation: u32,
+    module_map_generation: u32,
     /// Frames that have a node in the heap at hand.
-    in_heap: Vec<u32>,
+    frames_in_heap: Vec<u32>,
     /// On the way up from a frame to one that has a node.
     path: Vec<u32>,
 }
@@ -30,34 +30,35 @@ pub(super) struct Stacks {
 #[derive(Clone, Copy)]
 pub(super) struct FrameCache {
     /// Display name in the current module map.
-    shown: Option<NameId>,
+    display_name: Option<NameId>,
     /// Its caller's path and its own, in the heap where it was met last.
-    below: Option<(Path, Path)>,
+    caller_and_own_path: Option<(PathId, PathId)>,
     /// The path of what it allocated itself.
-    own: Option<Path>,
+    self_path: Option<PathId>,
     /// Generation of the module map this entry was computed for.
-    generation: u32,
+    module_map_generation: u32,
 }
 
 impl FrameCache {
-    pub(super) const EMPTY: Self = FrameCache { shown: None, below: None, own: None, generation: 0 };
+    pub(super) const EMPTY: Self =
+        FrameCache { display_name: None, caller_and_own_path: None, self_path: None, module_map_generation: 0 };
 
     /// Display name in the module map of this generation, found once.
     pub(super) fn name(&mut self, generation: u32, find: impl FnOnce() -> NameId) -> NameId {
-        if self.generation != generation {
-            *self = FrameCache { generation, ..FrameCache::EMPTY };
+        if self.module_map_generation != generation {
+            *self = FrameCache { module_map_generation: generation, ..FrameCache::EMPTY };
         }
-        *self.shown.get_or_insert_with(find)
+        *self.display_name.get_or_insert_with(find)
     }
 
     /// Makes its node below its caller's, and gives it.
     pub(super) fn make_node(&mut self, builder: &mut HeapBuilder, caller: u32, name: NameId) -> u32 {
         let above = builder.path_of(caller);
-        let path = match self.below {
+        let path = match self.caller_and_own_path {
             Some((before, path)) if before == above => path,
             _ => {
-                let path = builder.path(caller, name);
-                (self.below, self.own) = (Some((above, path)), None);
+                let path = builder.child_path(caller, name);
+                (self.caller_and_own_path, self.self_path) = (Some((above, path)), None);
                 path
             }
         };
@@ -66,26 +67,26 @@ impl FrameCache {
 }
 
 /// For a caller's row: it has none.
-const ROOT: u32 = u32::MAX;
+const NO_CALLER: u32 = u32::MAX;
 /// For a caller's row: nobody has told of it.
-const UNKNOWN: u32 = u32::MAX - 1;
+const UNKNOWN_CALLER: u32 = u32::MAX - 1;
 
 fn caller_of(frame: &StackFrame, frames: &Frames) -> u32 {
     match frame.parent {
-        Some(parent) if parent != RawId::EMPTY => frames.by_id.find(parent).unwrap_or(UNKNOWN),
-        _ => ROOT,
+        Some(parent) if parent != RawId::EMPTY => frames.by_id.find(parent).unwrap_or(UNKNOWN_CALLER),
+        _ => NO_CALLER,
     }
 }
 
 /// No node yet.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_NODE: u32 = u32::MAX;
 /// No node yet, and the way up came by.
-const ON_PATH: u32 = u32::MAX - 1;
+const NO_NODE_ON_PATH: u32 = u32::MAX - 1;
 
-impl Stacks {
+impl FrameStacks {
     /// Addresses may be called otherwise now: another memory map.
     pub(super) fn forget_names(&mut self) {
-        self.generation += 1;
+        self.module_map_generation += 1;
     }
 
     /// The heap of an allocator, in all three meanings.
@@ -94,42 +95,42 @@ impl Stacks {
         maker: &mut HeapMaker<'_>,
         entries: Vec<RawEntry>,
         event: &DumpEvent,
-        process: &Process,
+        process: &TraceProcess,
         frames: &Frames,
         modules: &Modules,
-    ) -> HeapParts {
+    ) -> UnnamedHeap {
         if self.callers.len() < frames.rows.len() {
-            self.caches.resize(frames.rows.len(), FrameCache::EMPTY);
-            self.nodes.resize(frames.rows.len(), NONE);
+            self.frame_caches.resize(frames.rows.len(), FrameCache::EMPTY);
+            self.nodes_in_heap.resize(frames.rows.len(), NO_NODE);
             self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
         }
         let heap = HeapBeingRead { stacks: self, event, process, frames, modules };
         let parts = heap.read(maker, &entries);
-        for row in self.in_heap.drain(..) {
-            self.nodes[row as usize] = NONE;
+        for row in self.frames_in_heap.drain(..) {
+            self.nodes_in_heap[row as usize] = NO_NODE;
         }
         parts
     }
 }
 
 struct HeapBeingRead<'a> {
-    stacks: &'a mut Stacks,
+    stacks: &'a mut FrameStacks,
     event: &'a DumpEvent,
-    process: &'a Process,
+    process: &'a TraceProcess,
     frames: &'a Frames,
     modules: &'a Modules,
 }
 
 impl HeapBeingRead<'_> {
-    fn read(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> HeapParts {
-        maker.builder.reserve(entries.len());
+    fn read(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> UnnamedHeap {
+        maker.builder.reserve_entries(entries.len());
         // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
         let old = entries[0].backtrace().is_none();
         let mut skipped = false;
         let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
         for entry in entries {
             let Some(bytes) = entry.bytes() else {
-                maker.note(&codes::BAD_ENTRY, self.event, String::new);
+                maker.note(&problem_codes::BAD_ENTRY, self.event, String::new);
                 skipped = true;
                 continue;
             };
@@ -140,7 +141,7 @@ impl HeapBeingRead<'_> {
                     Some(row) => frame = self.node_of(maker, row),
                     None if id == RawId::EMPTY => {}
                     None => {
-                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, id);
+                        note_unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, id);
                         skipped = true;
                         continue;
                     }
@@ -156,37 +157,42 @@ impl HeapBeingRead<'_> {
                     known => known,
                 },
             };
-            maker.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
+            maker.builder.add_entry(Entry::new(frame, type_name, bytes, entry.allocations()));
         }
-        let (frames, entries) = maker.builder.finish(Some(maker.self_name));
+        let (frames, entries) = maker.builder.finish_heap(Some(maker.self_name));
         // What was allocated at an exact backtrace was never too small for those writers.
         let counting = if old && !skipped { Counting::CompleteInclusive } else { Counting::Inclusive };
-        HeapParts { counting, frames, entries }
+        UnnamedHeap { counting, frames, entries }
     }
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
     fn node_of(&mut self, maker: &mut HeapMaker<'_>, row: u32) -> u32 {
-        let known = self.stacks.nodes[row as usize];
-        if known != NONE {
+        let known = self.stacks.nodes_in_heap[row as usize];
+        if known != NO_NODE {
             return known;
         }
         let mut at = row;
         let mut node = loop {
-            let node = &mut self.stacks.nodes[at as usize];
+            let node = &mut self.stacks.nodes_in_heap[at as usize];
             match *node {
-                NONE => *node = ON_PATH,
-                ON_PATH => {
-                    unknown(maker, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
+                NO_NODE => *node = NO_NODE_ON_PATH,
+                NO_NODE_ON_PATH => {
+                    note_unknown(
+                        maker,
+                        &problem_codes::CYCLIC_STACK_FRAMES,
+                        self.event,
+                        self.frames.rows[at as usize].id,
+                    );
                     break 0;
                 }
                 node => break node,
             }
             self.stacks.path.push(at);
             match self.stacks.callers[at as usize] {
-                ROOT => break 0,
-                UNKNOWN => {
+                NO_CALLER => break 0,
+                UNKNOWN_CALLER => {
                     if let Some(caller) = self.frames.rows[at as usize].parent {
-                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, caller);
+                        note_unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, caller);
                     }
                     break 0;
                 }
@@ -195,11 +201,11 @@ impl HeapBeingRead<'_> {
         };
         while let Some(row) = self.stacks.path.pop() {
             let name = self.frames.rows[row as usize].name;
-            let cache = &mut self.stacks.caches[row as usize];
-            let name = cache.name(self.stacks.generation, || maker.frame_name(name, self.modules));
+            let cache = &mut self.stacks.frame_caches[row as usize];
+            let name = cache.name(self.stacks.module_map_generation, || maker.frame_name(name, self.modules));
             node = cache.make_node(&mut maker.builder, node, name);
-            self.stacks.nodes[row as usize] = node;
-            self.stacks.in_heap.push(row);
+            self.stacks.nodes_in_heap[row as usize] = node;
+            self.stacks.frames_in_heap.push(row);
         }
         node
     }
@@ -208,31 +214,31 @@ impl HeapBeingRead<'_> {
     fn own_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
         let self_name = maker.self_name;
         let path = match row {
-            None => maker.builder.path(node, self_name),
-            Some(row) => {
-                *self.stacks.caches[row as usize].own.get_or_insert_with(|| maker.builder.path(node, self_name))
-            }
+            None => maker.builder.child_path(node, self_name),
+            Some(row) => *self.stacks.frame_caches[row as usize]
+                .self_path
+                .get_or_insert_with(|| maker.builder.child_path(node, self_name)),
         };
         maker.builder.frame_at(node, path)
     }
 }
 
-fn unknown(maker: &mut HeapMaker<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
+fn note_unknown(maker: &mut HeapMaker<'_>, code: &'static ProblemCode, event: &DumpEvent, id: RawId) {
     let text = id.text(maker.names).into_owned();
     maker.note(code, event, || excerpt(text.as_bytes()));
 }
 
 /// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
-fn type_of(maker: &mut HeapMaker<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
+fn type_of(maker: &mut HeapMaker<'_>, process: &TraceProcess, id: RawId, event: &DumpEvent) -> Option<NameId> {
     let Some(types) = &process.types else {
-        unknown(maker, &codes::MISSING_TYPE_NAMES, event, id);
+        note_unknown(maker, &problem_codes::MISSING_TYPE_NAMES, event, id);
         let text = format!("<type {}>", id.text(maker.names));
         return Some(maker.names.intern(&text));
     };
     match types.find(id) {
         Some(name) => Some(maker.type_name(name)),
         None => {
-            unknown(maker, &codes::UNKNOWN_TYPE, event, id);
+            note_unknown(maker, &problem_codes::UNKNOWN_TYPE, event, id);
             None
         }
     }

@@ -5,17 +5,17 @@ use std::sync::mpsc::{channel, sync_channel};
 
 use memchr::memmem::Finder;
 
-use super::codes;
 use super::collect::{Collector, Trace, TraceItem};
-use super::container::{Text, Value};
+use super::container::{JsonValue, TraceText};
+use super::problem_codes;
 use crate::allocations::Names;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::{Code, Diagnostics, Position, ReadError};
+use crate::input::{Diagnostics, Position, ProblemCode, ReadError};
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems. With several threads, another
 /// finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
-    text: &mut Text<'_>,
+    text: &mut TraceText<'_>,
     names: &mut Names,
     diagnostics: &mut Diagnostics,
     before: u64,
@@ -26,7 +26,7 @@ pub(super) fn read_trace(
         trace: Trace::default(),
         names,
         diagnostics: Diagnostics::default(),
-        before,
+        bytes_before: before,
         share: budget.for_content(),
         parsing_share: budget.for_buffer(),
         names_share: budget.for_content(),
@@ -35,13 +35,14 @@ pub(super) fn read_trace(
     let mut events = 0;
     let mut find = |hand_on: TakeItem<'_>| {
         let phase = Finder::new(b"\"ph\"");
-        let mut reader = TraceReader { events: 0, diagnostics: &mut found, before, phase, hand_on };
+        let mut reader =
+            TraceReader { events: 0, diagnostics: &mut found, bytes_before: before, phase_finder: phase, hand_on };
         let read = reader.read(text);
         events = reader.events;
         read
     };
     if threads > 1 {
-        handing_on(budget, find, |found, json, offset| collector.take(found, json, offset))?;
+        pass_items_between_threads(budget, find, |found, json, offset| collector.take(found, json, offset))?;
     } else {
         find(&mut |found, json, offset| collector.take(found, json, offset).map_err(io::Error::other))?;
     }
@@ -59,83 +60,83 @@ type TakeItem<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 struct TraceReader<'a> {
     events: u64,
     diagnostics: &'a mut Diagnostics,
-    before: u64,
-    phase: Finder<'static>,
+    bytes_before: u64,
+    phase_finder: Finder<'static>,
     hand_on: TakeItem<'a>,
 }
 
 impl TraceReader<'_> {
-    fn read(&mut self, text: &mut Text<'_>) -> io::Result<()> {
+    fn read(&mut self, text: &mut TraceText<'_>) -> io::Result<()> {
         match text.peek()? {
             Some(b'[') => {
-                text.pass();
+                text.advance();
                 if !self.events(text)? {
-                    self.problem(&codes::UNTERMINATED_ARRAY, text.offset());
+                    self.problem(&problem_codes::UNTERMINATED_ARRAY, text.offset());
                     return Ok(());
                 }
             }
             Some(b'{') => {
-                text.pass();
+                text.advance();
                 if !self.members(text)? {
-                    self.problem(&codes::TRUNCATED, text.offset());
+                    self.problem(&problem_codes::TRUNCATED, text.offset());
                     return Ok(());
                 }
             }
             _ => {
-                self.problem(&codes::NOT_AN_EVENT, 0);
+                self.problem(&problem_codes::NOT_AN_EVENT, 0);
                 return Ok(());
             }
         }
         if text.peek()?.is_some() {
-            self.problem(&codes::TRAILING_DATA, text.offset());
+            self.problem(&problem_codes::TRAILING_DATA, text.offset());
         }
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static Code, offset: u64) {
-        self.diagnostics.add(code, 1, Position::Byte(self.before + offset), String::new);
+    fn problem(&mut self, code: &'static ProblemCode, offset: u64) {
+        self.diagnostics.add(code, 1, Position::Byte(self.bytes_before + offset), String::new);
     }
 
     /// The members of the trace object; false when the file ends in them.
-    fn members(&mut self, text: &mut Text<'_>) -> io::Result<bool> {
+    fn members(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
         while let Some(byte) = text.peek()? {
             match byte {
                 b'}' => {
-                    text.pass();
+                    text.advance();
                     return Ok(true);
                 }
                 b'"' => {
                     let key: String = match text.take()? {
-                        Value::Whole(key, _) => serde_json::from_slice(key).unwrap_or_default(),
-                        Value::Cut(..) => return Ok(false),
-                        Value::TooLong(_) => String::new(),
+                        JsonValue::Whole(key, _) => serde_json::from_slice(key).unwrap_or_default(),
+                        JsonValue::Cut(..) => return Ok(false),
+                        JsonValue::TooLong(_) => String::new(),
                     };
                     if text.peek()? == Some(b':') {
-                        text.pass();
+                        text.advance();
                         if !self.member(&key, text)? {
                             return Ok(false);
                         }
                     }
                 }
-                b',' => text.pass(),
+                b',' => text.advance(),
                 _ => self.skip_junk(text)?,
             }
         }
         Ok(false)
     }
 
-    fn member(&mut self, key: &str, text: &mut Text<'_>) -> io::Result<bool> {
+    fn member(&mut self, key: &str, text: &mut TraceText<'_>) -> io::Result<bool> {
         match (key, text.peek()?) {
             (_, None) => Ok(false),
             ("traceEvents", Some(b'[')) => {
-                text.pass();
+                text.advance();
                 self.events(text)
             }
             ("stackFrames", Some(b'{')) => {
                 let (json, is_whole) = match text.take()? {
-                    Value::Whole(json, _) => (json, true),
-                    Value::Cut(json, _) => (json, false),
-                    Value::TooLong(_) => (&b"{}"[..], true),
+                    JsonValue::Whole(json, _) => (json, true),
+                    JsonValue::Cut(json, _) => (json, false),
+                    JsonValue::TooLong(_) => (&b"{}"[..], true),
                 };
                 (self.hand_on)(TraceItem::StackFrames, json, 0)?;
                 Ok(is_whole)
@@ -147,10 +148,10 @@ impl TraceReader<'_> {
     }
 
     /// Something that is no member, no event and no comma.
-    fn skip_junk(&mut self, text: &mut Text<'_>) -> io::Result<()> {
-        self.problem(&codes::NOT_AN_EVENT, text.offset());
+    fn skip_junk(&mut self, text: &mut TraceText<'_>) -> io::Result<()> {
+        self.problem(&problem_codes::NOT_AN_EVENT, text.offset());
         match text.peek()? {
-            Some(b'}' | b']' | b':' | b',') => text.pass(),
+            Some(b'}' | b']' | b':' | b',') => text.advance(),
             _ => {
                 text.skip()?;
             }
@@ -159,23 +160,23 @@ impl TraceReader<'_> {
     }
 
     /// The events behind the opening bracket; false when the file ends in them.
-    fn events(&mut self, text: &mut Text<'_>) -> io::Result<bool> {
+    fn events(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
         while let Some(byte) = text.peek()? {
             match byte {
                 b']' => {
-                    text.pass();
+                    text.advance();
                     return Ok(true);
                 }
-                b',' => text.pass(),
+                b',' => text.advance(),
                 b'{' => match text.take()? {
-                    Value::Whole(json, offset) => self.event(json, offset, true)?,
-                    Value::Cut(json, offset) => {
+                    JsonValue::Whole(json, offset) => self.event(json, offset, true)?,
+                    JsonValue::Cut(json, offset) => {
                         self.event(json, offset, false)?;
-                        self.problem(&codes::TRUNCATED, offset);
+                        self.problem(&problem_codes::TRUNCATED, offset);
                         return Ok(false);
                     }
-                    Value::TooLong(offset) => {
-                        self.problem(&codes::HUGE_EVENT, offset);
+                    JsonValue::TooLong(offset) => {
+                        self.problem(&problem_codes::HUGE_EVENT, offset);
                     }
                 },
                 _ => self.skip_junk(text)?,
@@ -189,7 +190,7 @@ impl TraceReader<'_> {
         self.events += 1;
         if !is_whole {
             (self.hand_on)(TraceItem::CutEvent, json, offset)
-        } else if self.may_matter(json) {
+        } else if self.may_concern_dumps(json) {
             (self.hand_on)(TraceItem::Event, json, offset)
         } else {
             Ok(())
@@ -197,9 +198,9 @@ impl TraceReader<'_> {
     }
 
     /// Can the event be one of ours? Told without parsing: no if all that looks like its phase is another.
-    fn may_matter(&self, json: &[u8]) -> bool {
+    fn may_concern_dumps(&self, json: &[u8]) -> bool {
         let mut found = false;
-        for at in self.phase.find_iter(json) {
+        for at in self.phase_finder.find_iter(json) {
             found = true;
             let value = json[at + 4..].iter().filter(|byte| !matches!(byte, b' ' | b':' | b'\t' | b'\n' | b'\r'));
             if matches!(value.take(3).collect::<Vec<_>>()[..], [b'"', b'v' | b'V' | b'M', b'"']) {
@@ -210,7 +211,7 @@ impl TraceReader<'_> {
     }
 }
 
-/// StringRows on their way to the other thread, all in one.
+/// Texts on their way to the other thread, all in one.
 struct JsonBatch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)
@@ -227,7 +228,7 @@ impl JsonBatch {
         let needed = self.text.len() + json.len();
         if needed > self.text.capacity() {
             self.share.hold((self.text.capacity() + needed) as u64)?;
-            self.text.reserve_exact(needed.max(2 * BATCH) - self.text.len());
+            self.text.reserve_exact(needed.max(2 * BATCH_BYTES) - self.text.len());
             self.share.hold(self.text.capacity() as u64)?;
         }
         self.text.extend_from_slice(json);
@@ -237,10 +238,10 @@ impl JsonBatch {
 }
 
 /// Bytes of text that are worth a hand-over.
-const BATCH: usize = 256 * 1024;
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// Calls `take` with what `find`, in another thread, hands on, in the same order. The first error ends both.
-fn handing_on(
+fn pass_items_between_threads(
     budget: &MemoryBudget,
     find: impl FnOnce(TakeItem<'_>) -> io::Result<()> + Send,
     mut take: impl FnMut(TraceItem, &[u8], u64) -> Result<(), BuildError>,
@@ -253,7 +254,7 @@ fn handing_on(
             let mut batch = JsonBatch::new(budget);
             let read = find(&mut |found, json, offset| {
                 batch.add(found, json, offset).map_err(io::Error::other)?;
-                if batch.text.len() >= BATCH {
+                if batch.text.len() >= BATCH_BYTES {
                     let next = used.try_recv().unwrap_or_else(|_| JsonBatch::new(budget));
                     // Nobody takes it when the other thread has met an error.
                     send.send(std::mem::replace(&mut batch, next)).map_err(|_| io::ErrorKind::BrokenPipe)?;
@@ -273,7 +274,7 @@ fn handing_on(
                 }
                 start = end;
             }
-            if batch.text.capacity() > 4 * BATCH {
+            if batch.text.capacity() > 4 * BATCH_BYTES {
                 continue;
             }
             batch.text.clear();

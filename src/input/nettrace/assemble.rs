@@ -1,12 +1,12 @@
 //! From the collected events to the graph of one snapshot.
 
-use super::codes::*;
 use super::collect::Collector;
 use super::fields::text_of_utf16;
+use super::problem_codes::*;
 use super::rundown::Rundown;
 use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
 use super::store::{GraphStore, SnapshotStore};
-use super::types::TypeTable;
+use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
 use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};
@@ -24,7 +24,7 @@ impl Collector {
         self.heap_events.sort_by_key(|event| (event.timestamp, event.offset));
         let mut snapshots = find_snapshots(&self.heap_events);
         if snapshots.is_empty() {
-            let cut = if self.diagnostics.sorted().iter().any(|problem| problem.is(&TRUNCATED)) {
+            let cut = if self.diagnostics.sorted().iter().any(|problem| problem.has_code(&TRUNCATED)) {
                 "this trace is cut before any GC heap snapshot"
             } else {
                 "this trace has no GC heap snapshot"
@@ -52,7 +52,7 @@ impl Collector {
     fn snapshot_info(&self, snapshot: &Snapshot) -> SnapshotInfo {
         let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
         let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
-            let ticks = i128::from(snapshot.timestamp) - i128::from(trace.ticks);
+            let ticks = i128::from(snapshot.first_ticks) - i128::from(trace.ticks);
             let ms = i128::from(trace.unix_ms?) + ticks * 1000 / i128::from(trace.ticks_per_second);
             Some(i64::try_from(ms).unwrap_or(i64::MAX))
         });
@@ -72,8 +72,18 @@ impl Collector {
         let SelectedSnapshot { snapshot, nodes, edges } = selected;
         let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
         for (stream, missing) in streams {
-            self.diagnostics.add(missing, stream.missing.0, Position::Byte(stream.missing.1), String::new);
-            self.diagnostics.add(&REPEATED_EVENT, stream.repeated.0, Position::Byte(stream.repeated.1), String::new);
+            self.diagnostics.add(
+                missing,
+                stream.missing_events.0,
+                Position::Byte(stream.missing_events.1),
+                String::new,
+            );
+            self.diagnostics.add(
+                &REPEATED_EVENT,
+                stream.repeated_events.0,
+                Position::Byte(stream.repeated_events.1),
+                String::new,
+            );
         }
         let (declared, sent) = (nodes.declared_references, edges.count);
         self.diagnostics.add(&REFERENCE_MISMATCH, declared.abs_diff(sent), Position::Byte(snapshot.offset), || {
@@ -84,9 +94,9 @@ impl Collector {
         }
         // The runtime counts what it dropped only when it can write again, which may be after the collection: a gap
         // behind a snapshot that does not add up is of the snapshot.
-        let adds_up = nodes.missing.0 + edges.missing.0 == 0 && declared == sent;
+        let adds_up = nodes.missing_events.0 + edges.missing_events.0 == 0 && declared == sent;
         for gap in &self.gaps {
-            let within = !adds_up || (gap.from <= snapshot.until && gap.until >= snapshot.timestamp);
+            let within = !adds_up || (gap.from <= snapshot.last_ticks && gap.until >= snapshot.first_ticks);
             let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
             self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
         }
@@ -102,7 +112,7 @@ impl Collector {
     /// Root events are numbered too, and so are those of dependent handles.
     fn missing_others(&self, snapshot: &Snapshot, roots: bool) -> (u64, u64) {
         let mut numbers: Vec<(u32, u64)> = snapshot
-            .others
+            .other_events
             .iter()
             .filter_map(|&at| match self.heap_events[at].kind {
                 HeapEventKind::Roots { index, .. } if roots => Some((index, self.heap_events[at].offset)),
@@ -121,7 +131,7 @@ impl Collector {
     /// Records by kind, and what else the file says of itself.
     pub(super) fn fill_info(&self, selected: &SelectedSnapshot, info: &mut FormatInfo) {
         let [mut roots, mut statics, mut dependents, mut com] = [0; 4];
-        for &at in &selected.snapshot.others {
+        for &at in &selected.snapshot.other_events {
             match &self.heap_events[at].kind {
                 HeapEventKind::Roots { rows, .. } => roots += rows.len() as u64,
                 HeapEventKind::Statics(rows) => statics += rows.len() as u64,
@@ -137,8 +147,8 @@ impl Collector {
             ("statics", statics),
             ("dependent_handles", dependents),
             ("com_objects", com),
-            ("com_wrappers", self.runtime_callable),
-            ("types", self.types.described.len() as u64),
+            ("com_wrappers", self.runtime_callable_wrappers),
+            ("types", self.types.described_types.len() as u64),
             ("modules", self.rundown.modules.len() as u64),
             ("methods", self.rundown.methods.len() as u64),
             ("events", self.events),
@@ -169,7 +179,7 @@ impl Collector {
         let objects = usize::try_from(selected.nodes.contiguous_count).unwrap_or(usize::MAX);
         builder.pair_references(objects, selected.edges.contiguous_count);
         self.name_types(&mut builder, &slots, raw_types)?;
-        for &at in &selected.snapshot.others {
+        for &at in &selected.snapshot.other_events {
             self.add_roots(&mut builder, section, at);
             builder.check_memory()?;
         }
@@ -178,7 +188,7 @@ impl Collector {
         let about = builder.section_mut(section);
         about.name = name;
         about.complete = selected.snapshot.is_undamaged(&self.heap_events);
-        about.declared_types = self.types.described.len() as u64;
+        about.declared_types = self.types.described_types.len() as u64;
         Ok(builder)
     }
 
@@ -194,9 +204,9 @@ impl Collector {
 
     fn note_types(&mut self) {
         let at = Position::Byte(0);
-        let unknown = self.types.ids.iter().filter(|id| !self.types.described.contains_key(id)).count();
+        let unknown = self.types.ids.iter().filter(|id| !self.types.described_types.contains_key(id)).count();
         self.diagnostics.add(&MISSING_TYPE, unknown as u64, at, || format!("of {}", self.types.ids.len()));
-        let described = self.types.ids.iter().filter_map(|id| self.types.described.get(id));
+        let described = self.types.ids.iter().filter_map(|id| self.types.described_types.get(id));
         let nameless = described.filter(|info| info.name.is_empty()).count();
         self.diagnostics.add(&MISSING_TYPE_NAME, nameless as u64, at, String::new);
     }
@@ -223,7 +233,7 @@ impl Collector {
                     };
                     let method = if kind == RootKind::Local { self.rundown.method(root.root_id) } else { None };
                     if root.object != 0 {
-                        let name = method.map(|method| builder.text(&method));
+                        let name = method.map(|method| builder.intern_text(&method));
                         builder.add_root_record(section, RootRecord { name, ..record(root.object, kind, root.flags) });
                     }
                 }
@@ -232,20 +242,21 @@ impl Collector {
                 for field in self.statics[rows].iter().filter(|field| field.object != 0) {
                     let name = text_of_utf16(&self.field_names[field.name.clone()]);
                     let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
-                    let name = Some(builder.text(&name));
+                    let name = Some(builder.intern_text(&name));
                     let root = record(field.object, RootKind::Static, flags);
                     builder.add_root_record(section, RootRecord { name, ..root });
                 }
             }
             HeapEventKind::Com(rows) => {
-                for object in self.com[rows].iter().filter(|object| object.object != 0) {
+                for object in self.com_references[rows].iter().filter(|object| object.object != 0) {
                     let held = object.flags & 1 != 0 || object.references > 0;
                     let flags = RootFlags::REF_COUNTED | if held { 0 } else { RootFlags::WEAK };
                     builder.add_root_record(section, record(object.object, RootKind::Com, flags));
                 }
             }
             HeapEventKind::Dependents { rows, .. } => {
-                for handle in self.dependents[rows].iter().filter(|handle| handle.key != 0 && handle.value != 0) {
+                for handle in self.dependent_handles[rows].iter().filter(|handle| handle.key != 0 && handle.value != 0)
+                {
                     builder.add_reference(section, handle.key, handle.value, position);
                 }
             }
@@ -268,9 +279,9 @@ impl Collector {
 }
 
 /// The name of a type number, and its module as far as it is known.
-fn name_of_type(types: &TypeTable, rundown: &Rundown, number: usize, raw_types: bool) -> (String, Option<String>) {
+fn name_of_type(types: &TraceTypes, rundown: &Rundown, number: usize, raw_types: bool) -> (String, Option<String>) {
     let id = types.ids[number];
-    let Some(info) = types.described.get(&id) else { return (format!("<type {id:#x}>"), None) };
+    let Some(info) = types.described_types.get(&id) else { return (format!("<type {id:#x}>"), None) };
     let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
     let rank = if info.is_array && !ends_with_rank(&info.name) { "[]" } else { "" };
     let name = if info.name.is_empty() {

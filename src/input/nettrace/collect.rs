@@ -7,43 +7,43 @@ use nom::Parser;
 use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{Parsed, varu32, varu64};
 use super::metadata::{self, DeclaredEvent, EventKind};
-use super::payload::{self, ComReference, Dependent, RootEdge, Static};
+use super::payload::{self, ComReference, DependentHandle, RootEdge, StaticRoot};
+use super::problem_codes::*;
 use super::rundown::Rundown;
 use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
-use super::types::TypeTable;
+use super::types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
-use crate::input::{Code, Diagnostics, Position};
+use crate::input::{Diagnostics, Position, ProblemCode};
 
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) store: SnapshotStore,
     pub(super) heap_events: Vec<HeapEvent>,
-    pub(super) types: TypeTable,
+    pub(super) types: TraceTypes,
     pub(super) roots: Vec<RootEdge>,
-    pub(super) dependents: Vec<Dependent>,
-    pub(super) statics: Vec<Static>,
+    pub(super) dependent_handles: Vec<DependentHandle>,
+    pub(super) statics: Vec<StaticRoot>,
     /// Names of static fields, as they came.
     pub(super) field_names: Vec<u8>,
-    pub(super) com: Vec<ComReference>,
+    pub(super) com_references: Vec<ComReference>,
     pub(super) rundown: Rundown,
     pub(super) trace: Option<Trace>,
     pub(super) diagnostics: Diagnostics,
     pub(super) events: u64,
-    pub(super) runtime_callable: u64,
+    pub(super) runtime_callable_wrappers: u64,
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
-    declared: FxHashMap<u32, DeclaredEvent>,
+    declared_events: FxHashMap<u32, DeclaredEvent>,
     sequences: Sequences,
     pub(super) gaps: Vec<EventGap>,
     /// Process of each thread index (version 6).
-    threads: FxHashMap<u64, u64>,
+    thread_processes: FxHashMap<u64, u64>,
     pointer_bytes: usize,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
@@ -51,7 +51,7 @@ pub(super) struct Collector {
 }
 
 /// Events between two looks at what was kept of them.
-const EVENTS_OF_A_LOOK: u64 = 256;
+const EVENTS_PER_MEMORY_CHECK: u64 = 256;
 
 impl Collector {
     /// `share` is of content.
@@ -64,14 +64,14 @@ impl Collector {
         // An event is kept, then sorted, then listed by snapshots.
         const EVENT_BYTES: usize = 3 * size_of::<HeapEvent>();
         const PLACE_BYTES: usize = 40;
-        let places = self.declared.len() + self.sequences.0.len() + self.threads.len();
+        let places = self.declared_events.len() + self.sequences.0.len() + self.thread_processes.len();
         let bytes = self.heap_events.len() * EVENT_BYTES
             + self.types.memory_bytes()
             + self.roots.len() * size_of::<RootEdge>()
-            + self.dependents.len() * size_of::<Dependent>()
-            + self.statics.len() * size_of::<Static>()
+            + self.dependent_handles.len() * size_of::<DependentHandle>()
+            + self.statics.len() * size_of::<StaticRoot>()
             + self.field_names.len()
-            + self.com.len() * size_of::<ComReference>()
+            + self.com_references.len() * size_of::<ComReference>()
             + self.rundown.memory_bytes()
             + self.gaps.len() * size_of::<EventGap>()
             + places * PLACE_BYTES
@@ -85,7 +85,7 @@ impl Collector {
         self.error.map_or(Ok(()), Err)
     }
 
-    pub(super) fn problem(&mut self, code: &'static Code, offset: u64) {
+    pub(super) fn problem(&mut self, code: &'static ProblemCode, offset: u64) {
         self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
     }
 
@@ -108,13 +108,13 @@ impl Collector {
                 let mut rest = content.get(2 + usize::from(header)..).ok_or(0usize)?;
                 while !rest.is_empty() {
                     let (after, declared) = metadata::row_of_version6(rest).map_err(|_| good(rest))?;
-                    self.declared.insert(declared.id, declared);
+                    self.declared_events.insert(declared.id, declared);
                     rest = after;
                 }
                 Ok(())
             }
             BlockKind::Metadata => {
-                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared);
+                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared_events);
                 read?;
                 self.diagnostics.add(&MALFORMED_EVENT, bad.min(1), Position::Byte(first), String::new);
                 Ok(())
@@ -153,11 +153,11 @@ impl Collector {
             self.check_sequence(thread, last, time, offset, true);
         }
         if flags & 1 != 0 {
-            self.threads.clear();
+            self.thread_processes.clear();
             self.sequences.0.clear();
         }
         if flags & 2 != 0 {
-            self.declared.clear();
+            self.declared_events.clear();
         }
         Ok((rest, ()))
     }
@@ -168,7 +168,7 @@ impl Collector {
         while !rest.is_empty() {
             let (index, process);
             (rest, (index, process)) = payload::thread_row(rest)?;
-            self.threads.insert(index, process);
+            self.thread_processes.insert(index, process);
         }
         Ok((rest, ()))
     }
@@ -181,14 +181,14 @@ impl Collector {
 
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
-        if self.events.is_multiple_of(EVENTS_OF_A_LOOK) {
+        if self.events.is_multiple_of(EVENTS_PER_MEMORY_CHECK) {
             self.check_memory();
         }
         if self.error.is_some() {
             return;
         }
         self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
-        let Some(&DeclaredEvent { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
+        let Some(&DeclaredEvent { kind, version, .. }) = self.declared_events.get(&event.metadata_id) else {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;
         };
@@ -207,13 +207,13 @@ impl Collector {
             EventKind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
             EventKind::ProcessInfo => return done(self.rundown.add_process(payload)),
             EventKind::RuntimeCallable => {
-                self.runtime_callable += u64::from(payload::count(payload)?);
+                self.runtime_callable_wrappers += u64::from(payload::first_number(payload)?);
                 return Ok(());
             }
             EventKind::GcStart => payload::gc_start(payload, version)?,
-            EventKind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
-            EventKind::AwareBegin => HeapEventKind::AwareBegin,
-            EventKind::AwareEnd => HeapEventKind::AwareEnd,
+            EventKind::GcEnd => HeapEventKind::End { count: payload::first_number(payload)? },
+            EventKind::GenAwareBegin => HeapEventKind::GenAwareBegin,
+            EventKind::GenAwareEnd => HeapEventKind::GenAwareEnd,
             EventKind::GenerationRange => {
                 HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?)
             }
@@ -223,7 +223,7 @@ impl Collector {
                 HeapEventKind::Roots { index, rows: rows.checked(self, event) }
             }
             EventKind::DependentHandles => {
-                let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependents)?;
+                let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependent_handles)?;
                 HeapEventKind::Dependents { index, rows: rows.checked(self, event) }
             }
             EventKind::Statics => {
@@ -231,7 +231,7 @@ impl Collector {
                 HeapEventKind::Statics(rows.checked(self, event))
             }
             EventKind::ComCallable => {
-                let rows = payload::com_callable(payload, &mut self.com)?;
+                let rows = payload::com_callable(payload, &mut self.com_references)?;
                 HeapEventKind::Com(rows.checked(self, event))
             }
         };
@@ -240,7 +240,7 @@ impl Collector {
     }
 
     fn keep(&mut self, event: &Event<'_>, kind: HeapEventKind) {
-        let process = self.threads.get(&event.thread).copied().unwrap_or(0);
+        let process = self.thread_processes.get(&event.thread).copied().unwrap_or(0);
         self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
     }
 

@@ -4,9 +4,9 @@ use nom::Parser;
 use nom::bytes::complete::{tag, take};
 use nom::number::complete::{le_i32, le_u32};
 
-use super::codes::*;
 use super::collect::Collector;
 use super::fields::Parsed;
+use super::problem_codes::*;
 use super::trace::{BlockKind, trace, trace_of_version6};
 use super::window::Window;
 use crate::input::{ReadError, ReadErrorKind};
@@ -14,23 +14,23 @@ use crate::input::{ReadError, ReadErrorKind};
 /// The first bytes of every NetTrace file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 /// The bytes that follow in NetPerf files, .gcdump files and NetTrace 4.
-pub(super) const SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
+pub(super) const SERIALIZATION_MAGIC: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 /// No writer makes larger blocks: those of version 6 are below 16 MiB, others hold 100 KB or one event.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
-const BEGIN_OBJECT: u8 = 5;
-pub(super) const NULL: u8 = 1;
-const END_OBJECT: u8 = 6;
+const BEGIN_OBJECT_TAG: u8 = 5;
+pub(super) const NULL_TAG: u8 = 1;
+const END_OBJECT_TAG: u8 = 6;
 /// The first bytes of a block's object: an object, its type, no type of the type.
-pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
+pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT_TAG, BEGIN_OBJECT_TAG, NULL_TAG];
 
 /// Reads all blocks into `collector`; gives the version as words. Error: if the system cannot read, or the version is
 /// not known.
 pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Result<String, ReadError> {
     window.ahead(MAGIC.len())?;
     window.advance(MAGIC.len());
-    let start = window.ahead(SERIALIZATION.len())?;
-    if start.starts_with(SERIALIZATION) {
-        window.advance(SERIALIZATION.len());
+    let start = window.ahead(SERIALIZATION_MAGIC.len())?;
+    if start.starts_with(SERIALIZATION_MAGIC) {
+        window.advance(SERIALIZATION_MAGIC.len());
         let version = read_objects(window, collector)?;
         return Ok(version.map_or("4".into(), |version| version.to_string()));
     }
@@ -54,7 +54,7 @@ pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Res
 pub(super) fn object_type(input: &[u8]) -> Parsed<'_, (i32, &[u8])> {
     let (rest, (_, version, _, length)) = (tag(OBJECT_START), le_i32, le_i32, le_u32).parse(input)?;
     let (rest, name) = take(length.min(64))(rest)?;
-    let (rest, _) = tag(&[END_OBJECT][..])(rest)?;
+    let (rest, _) = tag(&[END_OBJECT_TAG][..])(rest)?;
     Ok((rest, (version, name)))
 }
 
@@ -63,7 +63,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
     let mut version = None;
     loop {
         let ahead = window.ahead(96)?;
-        if ahead.first() == Some(&NULL) {
+        if ahead.first() == Some(&NULL_TAG) {
             return Ok(version);
         }
         let length = ahead.len();
@@ -110,7 +110,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
     let before = 4 + padding;
     let length = before + size + 1;
     let ahead = window.ahead(length)?;
-    let (is_complete, ends_well) = (ahead.len() >= length, ahead.get(length - 1) == Some(&END_OBJECT));
+    let (is_complete, ends_well) = (ahead.len() >= length, ahead.get(length - 1) == Some(&END_OBJECT_TAG));
     let end = ahead.len().min(length - 1);
     let content = ahead.get(before..end).unwrap_or_default();
     let offset = start + padding as u64;

@@ -4,7 +4,7 @@
 use nom::number::complete::le_i32;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
+use super::container::{MAGIC, NULL_TAG, OBJECT_START, SERIALIZATION_MAGIC, object_type};
 use super::events::{Event, Sequences, for_each_event, sequence_point};
 use super::fields::{u32_at, u64_at};
 use super::metadata::{self, DeclaredEvent, EventKind};
@@ -18,7 +18,7 @@ const MAX_BLOCK_BYTES: usize = 16 << 20;
 /// Of what stands before a block's content: an object's type and name, a size, padding.
 const HEAD_BYTES: usize = 96;
 /// `Trace` and its end.
-const TRACE_BYTES: usize = 49;
+const TRACE_OBJECT_BYTES: usize = 49;
 
 /// It is no such trace.
 #[derive(Debug)]
@@ -39,22 +39,22 @@ pub(crate) struct Follower {
     pointer_bytes: usize,
     types: FollowedTypes,
     /// Objects came before the collection that was asked for: another session's.
-    has_others: bool,
+    has_foreign_objects: bool,
     /// Numbers and times of the collections that somebody asked for, and of the ends of all.
-    starts: Vec<(u32, u64)>,
-    ends: Vec<(u32, u64)>,
+    collection_starts: Vec<(u32, u64)>,
+    collection_ends: Vec<(u32, u64)>,
     pub(crate) lost_events: u64,
     pub(crate) objects: u64,
     /// Events that carry the heap.
     pub(crate) bulk_events: u64,
     /// Places that could not be read.
-    pub(crate) unreadable: u64,
+    pub(crate) unreadable_places: u64,
     /// Blocks that came whole.
-    pub(crate) blocks: u64,
+    pub(crate) complete_blocks: u64,
 }
 
 /// The need of the next piece of the trace.
-enum NextPiece {
+enum PieceProgress {
     Done,
     NeedsMore,
 }
@@ -67,7 +67,7 @@ impl Follower {
         }
         self.pending.extend_from_slice(bytes);
         if !self.has_begun {
-            let head = [MAGIC, SERIALIZATION].concat();
+            let head = [MAGIC, SERIALIZATION_MAGIC].concat();
             let known = self.pending.len().min(head.len());
             if self.pending[..known] != head[..known] {
                 return Err(NotNettrace);
@@ -78,13 +78,13 @@ impl Follower {
             self.has_begun = true;
             self.advance(head.len());
         }
-        while !self.is_complete && matches!(self.step(), NextPiece::Done) {}
+        while !self.is_complete && matches!(self.step(), PieceProgress::Done) {}
         Ok(())
     }
 
     /// Collections that somebody asked for: one, unless another session is open.
     pub(crate) fn collections(&self) -> u64 {
-        self.starts.len() as u64 + u64::from(self.has_others)
+        self.collection_starts.len() as u64 + u64::from(self.has_foreign_objects)
     }
 
     /// Types of objects that the trace does not describe: another session was open, and has got them.
@@ -95,9 +95,10 @@ impl Follower {
     /// Duration of the first collection, once all that have begun have ended and the heap has come: that of a session
     /// before this one, whose reader has died, is without.
     pub(crate) fn collection_duration(&self) -> Option<std::time::Duration> {
-        let end_of = |number: u32| self.ends.iter().find(|(ended, _)| *ended == number).map(|(_, time)| *time);
-        let have_ended = self.starts.iter().all(|(number, _)| end_of(*number).is_some());
-        let &(number, start) = self.starts.first().filter(|_| have_ended && self.objects > 0)?;
+        let end_of =
+            |number: u32| self.collection_ends.iter().find(|(ended, _)| *ended == number).map(|(_, time)| *time);
+        let have_ended = self.collection_starts.iter().all(|(number, _)| end_of(*number).is_some());
+        let &(number, start) = self.collection_starts.first().filter(|_| have_ended && self.objects > 0)?;
         let per_second = u64::try_from(self.ticks_per_second).ok().filter(|&ticks| ticks > 0);
         let seconds = end_of(number)?.saturating_sub(start) as f64 / per_second.unwrap_or(1_000_000_000) as f64;
         std::time::Duration::try_from_secs_f64(seconds).ok()
@@ -108,27 +109,29 @@ impl Follower {
         self.offset += count as u64;
     }
 
-    fn step(&mut self) -> NextPiece {
-        if self.pending.first() == Some(&NULL) {
+    fn step(&mut self) -> PieceProgress {
+        if self.pending.first() == Some(&NULL_TAG) {
             self.is_complete = true;
             self.pending = Vec::new();
-            return NextPiece::Done;
+            return PieceProgress::Done;
         }
         let head = &self.pending[..self.pending.len().min(HEAD_BYTES)];
         let Ok((rest, (_, name))) = object_type(head) else {
-            return if head.len() < HEAD_BYTES { NextPiece::NeedsMore } else { self.skip() };
+            return if head.len() < HEAD_BYTES { PieceProgress::NeedsMore } else { self.skip() };
         };
         let used = head.len() - rest.len();
         if name == b"Trace" {
-            let Some(content) = self.pending.get(used..used + TRACE_BYTES) else { return NextPiece::NeedsMore };
+            let Some(content) = self.pending.get(used..used + TRACE_OBJECT_BYTES) else {
+                return PieceProgress::NeedsMore;
+            };
             if let Ok((_, trace)) = trace(content) {
                 self.ticks_per_second = trace.ticks_per_second;
                 self.pointer_bytes = trace.pointer_bytes;
             }
-            self.advance(used + TRACE_BYTES);
-            return NextPiece::Done;
+            self.advance(used + TRACE_OBJECT_BYTES);
+            return PieceProgress::Done;
         }
-        let Ok((_, size)) = le_i32::<_, ()>(rest) else { return NextPiece::NeedsMore };
+        let Ok((_, size)) = le_i32::<_, ()>(rest) else { return PieceProgress::NeedsMore };
         let Some(size) = usize::try_from(size).ok().filter(|&size| size <= MAX_BLOCK_BYTES) else {
             return self.skip();
         };
@@ -136,39 +139,39 @@ impl Follower {
         let content = used + 4 + (start.next_multiple_of(4) - start) as usize;
         let end = content + size;
         if self.pending.len() <= end {
-            return NextPiece::NeedsMore;
+            return PieceProgress::NeedsMore;
         }
         let kind = name.to_vec();
         let pending = std::mem::take(&mut self.pending);
         self.block(&kind, &pending[content..end]);
         self.pending = pending;
         self.advance(end + 1);
-        NextPiece::Done
+        PieceProgress::Done
     }
 
     /// Moves on to where another object begins.
-    fn skip(&mut self) -> NextPiece {
-        self.unreadable += 1;
+    fn skip(&mut self) -> PieceProgress {
+        self.unreadable_places += 1;
         let found = memchr::memmem::find(&self.pending[1..], OBJECT_START);
         // A start may be cut by the end of what is there.
         let count = found.map_or(self.pending.len() - OBJECT_START.len(), |at| at + 1);
         self.advance(count);
-        if found.is_some() { NextPiece::Done } else { NextPiece::NeedsMore }
+        if found.is_some() { PieceProgress::Done } else { PieceProgress::NeedsMore }
     }
 
     fn block(&mut self, kind: &[u8], content: &[u8]) {
-        self.blocks += 1;
+        self.complete_blocks += 1;
         let is_read = match kind {
             b"EventBlock" => for_each_event(content, 0, false, |event| self.event(event)).is_ok(),
             b"MetadataBlock" => {
                 let (read, (bad, _)) = metadata::read_block(content, 0, &mut self.declared);
-                self.unreadable += bad;
+                self.unreadable_places += bad;
                 read.is_ok()
             }
             b"SPBlock" => sequence_point(content, |thread, last, _| self.check_sequence(thread, last, true)).is_ok(),
             _ => true,
         };
-        self.unreadable += u64::from(!is_read);
+        self.unreadable_places += u64::from(!is_read);
     }
 
     fn check_sequence(&mut self, thread: u64, number: u32, is_reached: bool) {
@@ -181,21 +184,21 @@ impl Follower {
         let payload = event.payload;
         match declared.kind {
             EventKind::GcStart if payload.len() >= 16 => {
-                const INDUCED: u32 = 1;
+                const INDUCED_REASON: u32 = 1;
                 let [number, depth, reason, kind] = [0, 4, 8, 12].map(|at| u32_at(payload, at));
-                if depth >= 2 && reason == INDUCED && kind == 0 {
-                    self.has_others |= self.starts.is_empty() && self.objects > 0;
+                if depth >= 2 && reason == INDUCED_REASON && kind == 0 {
+                    self.has_foreign_objects |= self.collection_starts.is_empty() && self.objects > 0;
                     self.objects = 0;
-                    self.starts.push((number, event.timestamp));
+                    self.collection_starts.push((number, event.timestamp));
                 }
             }
-            EventKind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
+            EventKind::GcEnd if payload.len() >= 4 => self.collection_ends.push((u32_at(payload, 0), event.timestamp)),
             EventKind::Nodes if payload.len() >= 8 => {
                 self.bulk_events += 1;
                 self.objects += u64::from(u32_at(payload, 4));
                 self.types.note_types(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
-            EventKind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
+            EventKind::BulkType if !self.types.describe(payload) => self.unreadable_places += 1,
             EventKind::Edges => self.bulk_events += 1,
             _ => {}
         }
@@ -209,10 +212,10 @@ const MAX_TYPES: usize = 1 << 20;
 /// alone.
 #[derive(Debug, Default)]
 struct FollowedTypes {
-    of_objects: FxHashSet<u64>,
-    described: FxHashSet<u64>,
+    object_types: FxHashSet<u64>,
+    described_types: FxHashSet<u64>,
     /// The last object's: most have the same type as the one before.
-    last: u64,
+    last_type: u64,
 }
 
 impl FollowedTypes {
@@ -221,10 +224,10 @@ impl FollowedTypes {
         let Ok(head) = bulk_head(payload) else { return };
         for entry in head.entries.chunks_exact(pointer + 24).take(head.count as usize) {
             let id = u64_at(entry, pointer + 8);
-            if id != self.last {
-                self.last = id;
-                if self.of_objects.len() < MAX_TYPES {
-                    self.of_objects.insert(id);
+            if id != self.last_type {
+                self.last_type = id;
+                if self.object_types.len() < MAX_TYPES {
+                    self.object_types.insert(id);
                 }
             }
         }
@@ -232,7 +235,7 @@ impl FollowedTypes {
 
     /// Types that an event describes. Returns false if it cannot be read.
     fn describe(&mut self, payload: &[u8]) -> bool {
-        let described = &mut self.described;
+        let described = &mut self.described_types;
         let is_read = for_each_description(payload, |id, _| {
             if described.len() < MAX_TYPES {
                 described.insert(id);
@@ -243,10 +246,10 @@ impl FollowedTypes {
 
     /// Types of objects that are not described.
     fn missing(&self) -> u64 {
-        if self.described.len() >= MAX_TYPES {
+        if self.described_types.len() >= MAX_TYPES {
             return 0;
         }
-        self.of_objects.difference(&self.described).count() as u64
+        self.object_types.difference(&self.described_types).count() as u64
     }
 }
 
@@ -272,7 +275,7 @@ mod tests {
                 follower.feed(piece).expect("a trace");
             }
             assert!(follower.is_complete && follower.collection_duration().is_some(), "{size}");
-            assert_eq!((follower.collections(), follower.lost_events, follower.unreadable), (1, 0, 0));
+            assert_eq!((follower.collections(), follower.lost_events, follower.unreadable_places), (1, 0, 0));
             assert_eq!(follower.missing_types(), 0);
             assert!(follower.objects > 1000);
         }

@@ -15,7 +15,6 @@
 //! docs/formats/nettrace.md has the layout, the codes, and where each rule comes from.
 
 mod assemble;
-mod codes;
 mod collect;
 mod container;
 mod events;
@@ -24,6 +23,7 @@ mod fields;
 pub(super) mod follow;
 mod metadata;
 mod payload;
+mod problem_codes;
 mod rundown;
 mod snapshots;
 mod store;
@@ -31,10 +31,10 @@ mod trace;
 mod types;
 mod window;
 
-use super::codes::GraphCodes;
+use super::problem_codes::GraphCodes;
 use super::{
-    Detected, Extent, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
-    Reader, Reading, Runtime, Source,
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use assemble::SelectedSnapshot;
 use collect::Collector;
@@ -59,7 +59,7 @@ impl Reader for Nettrace {
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::GRAPH_CODES
+        &problem_codes::GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -67,7 +67,7 @@ impl Reader for Nettrace {
         let (mut collector, selected, extent) = collect(source, reading, store)?;
         let builder = collector.build(&selected, reading.options.raw_types)?;
         reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
@@ -101,7 +101,7 @@ fn collect(
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.nodes.count, lost: codes::LOST };
+    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOST };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))
@@ -109,7 +109,7 @@ fn collect(
 
 /// As .gcdump files begin, but the first object is a trace.
 fn is_netperf(start: &[u8]) -> bool {
-    let Some(rest) = start.strip_prefix(container::SERIALIZATION) else { return false };
+    let Some(rest) = start.strip_prefix(container::SERIALIZATION_MAGIC) else { return false };
     let head = &rest[..rest.len().min(96)];
     let names: [&[u8]; 2] = [b"Microsoft.DotNet.Runtime.EventPipeFile", b"\x05\x00\x00\x00Trace"];
     names.iter().any(|name| memchr::memmem::find(head, name).is_some())

@@ -22,13 +22,13 @@ pub(super) struct RootEdge {
 
 /// A dependent handle: the value lives as long as the key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dependent {
+pub(super) struct DependentHandle {
     pub(super) key: u64,
     pub(super) value: u64,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Static {
+pub(super) struct StaticRoot {
     pub(super) object: u64,
     pub(super) flags: u32,
     /// In the collector's buffer of names.
@@ -62,13 +62,13 @@ fn parsed<T>(result: Parsed<'_, T>) -> Result<T, ()> {
 }
 
 /// The number most events begin with.
-pub(super) fn count(payload: &[u8]) -> Result<u32, ()> {
+pub(super) fn first_number(payload: &[u8]) -> Result<u32, ()> {
     parsed(le_u32(payload))
 }
 
 /// `u32 count, u32 generation, u32 reason, u32 type, u16 clr`; version 0: `u32 count, u32 reason`. Type 0 stops the program.
 pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()> {
-    let count = count(payload)?;
+    let count = first_number(payload)?;
     let full = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
     Ok(HeapEventKind::Start { count, full })
 }
@@ -100,20 +100,24 @@ pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdg
 }
 
 /// Entries `A key, A value, A rootId`.
-pub(super) fn dependents(payload: &[u8], pointer: usize, found: &mut Vec<Dependent>) -> Result<(u32, AddedRows), ()> {
+pub(super) fn dependents(
+    payload: &[u8],
+    pointer: usize,
+    found: &mut Vec<DependentHandle>,
+) -> Result<(u32, AddedRows), ()> {
     let head = bulk_head(payload)?;
     let first = found.len();
     let (entries, complete) = entries(head.entries, head.count, 3 * pointer);
-    found.extend(
-        entries
-            .map(|entry| Dependent { key: address_at(entry, 0, pointer), value: address_at(entry, pointer, pointer) }),
-    );
+    found.extend(entries.map(|entry| DependentHandle {
+        key: address_at(entry, 0, pointer),
+        value: address_at(entry, pointer, pointer),
+    }));
     Ok((head.index, AddedRows { rows: first..found.len(), complete }))
 }
 
 /// `u32 count, u64 appDomain, u16 clr`, entries `u64 rootId, u64 object, u64 typeId, u32 flags, ustr field`.
-pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u8>) -> Result<AddedRows, ()> {
-    let count = count(payload)?;
+pub(super) fn statics(payload: &[u8], found: &mut Vec<StaticRoot>, names: &mut Vec<u8>) -> Result<AddedRows, ()> {
+    let count = first_number(payload)?;
     let mut rest = payload.get(14..).ok_or(())?;
     let first = found.len();
     for _ in 0..count {
@@ -122,7 +126,7 @@ pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u
         };
         let start = names.len();
         names.extend_from_slice(name);
-        found.push(Static { object, flags, name: start..names.len() });
+        found.push(StaticRoot { object, flags, name: start..names.len() });
         rest = after;
     }
     Ok(AddedRows { rows: first..found.len(), complete: true })
@@ -136,7 +140,7 @@ fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
 /// `u32 count, u16 clr`, entries of 44 bytes `u64 rootId, u64 object, u64 typeId, u64 iunknown, u32 references,
 /// u32 pegged, u32 flags`, 48 in old runtimes. The CLR 4.5.1 used the event's number for something shorter: ignored.
 pub(super) fn com_callable(payload: &[u8], found: &mut Vec<ComReference>) -> Result<AddedRows, ()> {
-    let count = count(payload)?;
+    let count = first_number(payload)?;
     let body = payload.get(6..).ok_or(())?;
     let first = found.len();
     if (body.len() as u64) < 40 * u64::from(count) {

@@ -13,11 +13,11 @@ use crate::input::dotnet::{clean_type_name, file_name_of};
 #[derive(Debug, Default)]
 pub(super) struct Rundown {
     pub(super) modules: FxHashMap<u64, Box<str>>,
-    /// (start of the type's name in `units`, of the method's, end).
+    /// (start of the type's name in `name_units`, of the method's, end).
     pub(super) methods: FxHashMap<u64, (u32, u32, u32)>,
-    units: Vec<u8>,
+    name_units: Vec<u8>,
     /// Characters of the modules' names.
-    module_bytes: usize,
+    module_name_bytes: usize,
     pub(super) command_line: Option<String>,
     pub(super) runtime: Option<String>,
 }
@@ -26,8 +26,8 @@ impl Rundown {
     pub(super) fn memory_bytes(&self) -> usize {
         const PLACE_BYTES: usize = 40;
         (self.modules.len() + self.methods.len()) * PLACE_BYTES
-            + self.module_bytes
-            + self.units.len()
+            + self.module_name_bytes
+            + self.name_units.len()
             + self.command_line.as_ref().map_or(0, String::len)
     }
 
@@ -38,8 +38,8 @@ impl Rundown {
     /// The method's name, with its type's.
     pub(super) fn method(&self, id: u64) -> Option<String> {
         let &(owner, name, end) = self.methods.get(&id)?;
-        let owner_text = clean_type_name(&text_of_utf16(&self.units[owner as usize..name as usize]));
-        let name_text = text_of_utf16(&self.units[name as usize..end as usize]);
+        let owner_text = clean_type_name(&text_of_utf16(&self.name_units[owner as usize..name as usize]));
+        let name_text = text_of_utf16(&self.name_units[name as usize..end as usize]);
         Some(if owner_text.is_empty() { name_text } else { format!("{owner_text}.{name_text}") })
     }
 
@@ -48,7 +48,7 @@ impl Rundown {
         let (rest, (id, _, path, native_path)) = (le_u64, take(16usize), utf16z, utf16z).parse(payload)?;
         let path = text_of_utf16(if path.is_empty() { native_path } else { path });
         if !path.is_empty() {
-            self.module_bytes += file_name_of(&path).len();
+            self.module_name_bytes += file_name_of(&path).len();
             self.modules.insert(id, file_name_of(&path).into());
         }
         Ok((rest, ()))
@@ -57,11 +57,11 @@ impl Rundown {
     /// `u64 methodId, u64 moduleId, u64 start, u32 size, u32 token, u32 flags, ustr type, ustr name` ...
     pub(super) fn add_method<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, (id, _, owner, name)) = (le_u64, take(28usize), utf16z, utf16z).parse(payload)?;
-        let start = self.units.len();
+        let start = self.name_units.len();
         // 4 GiB of names: methods behind them stay without one.
         if let (Ok(first), Ok(end)) = (u32::try_from(start), u32::try_from(start + owner.len() + name.len())) {
-            self.units.extend_from_slice(owner);
-            self.units.extend_from_slice(name);
+            self.name_units.extend_from_slice(owner);
+            self.name_units.extend_from_slice(name);
             self.methods.insert(id, (first, first + owner.len() as u32, end));
         }
         Ok((rest, ()))

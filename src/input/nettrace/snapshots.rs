@@ -32,8 +32,8 @@ pub(super) enum HeapEventKind {
         count: u32,
     },
     /// Begin and end of a snapshot without a collection of its own.
-    AwareBegin,
-    AwareEnd,
+    GenAwareBegin,
+    GenAwareEnd,
     Nodes(BulkEvent),
     Edges(BulkEvent),
     Roots {
@@ -70,20 +70,20 @@ pub(super) struct EventGap {
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
-    gc: Option<u32>,
+    collection_number: Option<u32>,
     pub(super) has_begun: bool,
     pub(super) has_ended: bool,
-    pub(super) timestamp: u64,
+    pub(super) first_ticks: u64,
     /// Of its last event.
-    pub(super) until: u64,
+    pub(super) last_ticks: u64,
     pub(super) offset: u64,
     nodes: Vec<usize>,
     edges: Vec<usize>,
     /// Roots, dependent handles, statics, COM objects.
-    pub(super) others: Vec<usize>,
-    ranges: Vec<GenerationRange>,
+    pub(super) other_events: Vec<usize>,
+    generation_ranges: Vec<GenerationRange>,
     /// Number of ranges before the first objects: they are of before the collection.
-    old_ranges: usize,
+    ranges_before_objects: usize,
 }
 
 /// One of the two bulk streams of a snapshot, in the order of the events' numbers.
@@ -98,18 +98,24 @@ pub(super) struct BulkStream {
     /// Objects or references before the first missing event.
     pub(super) contiguous_count: u64,
     /// Missing events, and where the first shows.
-    pub(super) missing: (u64, u64),
+    pub(super) missing_events: (u64, u64),
     /// Events whose number was there before, and the first of them.
-    pub(super) repeated: (u64, u64),
+    pub(super) repeated_events: (u64, u64),
 }
 
 impl Snapshot {
     fn begin(event: &HeapEvent, gc: Option<u32>, has_begun: bool) -> Self {
-        Snapshot { gc, has_begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
+        Snapshot {
+            collection_number: gc,
+            has_begun,
+            first_ticks: event.timestamp,
+            offset: event.offset,
+            ..Snapshot::default()
+        }
     }
 
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.edges.is_empty() && self.others.is_empty()
+        self.nodes.is_empty() && self.edges.is_empty() && self.other_events.is_empty()
     }
 
     pub(super) fn nodes(&self, heap_events: &[HeapEvent]) -> BulkStream {
@@ -128,13 +134,15 @@ impl Snapshot {
     /// Is it whole, with nothing missing as far as the numbers say?
     pub(super) fn is_undamaged(&self, heap_events: &[HeapEvent]) -> bool {
         let (nodes, edges) = (self.nodes(heap_events), self.edges(heap_events));
-        self.is_complete() && nodes.missing.0 + edges.missing.0 == 0 && nodes.declared_references == edges.count
+        self.is_complete()
+            && nodes.missing_events.0 + edges.missing_events.0 == 0
+            && nodes.declared_references == edges.count
     }
 
     /// The collector's generations after the collection.
     pub(super) fn generations(&self) -> Vec<GenerationRange> {
-        let new = &self.ranges[self.old_ranges..];
-        if new.is_empty() { self.ranges.clone() } else { new.to_vec() }
+        let new = &self.generation_ranges[self.ranges_before_objects..];
+        if new.is_empty() { self.generation_ranges.clone() } else { new.to_vec() }
     }
 }
 
@@ -153,15 +161,17 @@ impl BulkStream {
         for (bulk, offset) in bulks {
             let index = u64::from(bulk.index);
             if index < expected {
-                stream.repeated =
-                    (stream.repeated.0 + 1, if stream.repeated.0 == 0 { offset } else { stream.repeated.1 });
+                stream.repeated_events = (
+                    stream.repeated_events.0 + 1,
+                    if stream.repeated_events.0 == 0 { offset } else { stream.repeated_events.1 },
+                );
                 continue;
             }
             if index > expected {
-                if stream.missing.0 == 0 {
-                    stream.missing.1 = offset;
+                if stream.missing_events.0 == 0 {
+                    stream.missing_events.1 = offset;
                 }
-                stream.missing.0 += index - expected;
+                stream.missing_events.0 += index - expected;
             }
             expected = index + 1;
             // An event of nothing has no piece.
@@ -171,7 +181,7 @@ impl BulkStream {
             stream.count += bulk.count;
             stream.bytes = stream.bytes.saturating_add(bulk.bytes);
             stream.declared_references = stream.declared_references.saturating_add(bulk.declared_references);
-            if stream.missing.0 == 0 {
+            if stream.missing_events.0 == 0 {
                 stream.contiguous_count += bulk.count;
             }
         }
@@ -187,7 +197,7 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
             snapshot.has_ended = has_ended;
             // Without an end anything behind may have been part of it.
-            snapshot.until = if has_ended { until } else { u64::MAX };
+            snapshot.last_ticks = if has_ended { until } else { u64::MAX };
             found.push(snapshot);
         }
     };
@@ -199,21 +209,21 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, Some(*count), true));
             }
-            HeapEventKind::AwareBegin => {
+            HeapEventKind::GenAwareBegin => {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, None, true));
             }
             HeapEventKind::End { count } => {
-                if open.get(&process).is_some_and(|snapshot| snapshot.gc.is_none_or(|gc| gc == *count)) {
+                if open.get(&process).is_some_and(|snapshot| snapshot.collection_number.is_none_or(|gc| gc == *count)) {
                     close(&mut found, open.remove(&process), true, event.timestamp);
                 }
             }
-            HeapEventKind::AwareEnd => close(&mut found, open.remove(&process), true, event.timestamp),
+            HeapEventKind::GenAwareEnd => close(&mut found, open.remove(&process), true, event.timestamp),
             HeapEventKind::Generation(range) => {
                 if let Some(snapshot) = open.get_mut(&process) {
-                    snapshot.ranges.push(*range);
+                    snapshot.generation_ranges.push(*range);
                     if snapshot.nodes.is_empty() {
-                        snapshot.old_ranges = snapshot.ranges.len();
+                        snapshot.ranges_before_objects = snapshot.generation_ranges.len();
                     }
                 }
             }
@@ -228,20 +238,20 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
                 open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).edges.push(at);
             }
             HeapEventKind::Roots { .. } | HeapEventKind::Dependents { .. } => {
-                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).others.push(at);
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).other_events.push(at);
             }
             HeapEventKind::Statics(_) | HeapEventKind::Com(_) => {
                 if let Some(snapshot) = open.get_mut(&process) {
-                    snapshot.others.push(at);
+                    snapshot.other_events.push(at);
                 }
             }
         }
     }
     let mut rest: Vec<Snapshot> = open.into_values().collect();
-    sort::by_key(&mut rest, |snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut rest, |snapshot| (snapshot.first_ticks, snapshot.offset));
     for snapshot in rest {
         close(&mut found, Some(snapshot), false, u64::MAX);
     }
-    sort::by_key(&mut found, |snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut found, |snapshot| (snapshot.first_ticks, snapshot.offset));
     found
 }

@@ -5,9 +5,9 @@
 use super::fields::{u32_at, u64_at};
 use super::payload::BulkHead;
 use super::snapshots::BulkEvent;
-use super::types::TypeTable;
+use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
-use crate::input::repeats::LONGEST_STEP;
+use crate::input::repeats::MAX_STEP;
 use crate::input::sink::{Totals, TypeTotal};
 use crate::input::{Diagnostics, Position};
 
@@ -59,7 +59,7 @@ impl SnapshotStore {
         head: BulkHead<'_>,
         offset: u64,
         pointer: usize,
-        types: &mut TypeTable,
+        types: &mut TraceTypes,
     ) -> Result<BulkEvent, BuildError> {
         if pointer == 4 {
             let (entries, _) = head.entries.as_chunks::<28>();
@@ -78,7 +78,7 @@ impl SnapshotStore {
         index: u32,
         offset: u64,
         stride: u64,
-        types: &mut TypeTable,
+        types: &mut TraceTypes,
     ) -> Result<BulkEvent, BuildError> {
         let mut bulk = BulkEvent { index, ..BulkEvent::default() };
         // Noted on the way, so that the entries are read once.
@@ -145,14 +145,14 @@ const MAX_RUNS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct CountStore {
     /// Start of each event in `packed`.
-    starts: Vec<usize>,
+    event_starts: Vec<usize>,
     packed: Vec<u8>,
     /// Of the event at hand, by type number; and the numbers that it has.
     totals: Vec<TypeTotal>,
     numbers: Vec<u32>,
     runs: Vec<AddressRun>,
     /// The greatest address so far: what does not go beyond it is a run of its own.
-    greatest: u64,
+    greatest_address: u64,
 }
 
 /// Objects with ascending addresses.
@@ -161,13 +161,13 @@ struct AddressRun {
     first: u64,
     last: u64,
     objects: u64,
-    ascending: bool,
+    is_ascending: bool,
 }
 
 impl CountStore {
     pub(super) fn memory_bytes(&self) -> usize {
         self.packed.capacity()
-            + self.starts.capacity() * size_of::<usize>()
+            + self.event_starts.capacity() * size_of::<usize>()
             + self.totals.len() * size_of::<TypeTotal>()
     }
 
@@ -186,29 +186,29 @@ impl CountStore {
             self.totals[at].bytes += u128::from(bytes);
             self.note_address(address);
         }
-        self.starts.push(self.packed.len());
+        self.event_starts.push(self.packed.len());
         self.pack(offset);
-        self.starts.len() - 1
+        self.event_starts.len() - 1
     }
 
     fn note_address(&mut self, address: u64) {
-        let (greatest, is_full) = (self.greatest, self.runs.len() > MAX_RUNS);
-        self.greatest = greatest.max(address);
+        let (greatest, is_full) = (self.greatest_address, self.runs.len() > MAX_RUNS);
+        self.greatest_address = greatest.max(address);
         match self.runs.last_mut() {
             // Goes on, and not beyond others or over what may come later.
             Some(run)
                 if address > run.last
-                    && address - run.last <= LONGEST_STEP
+                    && address - run.last <= MAX_STEP
                     && (run.last == greatest || address < greatest) =>
             {
                 (run.last, run.objects) = (address, run.objects + 1);
             }
             Some(run) if is_full => {
-                run.ascending &= address > run.last;
+                run.is_ascending &= address > run.last;
                 (run.first, run.last) = (run.first.min(address), run.last.max(address));
                 run.objects += 1;
             }
-            _ => self.runs.push(AddressRun { first: address, last: address, objects: 1, ascending: true }),
+            _ => self.runs.push(AddressRun { first: address, last: address, objects: 1, is_ascending: true }),
         }
     }
 
@@ -229,7 +229,7 @@ impl CountStore {
         for run in &self.runs {
             push_number(packed, run.first.into());
             push_number(packed, (run.last - run.first).into());
-            push_number(packed, u128::from(run.objects) << 1 | u128::from(run.ascending));
+            push_number(packed, u128::from(run.objects) << 1 | u128::from(run.is_ascending));
         }
     }
 
@@ -238,9 +238,9 @@ impl CountStore {
         let mut totals = Totals::default();
         totals.by_slot.resize(self.totals.len(), TypeTotal::default());
         for &event in events {
-            let Some(&start) = self.starts.get(event) else { continue };
+            let Some(&start) = self.event_starts.get(event) else { continue };
             let mut at = start;
-            let mut next = || take(&self.packed, &mut at);
+            let mut next = || take_number(&self.packed, &mut at);
             let offset = next() as u64;
             let (mut number, mut bytes) = (0, 0);
             for _ in 0..next() {
@@ -273,7 +273,7 @@ fn push_number(packed: &mut Vec<u8>, mut value: u128) {
     packed.push(value as u8);
 }
 
-fn take(packed: &[u8], at: &mut usize) -> u128 {
+fn take_number(packed: &[u8], at: &mut usize) -> u128 {
     let (mut value, mut shift) = (0, 0);
     while let Some(&byte) = packed.get(*at) {
         *at += 1;

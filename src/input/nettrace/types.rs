@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use super::fields::{Parsed, text_of_utf16, utf16z};
 
 /// Slots of the table before the map: most objects are of a few types.
-const CACHE: usize = 1024;
+const CACHE_SLOTS: usize = 1024;
 
-const ARRAY: u32 = 8;
+const ARRAY_FLAG: u32 = 8;
 
 /// Facts of a type in the trace.
 #[derive(Debug)]
@@ -26,40 +26,40 @@ pub(super) struct TypeInfo {
 
 /// Numbers for type ids. Types of different ids are different, whatever their names.
 #[derive(Debug)]
-pub(super) struct TypeTable {
+pub(super) struct TraceTypes {
     numbers: FxHashMap<u64, u32>,
     cache: Vec<(u64, u32)>,
     pub(super) ids: Vec<u64>,
-    pub(super) described: FxHashMap<u64, TypeInfo>,
+    pub(super) described_types: FxHashMap<u64, TypeInfo>,
     /// Characters of all names.
     name_bytes: usize,
 }
 
-impl Default for TypeTable {
+impl Default for TraceTypes {
     fn default() -> Self {
         // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
-        TypeTable {
+        TraceTypes {
             numbers: FxHashMap::default(),
-            cache: vec![(u64::MAX, 0); CACHE],
+            cache: vec![(u64::MAX, 0); CACHE_SLOTS],
             ids: Vec::new(),
-            described: FxHashMap::default(),
+            described_types: FxHashMap::default(),
             name_bytes: 0,
         }
     }
 }
 
-impl TypeTable {
+impl TraceTypes {
     pub(super) fn memory_bytes(&self) -> usize {
         // Maps have an eighth of their places free at least, half of them at most.
         const PLACE_BYTES: usize = 32;
         self.ids.len() * (8 + PLACE_BYTES)
-            + self.described.len() * (size_of::<TypeInfo>() + PLACE_BYTES)
+            + self.described_types.len() * (size_of::<TypeInfo>() + PLACE_BYTES)
             + 2 * self.name_bytes
     }
 
     #[inline]
     pub(super) fn number(&mut self, id: u64) -> u32 {
-        let at = (id >> 3) as usize % CACHE;
+        let at = (id >> 3) as usize % CACHE_SLOTS;
         let (cached, number) = self.cache[at];
         if cached == id && id != u64::MAX {
             return number;
@@ -77,7 +77,7 @@ impl TypeTable {
     pub(super) fn describe(&mut self, payload: &[u8]) -> Result<(), ()> {
         for_each_description(payload, |id, info| {
             self.name_bytes += info.name.len();
-            self.described.insert(id, info);
+            self.described_types.insert(id, info);
         })
     }
 }
@@ -99,5 +99,5 @@ fn entry(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
     let (rest, (id, module, token, flags, _, name, parameters)) =
         (le_u64, le_u64, le_u32, le_u32, take(1usize), utf16z, le_u32).parse(input)?;
     let (rest, _) = take(8 * parameters as usize)(rest)?;
-    Ok((rest, (id, TypeInfo { module, token, is_array: flags & ARRAY != 0, name: text_of_utf16(name).into() })))
+    Ok((rest, (id, TypeInfo { module, token, is_array: flags & ARRAY_FLAG != 0, name: text_of_utf16(name).into() })))
 }

@@ -9,15 +9,15 @@ use crate::input::{ReadError, Source};
 
 const CHUNK_BYTES: usize = 1 << 20;
 /// Left free before each chunk, so that what is left of the last one can be put there: nearly nothing is copied.
-const HEAD_BYTES: usize = 128 * 1024;
+const HEADROOM_BYTES: usize = 128 * 1024;
 const CHUNKS_AHEAD: usize = 3;
 
 type Chunk = io::Result<(Vec<u8>, usize)>;
 
 /// Bytes from a place in the file on.
 pub(super) struct Window {
-    chunks: Receiver<Chunk>,
-    used: Sender<Vec<u8>>,
+    filled_chunks: Receiver<Chunk>,
+    used_buffers: Sender<Vec<u8>>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -33,7 +33,17 @@ impl Window {
         let (send, chunks) = sync_channel(CHUNKS_AHEAD);
         let (used, reuse) = channel();
         let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
-        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, has_ended: false, reader, share }
+        Window {
+            filled_chunks: chunks,
+            used_buffers: used,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            has_ended: false,
+            reader,
+            share,
+        }
     }
 
     /// At least `wanted` bytes, unless the file ends before. Error: if the system cannot read.
@@ -52,35 +62,35 @@ impl Window {
     }
 
     fn refill(&mut self) -> Result<(), ReadError> {
-        let Ok(chunk) = self.chunks.recv() else {
+        let Ok(chunk) = self.filled_chunks.recv() else {
             self.has_ended = true;
             return Ok(());
         };
         let (mut next, length) = chunk?;
         let rest = &self.buffer[self.start..self.end];
-        if rest.len() <= HEAD_BYTES {
-            let start = HEAD_BYTES - rest.len();
-            next[start..HEAD_BYTES].copy_from_slice(rest);
-            (self.start, self.end) = (start, HEAD_BYTES + length);
+        if rest.len() <= HEADROOM_BYTES {
+            let start = HEADROOM_BYTES - rest.len();
+            next[start..HEADROOM_BYTES].copy_from_slice(rest);
+            (self.start, self.end) = (start, HEADROOM_BYTES + length);
             std::mem::swap(&mut self.buffer, &mut next);
         } else {
             self.buffer.truncate(self.end);
             self.buffer.drain(..self.start);
             self.share.hold((self.buffer.len() + length) as u64)?;
             make_room(&mut self.buffer, length);
-            self.buffer.extend_from_slice(&next[HEAD_BYTES..HEAD_BYTES + length]);
+            self.buffer.extend_from_slice(&next[HEADROOM_BYTES..HEADROOM_BYTES + length]);
             (self.start, self.end) = (0, self.buffer.len());
         }
         // The reader may have ended: then nobody wants it back.
-        let _ = self.used.send(next);
+        let _ = self.used_buffers.send(next);
         Ok(())
     }
 
     /// Waits for the thread that reads; what follows the window is read and left.
     pub(super) fn join(self) {
-        while let Ok(chunk) = self.chunks.recv() {
+        while let Ok(chunk) = self.filled_chunks.recv() {
             // The reader may have ended: then nobody wants it back.
-            let _ = chunk.map(|(buffer, _)| self.used.send(buffer));
+            let _ = chunk.map(|(buffer, _)| self.used_buffers.send(buffer));
         }
         let _ = self.reader.join();
     }
@@ -89,9 +99,9 @@ impl Window {
 fn read_ahead(mut source: Source, send: &SyncSender<Chunk>, reuse: &Receiver<Vec<u8>>) {
     loop {
         let mut chunk = reuse.try_recv().unwrap_or_default();
-        chunk.resize(HEAD_BYTES + CHUNK_BYTES, 0);
-        chunk.truncate(HEAD_BYTES + CHUNK_BYTES);
-        let (result, last) = match source.fill(&mut chunk[HEAD_BYTES..]) {
+        chunk.resize(HEADROOM_BYTES + CHUNK_BYTES, 0);
+        chunk.truncate(HEADROOM_BYTES + CHUNK_BYTES);
+        let (result, last) = match source.fill(&mut chunk[HEADROOM_BYTES..]) {
             Ok(length) => (Ok((chunk, length)), length < CHUNK_BYTES),
             Err(error) => (Err(error), true),
         };

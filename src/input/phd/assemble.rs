@@ -2,26 +2,26 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
 use super::javacore::JavaCore;
-use super::layout::{ArrayForm, PhdHeader, SECTION, position, round8};
-use super::records::{PhdRecord, Records};
+use super::layout::{ArrayForm, PhdHeader, SECTION_NAME, position, round8};
+use super::problem_codes::*;
+use super::records::{PhdRecord, RecordReader};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::java_types::{PRIMITIVES, source_form};
-use crate::input::repeats::RepeatWatch;
+use crate::input::repeats::RepeatDetector;
 use crate::input::sink::{TypeTotal, totals_by_name};
-use crate::input::{Code, Extent, ReadError, Reading};
+use crate::input::{Extent, ProblemCode, ReadError, Reading};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 16 * 1024;
 /// Known arrays of fewer elements say little about the width of a reference.
-const TELLING_LENGTH: u64 = 4;
+const MIN_TELLING_ELEMENTS: u64 = 4;
 /// Classes that a class is derived from, at most.
 const MAX_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
-static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
+static LOST: [&ProblemCode; 2] = [&TRUNCATED, &BAD_RECORD];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SlotKind {
@@ -49,7 +49,7 @@ struct SlotCount {
     /// Position of the first of them in the file.
     first_at: u64,
     /// Bytes of arrays: as stated, or in each form of 64 bits.
-    bytes: [u128; 3],
+    bytes_by_form: [u128; 3],
 }
 
 /// Takes records one by one.
@@ -62,28 +62,28 @@ pub(super) struct Assembler<'r> {
     columns: ObjectColumns,
     slots: Vec<SlotKind>,
     slot_of: FxHashMap<SlotKind, u32>,
-    identity: Vec<u32>,
+    identity_slots: Vec<u32>,
     counts: Vec<SlotCount>,
     /// Repeats, where objects are only counted.
-    pub(super) repeats: RepeatWatch,
+    pub(super) repeats: RepeatDetector,
     classes: Vec<PhdClass>,
     class_at: FxHashMap<u64, usize>,
     /// Once the header was read.
-    layout: Option<PhdHeader>,
+    header: Option<PhdHeader>,
     pub(super) objects: u64,
     references: u64,
     arrays: u64,
     /// The record before: its address, and elements of an array of references.
-    before: Option<(u64, SlotKind, u64)>,
+    previous_record: Option<(u64, SlotKind, u64)>,
     /// Signs of the width of references, by distances.
     has_telling_arrays: bool,
-    has_compressed: bool,
-    has_header_of_16: bool,
-    least_behind_class: Option<u64>,
+    has_compressed_references: bool,
+    has_16_byte_header: bool,
+    min_distance_after_class: Option<u64>,
     end: u64,
     is_complete: bool,
-    form: ArrayForm,
-    core: Option<JavaCore>,
+    array_form: ArrayForm,
+    java_core: Option<JavaCore>,
     /// Threads of the Java core, and the classes of their objects where these are in the dump.
     thread_classes: FxHashMap<u64, Option<u64>>,
 }
@@ -92,7 +92,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn new(reading: &'r mut Reading, builds_graph: bool) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Padded(16));
         builder.limit_memory(&reading.budget);
-        let section = builder.begin_section(Section { name: SECTION.into(), ..Section::default() });
+        let section = builder.begin_section(Section { name: SECTION_NAME.into(), ..Section::default() });
         reading.info.has_no_roots = true;
         Assembler {
             reading,
@@ -102,24 +102,24 @@ impl<'r> Assembler<'r> {
             columns: ObjectColumns::default(),
             slots: Vec::new(),
             slot_of: FxHashMap::default(),
-            identity: Vec::new(),
+            identity_slots: Vec::new(),
             counts: Vec::new(),
-            repeats: RepeatWatch::default(),
+            repeats: RepeatDetector::default(),
             classes: Vec::new(),
             class_at: FxHashMap::default(),
-            layout: None,
+            header: None,
             objects: 0,
             references: 0,
             arrays: 0,
-            before: None,
+            previous_record: None,
             has_telling_arrays: false,
-            has_compressed: false,
-            has_header_of_16: false,
-            least_behind_class: None,
+            has_compressed_references: false,
+            has_16_byte_header: false,
+            min_distance_after_class: None,
             end: 0,
             is_complete: false,
-            form: ArrayForm::Narrow,
-            core: None,
+            array_form: ArrayForm::Narrow,
+            java_core: None,
             thread_classes: FxHashMap::default(),
         }
     }
@@ -127,21 +127,21 @@ impl<'r> Assembler<'r> {
     /// Takes what names the threads of the dump, before its first record.
     pub(super) fn take_core(&mut self, core: JavaCore) {
         self.thread_classes = core.threads.iter().map(|thread| (thread.address, None)).collect();
-        self.core = Some(core);
+        self.java_core = Some(core);
     }
 
     pub(super) fn begin(&mut self, layout: &PhdHeader) {
         self.builder.id_style = IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 });
         self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
         self.reading.info.producer.clone_from(&layout.producer);
-        self.layout = Some(layout.clone());
+        self.header = Some(layout.clone());
     }
 
-    pub(super) fn problem(&mut self, code: &'static Code, count: u64, at: u64) {
+    pub(super) fn problem(&mut self, code: &'static ProblemCode, count: u64, at: u64) {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 
-    pub(super) fn take(&mut self, what: PhdRecord, records: &Records, at: u64) -> Result<(), ReadError> {
+    pub(super) fn take(&mut self, what: PhdRecord, records: &RecordReader, at: u64) -> Result<(), ReadError> {
         let kind = match &what {
             PhdRecord::Object(class) => SlotKind::Object(*class),
             PhdRecord::ObjectArray(class) => SlotKind::ObjectArray(*class),
@@ -164,7 +164,7 @@ impl<'r> Assembler<'r> {
         let number = match (is_array, records.layout.has_array_sizes()) {
             (false, _) => 0,
             (true, true) => records.stated_bytes,
-            (true, false) => records.length,
+            (true, false) => records.element_count,
         };
         self.objects += 1;
         let count = &mut self.counts[slot as usize];
@@ -191,24 +191,24 @@ impl<'r> Assembler<'r> {
     }
 
     /// Looks at how far it is from the record before, which follows it in memory mostly.
-    fn measure_distance(&mut self, kind: SlotKind, records: &Records) {
-        if let Some((address, before, length)) = self.before
+    fn measure_distance(&mut self, kind: SlotKind, records: &RecordReader) {
+        if let Some((address, before, length)) = self.previous_record
             && let Some(distance) = records.address.checked_sub(address).filter(|&distance| distance > 0)
         {
             match before {
-                SlotKind::ObjectArray(_) if length >= TELLING_LENGTH => {
+                SlotKind::ObjectArray(_) if length >= MIN_TELLING_ELEMENTS => {
                     self.has_telling_arrays = true;
-                    self.has_compressed |= distance < 16 + 8 * length;
-                    self.has_header_of_16 |= distance < 24 + 8 * length;
+                    self.has_compressed_references |= distance < 16 + 8 * length;
+                    self.has_16_byte_header |= distance < 24 + 8 * length;
                 }
                 SlotKind::Class => {
-                    self.least_behind_class =
-                        Some(self.least_behind_class.map_or(distance, |least| least.min(distance)));
+                    self.min_distance_after_class =
+                        Some(self.min_distance_after_class.map_or(distance, |least| least.min(distance)));
                 }
                 _ => {}
             }
         }
-        self.before = Some((records.address, kind, records.length));
+        self.previous_record = Some((records.address, kind, records.element_count));
     }
 
     fn take_class(&mut self, address: u64, instance_bytes: u32, superclass: u64, name: &[u8], at: u64) {
@@ -227,14 +227,14 @@ impl<'r> Assembler<'r> {
         let TypeSlot(slot) = self.builder.new_type();
         self.slot_of.insert(kind, slot);
         self.slots.push(kind);
-        self.identity.push(slot);
+        self.identity_slots.push(slot);
         self.counts.push(SlotCount::default());
         slot
     }
 
-    fn count(&mut self, slot: u32, kind: SlotKind, number: u64, records: &Records) {
+    fn count(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
         let count = &mut self.counts[slot as usize];
-        for (sum, form) in count.bytes.iter_mut().zip(ArrayForm::WIDE) {
+        for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::WIDE) {
             let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Narrow };
             *sum += u128::from(array_bytes(kind, number, form, &records.layout).unwrap_or(0));
         }
@@ -243,7 +243,7 @@ impl<'r> Assembler<'r> {
     fn flush(&mut self) -> Result<(), ReadError> {
         self.columns.seal();
         let objects = 0..self.columns.len();
-        self.builder.append(self.section, &self.columns, objects, &self.identity, 0, false)?;
+        self.builder.append(self.section, &self.columns, objects, &self.identity_slots, 0, false)?;
         self.columns.clear();
         Ok(())
     }
@@ -256,20 +256,20 @@ impl<'r> Assembler<'r> {
 
     /// Names types and gives objects their sizes.
     pub(super) fn finish(&mut self) -> Result<Extent, ReadError> {
-        let Some(layout) = self.layout.clone() else {
-            return Ok(Extent { end: position(self.end), objects: 0, lost: &LOST });
+        let Some(layout) = self.header.clone() else {
+            return Ok(Extent { end: position(self.end), objects: 0, loss_codes: &LOST });
         };
-        self.form = match (layout.word_bytes, self.has_compressed) {
+        self.array_form = match (layout.word_bytes, self.has_compressed_references) {
             (4, _) => ArrayForm::Narrow,
             (_, true) => ArrayForm::Compressed,
             (_, false) if !self.has_telling_arrays => ArrayForm::Compressed,
-            (_, false) => ArrayForm::Full(if self.has_header_of_16 { 16 } else { 24 }),
+            (_, false) => ArrayForm::Full(if self.has_16_byte_header { 16 } else { 24 }),
         };
         self.name_types();
         if self.builds_graph {
             let sizes: Vec<Option<u64>> = self.slots.iter().map(|&kind| self.fixed_bytes(kind)).collect();
-            let (slots, form) = (&self.slots, self.form);
-            self.builder.size_objects(|slot, number| {
+            let (slots, form) = (&self.slots, self.array_form);
+            self.builder.set_object_sizes(|slot, number| {
                 let array = || array_bytes(slots[slot.0 as usize], number, form, &layout);
                 sizes[slot.0 as usize].or_else(array).unwrap_or(0)
             });
@@ -279,7 +279,7 @@ impl<'r> Assembler<'r> {
         self.builder.section_mut(self.section).complete = self.is_complete;
         self.reading.info.sizes = Some(format!(
             "objects by their classes, {}; classes by the least distance between two",
-            if layout.has_array_sizes() { "arrays as stated" } else { self.form.describe() },
+            if layout.has_array_sizes() { "arrays as stated" } else { self.array_form.describe() },
         ));
         self.reading.info.set_records([
             ("objects", self.objects - self.arrays - self.classes.len() as u64),
@@ -287,7 +287,7 @@ impl<'r> Assembler<'r> {
             ("classes", self.classes.len() as u64),
             ("references", self.references),
         ]);
-        Ok(Extent { end: position(self.end), objects: self.objects, lost: &LOST })
+        Ok(Extent { end: position(self.end), objects: self.objects, loss_codes: &LOST })
     }
 
     /// Bytes of an object that is no array; `None` for an array.
@@ -296,7 +296,7 @@ impl<'r> Assembler<'r> {
             SlotKind::Object(class) => {
                 Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into())))
             }
-            SlotKind::Class => Some(self.least_behind_class.unwrap_or(0)),
+            SlotKind::Class => Some(self.min_distance_after_class.unwrap_or(0)),
             SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_) => None,
         }
     }
@@ -344,7 +344,7 @@ impl<'r> Assembler<'r> {
     }
 
     fn builder_id(&self, address: u64) -> String {
-        let digits = self.layout.as_ref().map_or(16, |layout| 2 * layout.word_bytes);
+        let digits = self.header.as_ref().map_or(16, |layout| 2 * layout.word_bytes);
         IdStyle::Padded(digits as u8).format(address)
     }
 
@@ -374,7 +374,7 @@ impl<'r> Assembler<'r> {
 
     /// Adds the threads of the Java core whose objects are in the dump.
     fn add_threads(&mut self) {
-        let Some(core) = self.core.take() else { return };
+        let Some(core) = self.java_core.take() else { return };
         let mut added = 0;
         for (number, thread) in (0u32..).zip(&core.threads) {
             // Of another process, at the address there may be anything.
@@ -382,7 +382,7 @@ impl<'r> Assembler<'r> {
             if !class.is_some_and(|class| self.is_thread(class)) {
                 continue;
             }
-            let name = Some(self.builder.text(&thread.name));
+            let name = Some(self.builder.intern_text(&thread.name));
             let object = Some(thread.address);
             let record = ThreadRecord { name, serial: number, object, ..ThreadRecord::default() };
             self.builder.add_thread(self.section, record);
@@ -408,11 +408,11 @@ impl<'r> Assembler<'r> {
 
     /// Objects and bytes by type.
     pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
-        let place = ArrayForm::WIDE.iter().position(|&form| form == self.form).unwrap_or(0);
+        let place = ArrayForm::WIDE.iter().position(|&form| form == self.array_form).unwrap_or(0);
         let totals = self.slots.iter().zip(&self.counts).enumerate().map(|(slot, (&kind, count))| {
             let bytes = match self.fixed_bytes(kind) {
                 Some(bytes) => u128::from(bytes) * u128::from(count.objects),
-                None => count.bytes[place],
+                None => count.bytes_by_form[place],
             };
             let name = self.builder.type_name(TypeSlot(slot as u32)).unwrap_or_default();
             (TypeTotal { objects: count.objects, bytes }, name.to_string())

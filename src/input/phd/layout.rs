@@ -3,7 +3,7 @@
 use super::stream::{StopReason, Stream};
 use crate::input::Position;
 
-pub(super) const SECTION: &str = "heap";
+pub(super) const SECTION_NAME: &str = "heap";
 
 /// A place in the file.
 pub(super) fn position(byte: u64) -> Position {
@@ -11,7 +11,7 @@ pub(super) fn position(byte: u64) -> Position {
 }
 
 /// The first bytes of a dump.
-pub(super) const MARK: &[u8] = b"\0\x12portable heap dump";
+pub(super) const FILE_MAGIC: &[u8] = b"\0\x12portable heap dump";
 
 #[derive(Debug, Clone)]
 pub(super) struct PhdHeader {
@@ -26,7 +26,7 @@ pub(super) struct PhdHeader {
 }
 
 impl PhdHeader {
-    /// Reads the header, of which the mark was taken. `Stop::Bad` when it is none.
+    /// Reads the header, of which the mark was taken. `StopReason::Malformed` when it is none.
     pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<PhdHeader, StopReason> {
         let flags = stream.u32()?;
         let mut layout = PhdHeader {
@@ -37,7 +37,7 @@ impl PhdHeader {
             producer: None,
         };
         if stream.u8()? != 1 {
-            return Err(StopReason::Bad);
+            return Err(StopReason::Malformed);
         }
         loop {
             match stream.u8()? {
@@ -51,8 +51,8 @@ impl PhdHeader {
                     layout.producer = Some(String::from_utf8_lossy(&text).lines().collect::<Vec<_>>().join("; "));
                 }
                 // The end of the header, then the start of the records.
-                2 => return if stream.u8()? == 2 { Ok(layout) } else { Err(StopReason::Bad) },
-                _ => return Err(StopReason::Bad),
+                2 => return if stream.u8()? == 2 { Ok(layout) } else { Err(StopReason::Malformed) },
+                _ => return Err(StopReason::Malformed),
             }
         }
     }

@@ -10,28 +10,28 @@
 //! comes from.
 
 mod assemble;
-mod codes;
 mod javacore;
 mod layout;
+mod problem_codes;
 mod records;
 mod stream;
 
-use super::codes::POSSIBLE_REPEAT;
+use super::problem_codes::POSSIBLE_REPEAT;
 use super::{
-    Detected, Format, Objects, ParsedContent, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
+    Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
     Runtime, Source,
 };
 use assemble::Assembler;
-use codes::*;
-use layout::{MARK, PhdHeader, SECTION};
-use records::Records;
+use layout::{FILE_MAGIC, PhdHeader, SECTION_NAME};
+use problem_codes::*;
+use records::RecordReader;
 use stream::{StopReason, Stream};
 
 pub(super) struct Phd;
 
 /// The rest of the mark and the version where a dump was sent as text.
-const SENT_AS_TEXT: &[u8] = b"\x00\x12\xd7\x3f\x94\xb1\x2f\xdf";
-const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
+const MAGIC_SENT_AS_TEXT: &[u8] = b"\x00\x12\xd7\x3f\x94\xb1\x2f\xdf";
+const KNOWN_VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
 
 impl Reader for Phd {
     fn format(&self) -> Format {
@@ -40,7 +40,11 @@ impl Reader for Phd {
 
     /// By its first bytes.
     fn detect(&self, start: &[u8]) -> Detected {
-        if start.starts_with(MARK) || start.starts_with(SENT_AS_TEXT) { Detected::Yes } else { Detected::No }
+        if start.starts_with(FILE_MAGIC) || start.starts_with(MAGIC_SENT_AS_TEXT) {
+            Detected::Yes
+        } else {
+            Detected::No
+        }
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -52,7 +56,7 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let builder = std::mem::take(&mut assembler.builder);
-        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(builder))) })
+        Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
@@ -62,7 +66,7 @@ impl Reader for Phd {
         let types = assembler.totals();
         let (objects, first) = (assembler.repeats.objects, assembler.repeats.first_position);
         assembler.problem(&POSSIBLE_REPEAT, objects, first);
-        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION.into()] })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION_NAME.into()] })
     }
 }
 
@@ -71,24 +75,24 @@ fn refused(text: impl Into<String>) -> ReadError {
 }
 
 fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), ReadError> {
-    if source.start().starts_with(SENT_AS_TEXT) {
+    if source.start().starts_with(MAGIC_SENT_AS_TEXT) {
         return Err(refused("a PHD heap dump that was sent as text, which destroys it: send it again, as binary"));
     }
     let mut tally = source.tally();
     let mut stream = Stream::new(source, &assembler.reading.budget)?;
     let in_header = |stop: StopReason| match stop {
         StopReason::Error(error) => error,
-        StopReason::End(_) => refused("a PHD heap dump that is cut off within its header"),
-        StopReason::Bad => refused("a PHD heap dump with a header of an unknown kind"),
+        StopReason::Truncated(_) => refused("a PHD heap dump that is cut off within its header"),
+        StopReason::Malformed => refused("a PHD heap dump with a header of an unknown kind"),
     };
-    stream.skip(MARK.len()).map_err(in_header)?;
+    stream.skip(FILE_MAGIC.len()).map_err(in_header)?;
     let version = stream.u32().map_err(in_header)?;
-    if !VERSIONS.contains(&version) {
+    if !KNOWN_VERSIONS.contains(&version) {
         return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
     }
     let layout = PhdHeader::parse(&mut stream, version).map_err(in_header)?;
     assembler.begin(&layout);
-    let mut records = Records::new(layout);
+    let mut records = RecordReader::new(layout);
     loop {
         let at = stream.position();
         match records.next(&mut stream) {
@@ -102,11 +106,11 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
                 tally.set(assembler.objects);
             }
             Err(StopReason::Error(error)) => return Err(error),
-            Err(StopReason::Bad) => {
+            Err(StopReason::Malformed) => {
                 assembler.problem(&BAD_RECORD, 1, at);
                 return assembler.end(stream.position(), false);
             }
-            Err(StopReason::End(missing)) => {
+            Err(StopReason::Truncated(missing)) => {
                 // What no file of this length could hold was never there.
                 let is_bad = missing > stream.position();
                 assembler.problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);

@@ -18,30 +18,30 @@ pub(super) enum PhdRecord {
 }
 
 /// Reads records; it remembers what they leave out.
-pub(super) struct Records {
+pub(super) struct RecordReader {
     pub(super) layout: PhdHeader,
-    last: u64,
-    classes: [u64; 4],
-    next_class: usize,
+    last_address: u64,
+    cached_classes: [u64; 4],
+    next_cached_class: usize,
     /// Of the record that was read last.
     pub(super) address: u64,
     pub(super) references: Vec<u64>,
     /// Elements of an array.
-    pub(super) length: u64,
+    pub(super) element_count: u64,
     /// Bytes of an array, where the dump states them.
     pub(super) stated_bytes: u64,
 }
 
-impl Records {
+impl RecordReader {
     pub(super) fn new(layout: PhdHeader) -> Self {
-        Records {
+        RecordReader {
             layout,
-            last: 0,
-            classes: [0; 4],
-            next_class: 0,
+            last_address: 0,
+            cached_classes: [0; 4],
+            next_cached_class: 0,
             address: 0,
             references: Vec::new(),
-            length: 0,
+            element_count: 0,
             stated_bytes: 0,
         }
     }
@@ -51,30 +51,30 @@ impl Records {
         let tag = stream.u8()?;
         match tag {
             0x80..=0xFF => {
-                self.gap(stream, tag >> 2 & 1)?;
-                let class = self.classes[usize::from(tag >> 5 & 3)];
+                self.read_gap(stream, tag >> 2 & 1)?;
+                let class = self.cached_classes[usize::from(tag >> 5 & 3)];
                 self.short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 3), tag & 3)?;
                 Ok(PhdRecord::Object(class))
             }
             0x40..=0x7F => {
-                self.gap(stream, tag >> 2 & 1)?;
+                self.read_gap(stream, tag >> 2 & 1)?;
                 let class = self.cached_class(stream)?;
                 self.short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 7), tag & 3)?;
                 Ok(PhdRecord::Object(class))
             }
             0x20..=0x3F => {
-                self.gap(stream, tag & 3)?;
-                self.length = stream.unsigned(tag & 3)?;
+                self.read_gap(stream, tag & 3)?;
+                self.element_count = stream.unsigned(tag & 3)?;
                 self.short_hash(stream)?;
-                self.stated(stream)?;
+                self.read_stated_bytes(stream)?;
                 Ok(PhdRecord::PrimitiveArray(tag >> 2 & 7))
             }
             3 => Ok(PhdRecord::End),
             4 => {
                 let flags = stream.u8()?;
-                self.gap(stream, flags >> 6)?;
+                self.read_gap(stream, flags >> 6)?;
                 let class = self.cached_class(stream)?;
                 self.long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
@@ -83,20 +83,20 @@ impl Records {
             }
             5 | 8 => {
                 let flags = stream.u8()?;
-                self.gap(stream, flags >> 6)?;
+                self.read_gap(stream, flags >> 6)?;
                 let class = stream.word(self.layout.word_bytes)?;
                 self.long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
                 // Written from the last to the first.
                 self.references.reverse();
-                self.length = if tag == 8 { stream.count()?.into() } else { count.into() };
-                self.stated(stream)?;
+                self.element_count = if tag == 8 { stream.count()?.into() } else { count.into() };
+                self.read_stated_bytes(stream)?;
                 Ok(PhdRecord::ObjectArray(class))
             }
             6 => {
                 let flags = stream.u8()?;
-                self.gap(stream, flags >> 6)?;
+                self.read_gap(stream, flags >> 6)?;
                 let instance_bytes = stream.u32()?;
                 if self.layout.all_have_hashes {
                     stream.u16()?;
@@ -117,28 +117,28 @@ impl Records {
                     (true, 8) => 3,
                     (true, _) => 2,
                 };
-                self.gap(stream, code)?;
-                self.length = stream.unsigned(code)?;
+                self.read_gap(stream, code)?;
+                self.element_count = stream.unsigned(code)?;
                 self.long_hash(stream, flags & 2 != 0)?;
-                self.stated(stream)?;
+                self.read_stated_bytes(stream)?;
                 Ok(PhdRecord::PrimitiveArray(flags >> 5))
             }
-            _ => Err(StopReason::Bad),
+            _ => Err(StopReason::Malformed),
         }
     }
 
     /// The way from the record before.
-    fn gap(&mut self, stream: &mut Stream, code: u8) -> Result<(), StopReason> {
+    fn read_gap(&mut self, stream: &mut Stream, code: u8) -> Result<(), StopReason> {
         let units = stream.signed(code)?;
-        self.address = self.layout.address(self.last, units);
-        self.last = self.address;
+        self.address = self.layout.address(self.last_address, units);
+        self.last_address = self.address;
         Ok(())
     }
 
     fn cached_class(&mut self, stream: &mut Stream) -> Result<u64, StopReason> {
         let class = stream.word(self.layout.word_bytes)?;
-        self.classes[self.next_class] = class;
-        self.next_class = (self.next_class + 1) % self.classes.len();
+        self.cached_classes[self.next_cached_class] = class;
+        self.next_cached_class = (self.next_cached_class + 1) % self.cached_classes.len();
         Ok(class)
     }
 
@@ -154,7 +154,7 @@ impl Records {
         }
     }
 
-    fn stated(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
+    fn read_stated_bytes(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
         if self.layout.has_array_sizes() {
             self.stated_bytes = u64::from(stream.u32()?) * 4;
         }
@@ -164,7 +164,7 @@ impl Records {
     fn take_references(&mut self, stream: &mut Stream, count: u32, code: u8) -> Result<(), StopReason> {
         for taken in 0..count {
             let units = stream.signed(code).map_err(|stop| match stop {
-                StopReason::End(_) => StopReason::End(u64::from(count - taken) << code),
+                StopReason::Truncated(_) => StopReason::Truncated(u64::from(count - taken) << code),
                 other => other,
             })?;
             self.references.push(self.layout.address(self.address, units));

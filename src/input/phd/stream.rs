@@ -9,9 +9,9 @@ const WINDOW_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) enum StopReason {
     /// The file ends within it; it would have had so many bytes more, as far as it says.
-    End(u64),
+    Truncated(u64),
     /// It cannot be.
-    Bad,
+    Malformed,
     /// The source cannot be read.
     Error(ReadError),
 }
@@ -63,7 +63,7 @@ impl Stream {
                 self.at += N;
                 Ok(bytes)
             }
-            None => Err(StopReason::End(0)),
+            None => Err(StopReason::Truncated(0)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Stream {
 
     /// A number that cannot be negative.
     pub(super) fn count(&mut self) -> Result<u32, StopReason> {
-        self.u32().and_then(|count| if count > i32::MAX as u32 { Err(StopReason::Bad) } else { Ok(count) })
+        self.u32().and_then(|count| if count > i32::MAX as u32 { Err(StopReason::Malformed) } else { Ok(count) })
     }
 
     /// An address of 4 or 8 bytes.

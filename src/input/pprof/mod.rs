@@ -5,7 +5,7 @@
 //! each kind), locations with their functions, and at the end the texts that all of them name by number.
 //! docs/formats/pprof.md has the fields, the codes, and where each rule comes from.
 
-mod codes;
+mod problem_codes;
 mod profile;
 mod wire;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
 use crate::graph::{MemoryShare, make_room};
-use codes::*;
+use problem_codes::*;
 use profile::{Locations, Profile, note, sample};
 use wire::{Fields, Malformed, Value};
 
@@ -59,7 +59,7 @@ impl Reader for Pprof {
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut share = reading.budget.for_content();
         let message = read_message(&mut source, &mut share)?;
-        let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, lost: &[] };
+        let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
         let Some(profile) = Profile::of_message(&message, reading).ok().filter(Profile::has_texts) else {
             // What was met before says nothing.
             reading.diagnostics = Diagnostics::default();
@@ -82,7 +82,7 @@ impl Reader for Pprof {
                 share.hold(message.len() as u64 + maker.memory_bytes())?;
             }
         }
-        let (frames, entries) = maker.builder.finish(None);
+        let (frames, entries) = maker.builder.finish_heap(None);
         reading.info.set_records([
             ("samples", profile.samples),
             ("locations", locations.count() as u64),
@@ -90,7 +90,7 @@ impl Reader for Pprof {
         ]);
         reading.info.version = Some(measure.description);
         let heap = AllocationHeap {
-            dump: 1,
+            dump_number: 1,
             pid: 0,
             part: 1,
             process: profile.program(reading),
@@ -233,7 +233,7 @@ impl<'a> HeapMaker<'a> {
             return Ok(());
         }
         let (node, function) = self.node(offset, reading);
-        self.builder.add(Entry::new(node, Some(function), bytes, objects));
+        self.builder.add_entry(Entry::new(node, Some(function), bytes, objects));
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl<'a> HeapMaker<'a> {
             let Some(place) = self.locations.place(id) else {
                 note(reading, &UNKNOWN_LOCATION, offset);
                 last = self.names.intern(&format!("location {id}"));
-                node = self.builder.frame(node, last);
+                node = self.builder.find_or_add_frame(node, last);
                 continue;
             };
             let frames = self.locations.frames(place);
@@ -258,7 +258,7 @@ impl<'a> HeapMaker<'a> {
             node = *self
                 .nodes
                 .entry((node, place))
-                .or_insert_with(|| kept.iter().fold(node, |node, &name| builder.frame(node, name)));
+                .or_insert_with(|| kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name)));
             if kept.len() < frames.names.len() {
                 break;
             }

@@ -3,10 +3,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::wire::{Fields, Malformed, Value, push_numbers};
 use crate::allocations::{NameId, Names};
-use crate::input::{Code, Position, Reading};
+use crate::input::{Position, ProblemCode, Reading};
 
 /// The profile without its samples; texts are pieces of the message.
 #[derive(Debug, Default)]
@@ -270,6 +270,6 @@ fn last_segment(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-pub(super) fn note(reading: &mut Reading, code: &'static Code, offset: usize) {
+pub(super) fn note(reading: &mut Reading, code: &'static ProblemCode, offset: usize) {
     reading.diagnostics.add(code, 1, Position::Byte(offset as u64), String::new);
 }

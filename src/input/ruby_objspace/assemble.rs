@@ -3,18 +3,18 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, TypeKey};
-use super::codes::*;
+use super::problem_codes::*;
 use crate::graph::{GraphBuilder, IdStyle, RootRecord, Section, SectionId, TypeSlot};
 use crate::input::json_lines::unescaped;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading};
+use crate::input::{Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading};
 
 /// Classes above a nameless one are looked at so far up: singleton classes of singleton classes are seldom.
 const MAX_SUPERCLASSES: usize = 64;
 
 /// A class as its line says it.
 #[derive(Debug)]
-struct Class {
+struct RubyClass {
     name: Option<String>,
     superclass: Option<u64>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Assembler<'r> {
     section: SectionId,
     totals: Totals,
     slots: FxHashMap<TypeKey, (TypeSlot, u64)>,
-    classes: FxHashMap<u64, Class>,
+    classes: FxHashMap<u64, RubyClass>,
     objects: u64,
     references: u64,
     roots: u64,
@@ -72,7 +72,7 @@ impl<'r> Assembler<'r> {
                 let slot = self.slot(TypeKey::Class(class.address), 0)?;
                 self.builder.add_class_object(self.builder.object_count() + class.object, slot);
             }
-            self.classes.entry(class.address).or_insert(Class { name, superclass: class.superclass });
+            self.classes.entry(class.address).or_insert(RubyClass { name, superclass: class.superclass });
         }
         let part = SectionPart {
             section: self.section,
@@ -80,7 +80,7 @@ impl<'r> Assembler<'r> {
             type_indices: 0..slots.len(),
             slots: &slots,
             lines_before: lines,
-            takes_leading: false,
+            takes_leading_references: false,
         };
         block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
         if S::BUILDS_GRAPH {
@@ -135,7 +135,7 @@ impl<'r> Assembler<'r> {
                 None => {
                     let name = format!("(class {address:#x})");
                     if line > 0 && !self.classes.contains_key(&address) {
-                        self.reading.diagnostics.on_line(&UNKNOWN_CLASS, line, name.as_bytes());
+                        self.reading.diagnostics.add_on_line(&UNKNOWN_CLASS, line, name.as_bytes());
                     }
                     name
                 }
@@ -152,7 +152,7 @@ impl<'r> Assembler<'r> {
     /// The graph's builder, after the last block.
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
-        ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(self.builder))) }
+        ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(self.builder))) }
     }
 
     /// Totals by type name, after the last block.
@@ -171,6 +171,6 @@ impl<'r> Assembler<'r> {
             ("objects", self.objects),
             ("references", self.references),
         ]);
-        Extent { end: Position::Line(self.lines.max(1)), objects: self.objects, lost: LOST }
+        Extent { end: Position::Line(self.lines.max(1)), objects: self.objects, loss_codes: LOST }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
+use super::problem_codes::*;
 use crate::graph::RootKind;
 use crate::input::Diagnostics;
 use crate::input::blocks::{Batch, BlockPlace};
@@ -170,7 +170,7 @@ fn parse_line<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Result<(), Ma
         b"SHAPE" => block.shapes += 1,
         _ => {
             if take_object(&record, block).is_none() {
-                block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line);
+                block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines, line);
             }
         }
     }
@@ -194,13 +194,13 @@ fn take_root<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) {
     block.root_lines += 1;
     let category = record.root.unwrap_or_default();
     let kind = root_kind(category).unwrap_or_else(|| {
-        block.diagnostics.on_line(&UNKNOWN_ROOT_CATEGORY, block.lines, category);
+        block.diagnostics.add_on_line(&UNKNOWN_ROOT_CATEGORY, block.lines, category);
         RootKind::Unknown
     });
     for id in ids(record.references) {
         match id {
             Some(id) => block.roots.push((id, kind, block.lines)),
-            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b""),
         }
     }
 }
@@ -237,7 +237,7 @@ fn take_object<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) -> Opti
     for id in ids(record.references) {
         match id {
             Some(id) => block.objects.push_reference(id),
-            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, b""),
+            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b""),
         }
     }
     match record.class {

@@ -13,10 +13,10 @@
 
 mod assemble;
 mod block;
-mod codes;
 mod details;
+mod problem_codes;
 
-use super::blocks::{Cut, parse_blocks};
+use super::blocks::{BlockCut, parse_blocks};
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
@@ -61,7 +61,7 @@ impl Reader for RubyObjspace {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::is_there).and_then(details);
+        reading.details = reread.filter(Reread::exists).and_then(details);
         Ok(dump)
     }
 
@@ -81,7 +81,7 @@ fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, Cut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
+    parse_blocks(source, BlockCut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

@@ -1,30 +1,30 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
 use super::bits::Bits;
-use super::block::NOWHERE;
-use super::classes::{Classes, classify, name_of_kind};
-use super::codes::*;
+use super::block::DANGLING;
+use super::classes::{NodeClasses, classify, name_of_kind};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
-use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, parts};
+use super::problem_codes::*;
+use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, owned_parts};
 use super::snapshot::Snapshot;
 use crate::graph::{
-    GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,
-    SectionId, remove,
+    GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind, RootRecord,
+    Section, SectionId, remove,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
 
 pub(super) struct AppliedRules {
-    pub(super) classes: Classes,
+    pub(super) classes: NodeClasses,
     /// `None` where the references are not whole, or were not asked for.
-    holding: Option<EdgeRules>,
+    edge_rules: Option<EdgeRules>,
 }
 
 /// Applies the rules that `options` ask for: sizes, classes, and what holds where `with_holding`.
 pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_holding: bool) -> AppliedRules {
     if !snapshot.has_edges {
-        return AppliedRules { classes: classes_of_kinds(snapshot), holding: None };
+        return AppliedRules { classes: classes_of_kinds(snapshot), edge_rules: None };
     }
     let by_devtools = options.rules != Rules::Plain;
     let moves = by_devtools && !super::rules::user_roots(snapshot).is_empty();
@@ -34,18 +34,18 @@ pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_h
             || classify(snapshot, options.raw_types),
             || {
                 rayon::join(
-                    || if moves { parts(snapshot) } else { OwnedParts::default() },
+                    || if moves { owned_parts(snapshot) } else { OwnedParts::default() },
                     || with_holding.then(|| EdgeRules::new(snapshot, by_devtools)),
                 )
             },
         )
     };
     move_sizes(snapshot, parts);
-    AppliedRules { classes, holding }
+    AppliedRules { classes, edge_rules: holding }
 }
 
 /// Without names and edges: every node under the name of its type.
-fn classes_of_kinds(snapshot: &Snapshot) -> Classes {
+fn classes_of_kinds(snapshot: &Snapshot) -> NodeClasses {
     let mut names: Vec<String> = Vec::new();
     let mut of_kind = [u32::MAX; 256];
     let of_node = snapshot.kinds.iter().map(|&number| {
@@ -58,7 +58,7 @@ fn classes_of_kinds(snapshot: &Snapshot) -> Classes {
     });
     let of_node = of_node.collect();
     // Kinds that have a class name of their own would stand beside others under it.
-    Classes { all: (0..names.len() as u32).map(|name| (name, None)).collect(), names, of_node }
+    NodeClasses { all_classes: (0..names.len() as u32).map(|name| (name, None)).collect(), names, of_node }
 }
 
 /// The objects of a snapshot in a builder.
@@ -76,7 +76,7 @@ pub(super) fn assemble(
 ) -> Result<Assembled, ReadError> {
     let mut builder = GraphBuilder::new(IdStyle::Decimal);
     let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
-    let AppliedRules { classes, holding } = applied;
+    let AppliedRules { classes, edge_rules: holding } = applied;
     name_types(&mut builder, &classes);
     let (repeated, first) = snapshot.ids.make_unique();
     let at = Position::Byte(0);
@@ -94,7 +94,9 @@ pub(super) fn assemble(
         snapshot.first_edge = vec![0; snapshot.len()];
     }
     snapshot.edge_labels = EdgeLabels::default();
-    let Snapshot { names, mut ids, sizes: mut shallow, mut large, first_edge: mut counts, targets, .. } = snapshot;
+    let Snapshot {
+        names, mut ids, sizes: mut shallow, large_sizes: mut large, first_edge: mut counts, targets, ..
+    } = snapshot;
     drop(names);
     let mut types = classes.of_node;
     if !categories.is_empty() {
@@ -103,10 +105,19 @@ pub(super) fn assemble(
         remove(&mut counts, &categories);
         types.remove(&categories);
         large.retain(|(number, _)| categories.binary_search(number).is_err());
-        large.iter_mut().for_each(|(number, _)| *number -= before(&categories, *number));
+        large.iter_mut().for_each(|(number, _)| *number -= categories_before(&categories, *number));
     }
     let objects = ids.len() as u64;
-    let numbered = NumberedObjects { ids, types, shallow, large, counts, references: targets, weak, dangling };
+    let numbered = NumberedObjects {
+        ids,
+        types,
+        shallow,
+        large_shallow: large,
+        reference_counts: counts,
+        references: targets,
+        weak_references: weak,
+        dangling_references: dangling,
+    };
     // The builder counts them from here on.
     drop(share);
     builder.append_numbered(section, numbered)?;
@@ -114,8 +125,8 @@ pub(super) fn assemble(
 }
 
 /// Gives every class the slot of its number. Classes of one name at different places stay apart.
-fn name_types(builder: &mut GraphBuilder, classes: &Classes) {
-    for (class, &(name, location)) in classes.all.iter().enumerate() {
+fn name_types(builder: &mut GraphBuilder, classes: &NodeClasses) {
+    for (class, &(name, location)) in classes.all_classes.iter().enumerate() {
         let (slot, name) = (builder.new_type(), &classes.names[name as usize]);
         debug_assert_eq!(slot.0 as usize, class, "the builder's first slots");
         match location {
@@ -126,7 +137,7 @@ fn name_types(builder: &mut GraphBuilder, classes: &Classes) {
 }
 
 #[inline]
-fn before(categories: &[u32], node: u32) -> u32 {
+fn categories_before(categories: &[u32], node: u32) -> u32 {
     match categories.last() {
         Some(&last) if node > last => categories.len() as u32,
         _ => categories.partition_point(|&category| category < node) as u32,
@@ -134,7 +145,7 @@ fn before(categories: &[u32], node: u32) -> u32 {
 }
 
 /// Nodes whose references are looked at together.
-const NODES_OF_PART: usize = 1 << 16;
+const NODES_PER_PART: usize = 1 << 16;
 
 /// The references of some nodes that follow one another.
 struct ReferencePart<'a> {
@@ -145,9 +156,9 @@ struct ReferencePart<'a> {
     targets: &'a mut [u32],
     /// Edges before the part's.
     first_edge: usize,
-    held: usize,
-    weak: Vec<NumberedWeak>,
-    dangling: u64,
+    strong_references: usize,
+    weak_references: Vec<NumberedWeakReference>,
+    dangling_references: u64,
 }
 
 /// Leaves the references that hold in `targets`, as numbers of objects, and in `first_edge` how many each node has; the
@@ -156,7 +167,7 @@ fn split_references(
     snapshot: &mut Snapshot,
     holding: &EdgeRules,
     categories: &[u32],
-    weak: &mut Vec<NumberedWeak>,
+    weak: &mut Vec<NumberedWeakReference>,
 ) -> u64 {
     let mut is_category = Bits::new(snapshot.len());
     categories.iter().for_each(|&category| {
@@ -165,16 +176,24 @@ fn split_references(
     let mut targets = std::mem::take(&mut snapshot.targets);
     let mut first_edge = std::mem::take(&mut snapshot.first_edge);
     let end = first_edge.pop().unwrap_or(0) as usize;
-    let bounds: Vec<usize> = first_edge.iter().step_by(NODES_OF_PART).map(|&edge| edge as usize).collect();
+    let bounds: Vec<usize> = first_edge.iter().step_by(NODES_PER_PART).map(|&edge| edge as usize).collect();
     let mut rest = &mut targets[..end];
     let mut parts: Vec<ReferencePart> = Vec::with_capacity(bounds.len());
-    for (at, counts) in first_edge.chunks_mut(NODES_OF_PART).enumerate() {
+    for (at, counts) in first_edge.chunks_mut(NODES_PER_PART).enumerate() {
         let length = bounds.get(at + 1).copied().unwrap_or(end) - bounds[at];
         let (own, behind) = std::mem::take(&mut rest).split_at_mut(length);
         rest = behind;
-        let first_node = (at * NODES_OF_PART) as u32;
+        let first_node = (at * NODES_PER_PART) as u32;
         let (held, weak, dangling) = (0, Vec::new(), 0);
-        parts.push(ReferencePart { first_node, counts, targets: own, first_edge: bounds[at], held, weak, dangling });
+        parts.push(ReferencePart {
+            first_node,
+            counts,
+            targets: own,
+            first_edge: bounds[at],
+            strong_references: held,
+            weak_references: weak,
+            dangling_references: dangling,
+        });
     }
     let snapshot_ref = &*snapshot;
     parallel::map(parts.iter_mut().collect(), &|part: &mut ReferencePart| {
@@ -182,9 +201,9 @@ fn split_references(
     });
     let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
     for part in &mut parts {
-        dangling += part.dangling;
-        weak.append(&mut part.weak);
-        places.push((part.first_edge, part.held));
+        dangling += part.dangling_references;
+        weak.append(&mut part.weak_references);
+        places.push((part.first_edge, part.strong_references));
     }
     let mut write = 0;
     for (from, held) in places {
@@ -206,11 +225,11 @@ impl ReferencePart<'_> {
             let end = self.counts.get(at + 1).map_or(self.targets.len(), |&next| next as usize - self.first_edge);
             let (first, mut others) = (write, 0);
             if !is_category.has(node) {
-                let source = node - before(categories, node);
+                let source = node - categories_before(categories, node);
                 for edge in start..end {
                     let target = self.targets[edge];
-                    if target == NOWHERE {
-                        self.dangling += 1;
+                    if target == DANGLING {
+                        self.dangling_references += 1;
                         continue;
                     }
                     if is_category.has(target) {
@@ -218,19 +237,23 @@ impl ReferencePart<'_> {
                     }
                     if holding.holds(snapshot, node, self.first_edge + edge, target) {
                         // Behind what is read.
-                        self.targets[write] = target - before(categories, target);
+                        self.targets[write] = target - categories_before(categories, target);
                         write += 1;
                     } else {
                         let place = (write - first + others) as u32;
                         others += 1;
-                        self.weak.push(NumberedWeak { source, place, target: target - before(categories, target) });
+                        self.weak_references.push(NumberedWeakReference {
+                            source,
+                            place,
+                            target: target - categories_before(categories, target),
+                        });
                     }
                 }
             }
             // Where the node's edges begin is not asked for any more.
             self.counts[at] = (write - first) as u32;
         }
-        self.held = write;
+        self.strong_references = write;
     }
 }
 
@@ -248,7 +271,7 @@ fn add_roots(
     let mut dangling = 0;
     for edge in snapshot.edges(category) {
         let target = snapshot.targets[edge];
-        if target == NOWHERE {
+        if target == DANGLING {
             dangling += 1;
             continue;
         }
@@ -263,7 +286,7 @@ fn add_roots(
         };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
-            Some(builder.text(&snapshot.strings.name(snapshot.names[target as usize])))
+            Some(builder.intern_text(&snapshot.strings.name(snapshot.names[target as usize])))
         } else {
             None
         };
@@ -296,8 +319,8 @@ fn kind_of(category: &str) -> RootKind {
 }
 
 /// Objects that have bytes, and these, by class; and where the constructor of that stands.
-pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u64, u64), TypeOrigin)> {
-    let mut totals = vec![(0u64, 0u128); classes.all.len()];
+pub(super) fn totals(snapshot: &Snapshot, classes: &NodeClasses) -> Vec<((String, u64, u64), TypeOrigin)> {
+    let mut totals = vec![(0u64, 0u128); classes.all_classes.len()];
     for node in 0..snapshot.len() as u32 {
         if !snapshot.is_category(node) && snapshot.sizes[node as usize] > 0 {
             let total = &mut totals[classes.of_node.get(node as usize).0 as usize];
@@ -309,7 +332,7 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u6
     let mut named: Vec<_> = with_objects
         .map(|(class, (objects, bytes))| {
             let total = (classes.name(class).to_string(), objects, shown(bytes));
-            (total, TypeOrigin::Place(classes.all[class].1))
+            (total, TypeOrigin::Place(classes.all_classes[class].1))
         })
         .collect();
     named.sort();

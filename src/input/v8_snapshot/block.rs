@@ -9,9 +9,9 @@ use crate::graph::{PackedBytes, SourcePlace};
 use crate::input::blocks::Batch;
 
 /// Stands for an edge that leads to no node.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const DANGLING: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
-pub(super) const LARGE: u16 = u16::LARGE;
+pub(super) const LARGE_SIZE: u16 = u16::LARGE;
 
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
@@ -20,12 +20,12 @@ pub(super) struct Nodes {
     pub(super) ids: Vec<u64>,
     pub(super) sizes: Vec<u16>,
     /// (node of the piece, bytes).
-    pub(super) large: Vec<(u32, u64)>,
+    pub(super) large_sizes: Vec<(u32, u64)>,
     pub(super) edge_counts: Vec<u32>,
     /// (node of the piece, state), where there is one.
     pub(super) detachedness: Vec<(u32, u8)>,
     /// (node of the piece, id of the stack that allocated it), where it is known.
-    pub(super) stacks: Vec<(u32, u32)>,
+    pub(super) stack_ids: Vec<(u32, u32)>,
 }
 
 /// A function of a stack: names are indices of strings, line and column from 0.
@@ -58,17 +58,18 @@ pub(super) struct Block {
     /// (time in microseconds, last id that was given until then).
     pub(super) samples: Vec<(u64, u64)>,
     /// Strings behind one another, and where each ends.
-    pub(super) text: Vec<u8>,
-    pub(super) ends: Vec<u32>,
+    pub(super) string_text: Vec<u8>,
+    pub(super) string_ends: Vec<u32>,
     /// Numbers of a piece before the header.
-    pub(super) raw: Vec<i64>,
+    pub(super) numbers_before_header: Vec<i64>,
     pub(super) bad_numbers: u64,
     pub(super) incomplete_rows: u64,
 }
 
 impl Batch for Block {
     fn memory_bytes(&self) -> usize {
-        let Nodes { kinds, names, ids, sizes, large, edge_counts, detachedness, stacks } = &self.nodes;
+        let Nodes { kinds, names, ids, sizes, large_sizes: large, edge_counts, detachedness, stack_ids: stacks } =
+            &self.nodes;
         let nodes = kinds.capacity()
             + 4 * (names.capacity() + edge_counts.capacity())
             + 2 * sizes.capacity()
@@ -76,9 +77,9 @@ impl Batch for Block {
             + 16 * large.capacity();
         let edges = 8 * self.edges.labels.capacity() + 4 * self.edges.targets.capacity();
         let rest = 16 * (self.locations.capacity() + self.functions.capacity() + self.samples.capacity())
-            + self.text.capacity()
-            + 4 * self.ends.capacity()
-            + 8 * self.raw.capacity();
+            + self.string_text.capacity()
+            + 4 * self.string_ends.capacity()
+            + 8 * self.numbers_before_header.capacity();
         nodes + edges + rest
     }
 }
@@ -91,14 +92,14 @@ impl Block {
             (SnapshotArray::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
                 let mut numbers = NumberReader::new(bytes);
-                self.rows(region, layout, context.values, &mut numbers);
-                self.bad_numbers += numbers.bad;
+                self.rows(region, layout, context.values_per_row, &mut numbers);
+                self.bad_numbers += numbers.bad_numbers;
             }
             (_, None) => {
                 let mut numbers = NumberReader::new(bytes);
-                self.raw.reserve(context.values);
-                self.raw.extend(&mut numbers);
-                self.bad_numbers += numbers.bad;
+                self.numbers_before_header.reserve(context.values_per_row);
+                self.numbers_before_header.extend(&mut numbers);
+                self.bad_numbers += numbers.bad_numbers;
             }
         }
     }
@@ -120,7 +121,7 @@ impl Block {
                     let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node.width as u64;
                     let [script, line, column] = place.map(narrow);
                     let place = SourcePlace { script, line, column };
-                    self.locations.push((u32::try_from(object).unwrap_or(NOWHERE), place));
+                    self.locations.push((u32::try_from(object).unwrap_or(DANGLING), place));
                 }
             }
             SnapshotArray::Functions => {
@@ -165,14 +166,14 @@ impl Block {
                 bad += 1;
                 0
             });
-            nodes.sizes.push(u16::packed(size, nodes.sizes.len(), &mut nodes.large));
+            nodes.sizes.push(u16::packed(size, nodes.sizes.len(), &mut nodes.large_sizes));
             let state = fields.detachedness.map_or(0, |place| row[place]);
             if state == 1 || state == 2 {
                 nodes.detachedness.push((nodes.ids.len() as u32, state as u8));
             }
             let stack = fields.trace_node_id.map_or(0, |place| row[place]);
             if let Some(stack) = u32::try_from(stack).ok().filter(|&stack| stack > 0) {
-                nodes.stacks.push((nodes.ids.len() as u32, stack));
+                nodes.stack_ids.push((nodes.ids.len() as u32, stack));
             }
             nodes.ids.push(u64::try_from(row[fields.id]).unwrap_or_else(|_| {
                 bad += 1;
@@ -208,18 +209,18 @@ impl Block {
                     if to % width == 0 {
                         to / width
                     } else {
-                        NOWHERE
+                        DANGLING
                     }
                 }
                 // Flat indices need not fit 32 bits.
                 Err(_) => match u64::try_from(to).ok().filter(|to| to % u64::from(width) == 0) {
-                    Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(NOWHERE),
-                    None => NOWHERE,
+                    Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(DANGLING),
+                    None => DANGLING,
                 },
             });
         };
         // What all writers so far write: three values in this order.
-        if (fields.width, fields.kind, fields.name, fields.to) == (3, 0, 1, 2) {
+        if (fields.width, fields.kind, fields.name, fields.target) == (3, 0, 1, 2) {
             let mut row = [0; 3];
             while next_row(&mut row, numbers, &mut self.incomplete_rows) {
                 take(row[0], row[1], row[2]);
@@ -227,7 +228,7 @@ impl Block {
         } else {
             let mut row = [0; MAX_FIELDS];
             while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
-                take(row[fields.kind], row[fields.name], row[fields.to]);
+                take(row[fields.kind], row[fields.name], row[fields.target]);
             }
         }
     }
@@ -237,8 +238,8 @@ impl Block {
         while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found + 1) {
             // The scanner cut behind a closing quote.
             let end = end_of_string(bytes, begin).unwrap_or(bytes.len() + 1);
-            unescape(&bytes[begin..end - 1], &mut self.text);
-            self.ends.push(self.text.len() as u32);
+            unescape(&bytes[begin..end - 1], &mut self.string_text);
+            self.string_ends.push(self.string_text.len() as u32);
             at = end.min(bytes.len());
         }
     }
@@ -296,17 +297,18 @@ pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
             Some(b'u') => {
-                let unit = unit(raw, at);
+                let unit = utf16_unit(raw, at);
                 at += 4;
                 match unit {
-                    Some(high @ 0xd800..0xdc00) if raw.get(at..at + 2) == Some(b"\\u") => match self::unit(raw, at + 2)
-                    {
-                        Some(low @ 0xdc00..0xe000) => {
-                            at += 6;
-                            char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                    Some(high @ 0xd800..0xdc00) if raw.get(at..at + 2) == Some(b"\\u") => {
+                        match self::utf16_unit(raw, at + 2) {
+                            Some(low @ 0xdc00..0xe000) => {
+                                at += 6;
+                                char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                            }
+                            _ => None,
                         }
-                        _ => None,
-                    },
+                    }
                     unit => unit.and_then(char::from_u32),
                 }
                 .unwrap_or(char::REPLACEMENT_CHARACTER)
@@ -318,7 +320,7 @@ pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn unit(raw: &[u8], at: usize) -> Option<u32> {
+fn utf16_unit(raw: &[u8], at: usize) -> Option<u32> {
     let digits = std::str::from_utf8(raw.get(at..at + 4)?).ok()?;
     u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::bits::Bits;
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::layout::{EdgeKind, NodeKind};
 use super::plain_objects::{NO_NAME, NamesOfPlainObjects};
 use super::snapshot::Snapshot;
@@ -13,18 +13,18 @@ const NONE: u32 = u32::MAX;
 
 /// Names of classes and the class of each node.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct NodeClasses {
     /// Classes: the number of the name of each, and the place of the constructor where that tells classes of one name
     /// apart.
-    pub(super) all: Vec<(u32, Option<SourcePlace>)>,
+    pub(super) all_classes: Vec<(u32, Option<SourcePlace>)>,
     pub(super) names: Vec<String>,
     /// By ordinal.
     pub(super) of_node: SlotColumn,
 }
 
-impl Classes {
+impl NodeClasses {
     pub(super) fn name(&self, class: usize) -> &str {
-        &self.names[self.all[class].0 as usize]
+        &self.names[self.all_classes[class].0 as usize]
     }
 }
 
@@ -34,12 +34,12 @@ struct ClassNumbers {
     all: Vec<(u32, Option<SourcePlace>)>,
     names: Vec<String>,
     /// Classes without a place, by name.
-    known: FxHashMap<String, u32>,
+    by_name: FxHashMap<String, u32>,
 }
 
 impl ClassNumbers {
     fn of(&mut self, name: String) -> u32 {
-        *self.known.entry(name).or_insert_with_key(|name| {
+        *self.by_name.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
             self.all.push((self.names.len() as u32 - 1, None));
             self.all.len() as u32 - 1
@@ -54,7 +54,7 @@ impl ClassNumbers {
 }
 
 /// Classifies every node. `raw_types` leaves out what DevTools makes of names. O(nodes), and O(edges) of plain objects.
-pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
+pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
     let mut numbering = ClassNumbers::default();
     let mut by_kind = [NONE; 256];
     // Classes of a name: objects, natives and the embedder's as such, and natives that are detached.
@@ -109,7 +109,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> Classes {
             Some(location) => *of_place.entry((class, location)).or_insert_with(|| numbering.at(class, location)),
         });
     }
-    Classes { all: numbering.all, names: numbering.names, of_node }
+    NodeClasses { all_classes: numbering.all, names: numbering.names, of_node }
 }
 
 /// The class of an object by its name; one that is missing has no tag.
@@ -124,7 +124,7 @@ fn class_name(snapshot: &Snapshot, name: u32, raw_types: bool) -> String {
 pub(super) fn name_of_kind(snapshot: &Snapshot, number: u8) -> String {
     match snapshot.layout.kind(number) {
         NodeKind::Hidden => "(system)".into(),
-        NodeKind::Code => "(compiled code)".into(),
+        NodeKind::ProblemCode => "(compiled code)".into(),
         NodeKind::Closure => "Function".into(),
         NodeKind::RegExp => "RegExp".into(),
         _ => format!("({})", snapshot.layout.kind_name(number)),
@@ -167,7 +167,7 @@ fn detached_nodes(snapshot: &Snapshot) -> Bits {
             }
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
-                if target != NOWHERE
+                if target != DANGLING
                     && !snapshot.is_kind(edge, EdgeKind::Hidden)
                     && !snapshot.is_kind(edge, EdgeKind::Weak)
                     && snapshot.kind(target) == NodeKind::Native

@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::again::Read;
-use super::distances::{SYSTEM, distances_of_nodes};
+use super::distances::{FIRST_SYSTEM_DISTANCE, distances_of_nodes};
 use super::kinds::V8Kinds;
 use super::layout::{EdgeKind, NodeKind};
+use super::reread_snapshot::RereadSnapshot;
 use super::ropes::{MAX_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
-use super::strings::Keep;
+use super::strings::KeptStrings;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
@@ -26,25 +26,26 @@ use crate::input::{
 #[derive(Debug)]
 pub(super) struct V8Details {
     input: Reread,
-    read: Mutex<Option<Arc<Read>>>,
+    read: Mutex<Option<Arc<RereadSnapshot>>>,
     allocations: OnceLock<Option<AllocationDump>>,
 }
 
 impl V8Details {
     /// `kept` is the snapshot with all its strings, where it was kept.
     pub(super) fn new(input: Reread, kept: Option<Snapshot>) -> Self {
-        V8Details { input, read: Mutex::new(kept.map(Read::of)), allocations: OnceLock::new() }
+        V8Details { input, read: Mutex::new(kept.map(RereadSnapshot::of)), allocations: OnceLock::new() }
     }
 
-    fn read(&self, graph: &HeapGraph) -> Result<Arc<Read>, ReadError> {
+    fn read(&self, graph: &HeapGraph) -> Result<Arc<RereadSnapshot>, ReadError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = &*read {
             return Ok(Arc::clone(read));
         }
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (budget, mut problems) = (self.input.budget_beside(graph), Diagnostics::default());
-        let (snapshot, _share) = Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
-        Ok(Arc::clone(read.insert(Read::of(snapshot))))
+        let (snapshot, _share) =
+            Snapshot::read(self.input.from_start()?, KeptStrings::All, threads, &budget, &mut problems)?;
+        Ok(Arc::clone(read.insert(RereadSnapshot::of(snapshot))))
     }
 }
 
@@ -54,19 +55,19 @@ impl V8Details {
         &self,
         graph: &HeapGraph,
         node: NodeId,
-        answer: impl FnOnce(&Read, u32) -> Option<T>,
+        answer: impl FnOnce(&RereadSnapshot, u32) -> Option<T>,
     ) -> Result<Option<T>, ReadError> {
         let read = self.read(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| answer(&read, ordinal)))
     }
 }
 
-impl Read {
+impl RereadSnapshot {
     /// A snapshot with all its strings.
     fn of(mut snapshot: Snapshot) -> Arc<Self> {
         snapshot.ids.make_unique();
-        let tables = super::names::tables(&snapshot);
-        Arc::new(Read::new(snapshot, tables))
+        let tables = super::names::collection_tables(&snapshot);
+        Arc::new(RereadSnapshot::new(snapshot, tables))
     }
 
     /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
@@ -126,7 +127,7 @@ impl ObjectDetails for V8Details {
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
         let read = self.read(graph)?;
-        let ropes = read.ropes().texts(&read.snapshot);
+        let ropes = read.ropes().whole_texts(&read.snapshot);
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0
                 && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
@@ -146,7 +147,7 @@ impl ObjectDetails for V8Details {
             };
             units.map(|units| (node, units))
         };
-        let lengths = if wanted.lengths { graph.nodes().filter_map(length).collect() } else { Vec::new() };
+        let lengths = if wanted.with_lengths { graph.nodes().filter_map(length).collect() } else { Vec::new() };
         let strings = Strings::without_arrays(nodes, keys);
         Ok(Contents { strings, lengths, ..Contents::default() })
     }
@@ -207,15 +208,15 @@ impl ObjectDetails for V8Details {
     }
 
     fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        self.of_node(graph, node, Read::place)
+        self.of_node(graph, node, RereadSnapshot::place)
     }
 
     fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, Read::function)
+        self.of_node(graph, node, RereadSnapshot::function)
     }
 
     fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, Read::function_of_variables)
+        self.of_node(graph, node, RereadSnapshot::function_of_variables)
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
@@ -223,7 +224,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        self.of_node(graph, node, Read::stack)
+        self.of_node(graph, node, RereadSnapshot::stack)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
@@ -249,7 +250,7 @@ impl ObjectDetails for V8Details {
     fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
         self.of_node(graph, node, |read, ordinal| {
             let distances = read.distances.get_or_init(|| distances_of_nodes(&read.snapshot));
-            Some(distances[ordinal as usize]).filter(|&distance| distance < SYSTEM)
+            Some(distances[ordinal as usize]).filter(|&distance| distance < FIRST_SYSTEM_DISTANCE)
         })
     }
 

@@ -3,15 +3,15 @@
 use rustc_hash::FxHashSet;
 
 use super::bits::Bits;
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::layout::{EdgeKind, NodeKind};
 use super::rules::{WeakMapPair, pair_names, user_roots};
 use super::snapshot::Snapshot;
 
 /// Never reached.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const UNREACHED: u32 = u32::MAX;
 /// Distances from here on are from V8's own roots.
-pub(super) const SYSTEM: u32 = 100_000_000;
+pub(super) const FIRST_SYSTEM_DISTANCE: u32 = 100_000_000;
 
 /// Distances by ordinal: breadth first in the order of the file. O(nodes + edges).
 pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
@@ -21,10 +21,10 @@ pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
         walk.distances[node as usize] = 1;
     }
     let has_user_roots = !user.is_empty();
-    walk.from(user);
+    walk.walk_from(user);
     if let Some(root) = snapshot.root() {
-        walk.distances[root as usize] = if has_user_roots { SYSTEM } else { 0 };
-        walk.from(vec![root]);
+        walk.distances[root as usize] = if has_user_roots { FIRST_SYSTEM_DISTANCE } else { 0 };
+        walk.walk_from(vec![root]);
     }
     walk.distances
 }
@@ -33,7 +33,7 @@ struct DistanceWalk<'a> {
     snapshot: &'a Snapshot,
     distances: Vec<u32>,
     /// Entries of WeakMaps of which one of two edges was met.
-    pending: FxHashSet<&'a str>,
+    half_met_entries: FxHashSet<&'a str>,
     pair_names: Bits,
     sloppy_maps: Vec<u32>,
     native_contexts: Vec<u32>,
@@ -45,8 +45,8 @@ impl<'a> DistanceWalk<'a> {
         let strings = &snapshot.strings;
         DistanceWalk {
             snapshot,
-            distances: vec![NONE; snapshot.len()],
-            pending: FxHashSet::default(),
+            distances: vec![UNREACHED; snapshot.len()],
+            half_met_entries: FxHashSet::default(),
             pair_names: pair_names(snapshot),
             sloppy_maps: strings.indices_of("sloppy_function_map"),
             native_contexts: strings.indices_of("system / NativeContext"),
@@ -54,7 +54,7 @@ impl<'a> DistanceWalk<'a> {
         }
     }
 
-    fn from(&mut self, mut open: Vec<u32>) {
+    fn walk_from(&mut self, mut open: Vec<u32>) {
         let snapshot = self.snapshot;
         let mut at = 0;
         while let Some(&node) = open.get(at) {
@@ -62,9 +62,9 @@ impl<'a> DistanceWalk<'a> {
             let distance = self.distances[node as usize].saturating_add(1);
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
-                if target == NOWHERE
+                if target == DANGLING
                     || snapshot.is_kind(edge, EdgeKind::Weak)
-                    || self.distances[target as usize] != NONE
+                    || self.distances[target as usize] != UNREACHED
                     || self.is_passed_over(node, edge)
                 {
                     continue;
@@ -100,9 +100,9 @@ impl<'a> DistanceWalk<'a> {
         if snapshot.is_kind(edge, EdgeKind::Internal)
             && self.pair_names.has(edge_name)
             && let Some(pair) = snapshot.strings.get(edge_name).and_then(WeakMapPair::parse)
-            && !self.pending.remove(pair.entry)
+            && !self.half_met_entries.remove(pair.entry_name)
         {
-            self.pending.insert(pair.entry);
+            self.half_met_entries.insert(pair.entry_name);
             return true;
         }
         false

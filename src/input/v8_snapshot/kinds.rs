@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::again::Read;
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::layout::{EdgeKind, NodeKind};
+use super::reread_snapshot::RereadSnapshot;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ReferenceKind, ReferenceKinds};
 
 /// A snapshot that was read again, with its scripts.
 pub(super) struct V8Kinds {
-    read: Arc<Read>,
+    read: Arc<RereadSnapshot>,
     /// By V8's number of a script: its name among the strings.
     scripts: FxHashMap<u32, u32>,
 }
 
 impl V8Kinds {
     /// O(nodes), and the edges of functions.
-    pub(super) fn new(read: Arc<Read>) -> Self {
+    pub(super) fn new(read: Arc<RereadSnapshot>) -> Self {
         let snapshot = &read.snapshot;
         let mut scripts = FxHashMap::default();
         for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
@@ -35,11 +35,11 @@ impl V8Kinds {
 }
 
 /// The name of the script of a function, among the strings.
-fn script_of_function(read: &Read, function: u32) -> Option<u32> {
+fn script_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
     let shared = snapshot.field(function, "shared")?;
     let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
-    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
+    (snapshot.kind(script) == NodeKind::ProblemCode).then(|| snapshot.names[script as usize])
 }
 
 impl ReferenceKinds for V8Kinds {
@@ -64,7 +64,7 @@ impl ReferenceKinds for V8Kinds {
         }
         let leads_somewhere = |&edge: &usize| {
             let target = snapshot.targets[edge];
-            target != NOWHERE && !snapshot.is_category(target)
+            target != DANGLING && !snapshot.is_category(target)
         };
         let edges = snapshot.edges(ordinal).filter(leads_somewhere);
         let strong = edges.zip(graph.references(from)).filter(|(_, to)| !to.is_weak);

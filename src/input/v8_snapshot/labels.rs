@@ -8,7 +8,7 @@ use super::layout::EdgeKind;
 use crate::graph::make_room;
 
 /// Kinds that labels tell apart.
-const KINDS: usize = 8;
+const KIND_COUNT: usize = 8;
 
 /// The kind of an edge, and the place of its number among those of the kind.
 #[derive(Debug, Clone, Copy)]
@@ -16,33 +16,33 @@ pub(super) struct EdgeLabel(u16);
 
 impl EdgeLabel {
     /// In place of a number that has no place.
-    const ELSEWHERE: usize = u16::MAX as usize / KINDS;
+    const NO_PLACE: usize = u16::MAX as usize / KIND_COUNT;
 
     #[inline]
     pub(super) fn is(self, kind: EdgeKind) -> bool {
-        usize::from(self.0) % KINDS == kind as usize
+        usize::from(self.0) % KIND_COUNT == kind as usize
     }
 }
 
 /// Labels of all edges. A number is the index of a name, or that of an element.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EdgeLabels {
-    all: Vec<EdgeLabel>,
+    all_labels: Vec<EdgeLabel>,
     /// By kind: numbers in the order in which they were met, and the place of each.
-    numbers: [Vec<u32>; KINDS],
-    places: [FxHashMap<u32, u16>; KINDS],
+    numbers: [Vec<u32>; KIND_COUNT],
+    places: [FxHashMap<u32, u16>; KIND_COUNT],
     /// (edge, number) where all places were taken, ascending.
-    listed: Vec<(u32, u32)>,
+    overflow_numbers: Vec<(u32, u32)>,
 }
 
 impl EdgeLabels {
     /// Appends kinds and numbers, those of properties and V8's own fields alone unless `with_all`; the others are lost.
     pub(super) fn append(&mut self, more: &mut Vec<(u8, u32)>, with_all: bool) {
-        make_room(&mut self.all, more.len());
+        make_room(&mut self.all_labels, more.len());
         for (kind, number) in more.drain(..) {
             let is_kept = with_all || kind == EdgeKind::Property as u8 || kind == EdgeKind::Internal as u8;
-            let place = if is_kept { self.place(kind.into(), number) } else { EdgeLabel::ELSEWHERE };
-            self.all.push(EdgeLabel((place * KINDS) as u16 | u16::from(kind)));
+            let place = if is_kept { self.place(kind.into(), number) } else { EdgeLabel::NO_PLACE };
+            self.all_labels.push(EdgeLabel((place * KIND_COUNT) as u16 | u16::from(kind)));
         }
     }
 
@@ -52,8 +52,8 @@ impl EdgeLabels {
             return place.into();
         }
         let place = numbers.len();
-        if place == EdgeLabel::ELSEWHERE {
-            self.listed.push((self.all.len() as u32, number));
+        if place == EdgeLabel::NO_PLACE {
+            self.overflow_numbers.push((self.all_labels.len() as u32, number));
         } else {
             numbers.push(number);
             places.insert(number, place as u16);
@@ -63,38 +63,38 @@ impl EdgeLabels {
 
     #[inline]
     pub(super) fn of(&self, edges: Range<usize>) -> &[EdgeLabel] {
-        &self.all[edges]
+        &self.all_labels[edges]
     }
 
     /// The kind of an edge, if it is one that rules know.
     #[inline]
     pub(super) fn kind(&self, edge: usize) -> Option<EdgeKind> {
-        EdgeKind::ALL.get(usize::from(self.all[edge].0) % KINDS).copied()
+        EdgeKind::ALL.get(usize::from(self.all_labels[edge].0) % KIND_COUNT).copied()
     }
 
     #[inline]
     pub(super) fn is_kind(&self, edge: usize, kind: EdgeKind) -> bool {
-        self.all[edge].is(kind)
+        self.all_labels[edge].is(kind)
     }
 
     /// The number of an edge, if it is kept. O(1), O(log numbers) of those that came late.
     #[inline]
     pub(super) fn number(&self, edge: usize) -> Option<u32> {
-        let label = usize::from(self.all[edge].0);
-        self.numbers[label % KINDS].get(label / KINDS).copied().or_else(|| {
-            let at = self.listed.binary_search_by_key(&(edge as u32), |&(edge, _)| edge);
-            at.ok().map(|at| self.listed[at].1)
+        let label = usize::from(self.all_labels[edge].0);
+        self.numbers[label % KIND_COUNT].get(label / KIND_COUNT).copied().or_else(|| {
+            let at = self.overflow_numbers.binary_search_by_key(&(edge as u32), |&(edge, _)| edge);
+            at.ok().map(|at| self.overflow_numbers[at].1)
         })
     }
 
     /// Names of properties and of V8's own fields; some more than once, and some others.
     pub(super) fn names(&self) -> impl Iterator<Item = u32> {
         let named = [EdgeKind::Property, EdgeKind::Internal].into_iter().flat_map(|kind| &self.numbers[kind as usize]);
-        named.copied().chain(self.listed.iter().map(|&(_, number)| number))
+        named.copied().chain(self.overflow_numbers.iter().map(|&(_, number)| number))
     }
 
     pub(super) fn bytes(&self) -> usize {
-        2 * self.all.len() + 8 * self.listed.len()
+        2 * self.all_labels.len() + 8 * self.overflow_numbers.len()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) enum NodeKind {
     ConsString,
     SlicedString,
     Object,
-    Code,
+    ProblemCode,
     Closure,
     RegExp,
     Number,
@@ -35,7 +35,7 @@ impl NodeKind {
             "concatenated string" => NodeKind::ConsString,
             "sliced string" => NodeKind::SlicedString,
             "object" => NodeKind::Object,
-            "code" => NodeKind::Code,
+            "code" => NodeKind::ProblemCode,
             "closure" => NodeKind::Closure,
             "regexp" => NodeKind::RegExp,
             "number" => NodeKind::Number,
@@ -107,7 +107,7 @@ pub(super) struct EdgeFields {
     pub(super) width: usize,
     pub(super) kind: usize,
     pub(super) name: usize,
-    pub(super) to: usize,
+    pub(super) target: usize,
 }
 
 /// Places of some fields in the rows of one kind.
@@ -162,7 +162,7 @@ impl SnapshotHeader {
             width: edge_fields.0.len(),
             kind: edge_fields.place("type")?,
             name: edge_fields.place("name_or_index")?,
-            to: edge_fields.place("to_node")?,
+            target: edge_fields.place("to_node")?,
         };
         let kind_names = names_at(&meta["node_types"], node.kind);
         let edge_names = names_at(&meta["edge_types"], edge.kind);

@@ -12,12 +12,10 @@
 //! Chrome DevTools' reading of them, `assemble` makes the graph. docs/formats/v8-snapshot.md has the layout, the rules,
 //! the codes, and where each is from.
 
-mod again;
 mod assemble;
 mod bits;
 mod block;
 mod classes;
-mod codes;
 mod details;
 mod distances;
 mod kinds;
@@ -26,6 +24,8 @@ mod layout;
 mod names;
 mod numbers;
 mod plain_objects;
+mod problem_codes;
+mod reread_snapshot;
 mod ropes;
 mod rules;
 mod scan;
@@ -33,21 +33,21 @@ mod snapshot;
 mod stacks;
 mod strings;
 
-use super::codes::GraphCodes;
+use super::problem_codes::GraphCodes;
 use super::{
-    Detected, Extent, Format, ObjectDetails, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
-    Reader, Reading, Reread, Rules, Runtime, Source,
+    Detected, Extent, Format, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
+    ReadError, Reader, Reading, Reread, Rules, Runtime, Source,
 };
 use crate::graph::ColumnSource;
-use codes::*;
 use details::V8Details;
+use problem_codes::*;
 use snapshot::Snapshot;
-use strings::Keep;
+use strings::KeptStrings;
 
 pub(super) struct V8Snapshot;
 
 /// Problems by which objects may be lost.
-static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
+static LOST: [&crate::input::ProblemCode; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
 
 impl Reader for V8Snapshot {
     fn format(&self) -> Format {
@@ -77,10 +77,10 @@ impl Reader for V8Snapshot {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
-        let keep = if keeps_details(&source, reading) { Keep::All } else { Keep::Names };
+        let keep = if keeps_details(&source, reading) { KeptStrings::All } else { KeptStrings::Names };
         let (mut snapshot, mut share) =
             Snapshot::read(source, keep, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
-        let kept = if keep == Keep::All { Some(snapshot.clone()) } else { None };
+        let kept = if keep == KeptStrings::All { Some(snapshot.clone()) } else { None };
         share.hold(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
@@ -89,13 +89,13 @@ impl Reader for V8Snapshot {
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
-            .filter(Reread::is_there)
+            .filter(Reread::exists)
             .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
-        let extent = Extent { end, objects: assembled.objects, lost: &LOST };
-        let objects = Objects::new(assembled.builder).then(move |graph, _, _| {
+        let extent = Extent { end, objects: assembled.objects, loss_codes: &LOST };
+        let objects = ParsedObjects::new(assembled.builder).then(move |graph, _, _| {
             graph.unheld_in_tree = true;
             graph.counts_bytes_only = true;
-            graph.intervals = stacks::intervals(graph, &samples);
+            graph.allocation_intervals = stacks::intervals(graph, &samples);
             if !has_edges {
                 graph.references_missing = true;
             }
@@ -109,13 +109,18 @@ impl Reader for V8Snapshot {
 
     /// Classes of plain objects follow from their edges, and sizes from who refers to what: the snapshot is read whole.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let (mut snapshot, _share) =
-            Snapshot::read(source, Keep::Names, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let (mut snapshot, _share) = Snapshot::read(
+            source,
+            KeptStrings::Names,
+            reading.options.threads,
+            &reading.budget,
+            &mut reading.diagnostics,
+        )?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, false);
         fill_info(&snapshot, reading);
         let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
         let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
-        let extent = Extent { end: Position::Byte(snapshot.end), objects, lost: &LOST };
+        let extent = Extent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOST };
         Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
 }
@@ -123,11 +128,13 @@ impl Reader for V8Snapshot {
 /// True where what tells of single objects is to be kept, and there is the memory for the whole file beside its graph.
 fn keeps_details(source: &Source, reading: &Reading) -> bool {
     /// Times the file's size.
-    const ROOM: u64 = 4;
+    const MEMORY_PER_FILE_BYTE: u64 = 4;
     let is_plain = source.reread().is_some_and(|reread| !reread.is_packed);
     let file = source.path().filter(|_| reading.options.keeps_details && is_plain);
     let bytes = file.and_then(|path| std::fs::metadata(path).ok()).map(|facts| facts.len());
-    bytes.is_some_and(|bytes| reading.budget.limit_bytes().is_none_or(|limit| bytes.saturating_mul(ROOM) <= limit))
+    bytes.is_some_and(|bytes| {
+        reading.budget.limit_bytes().is_none_or(|limit| bytes.saturating_mul(MEMORY_PER_FILE_BYTE) <= limit)
+    })
 }
 
 /// Sorted keys have the header behind what it tells of; blanks may stand anywhere.

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::again::Read;
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::layout::{EdgeKind, NodeKind};
+use super::reread_snapshot::RereadSnapshot;
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
@@ -21,7 +21,7 @@ enum Collection {
 }
 
 /// The tables of maps and sets, ascending, with the objects they belong to. O(nodes), and the edges of these.
-pub(super) fn tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
+pub(super) fn collection_tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
     let names = [snapshot.strings.indices_of("Map"), snapshot.strings.indices_of("Set")].concat();
     let mut tables = Vec::new();
     for node in 0..snapshot.len() as u32 {
@@ -38,14 +38,14 @@ pub(super) fn tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
 }
 
 /// The edges of tables whose slot is behind another: that to a value, and the key before it. O(edges of the tables).
-fn keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
+fn entry_keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let (mut keys, mut slots) = (Vec::new(), Vec::new());
     for &(table, _) in tables {
         slots.clear();
         for edge in snapshot.edges(table) {
             let name = Some(edge).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Internal));
             let slot = name.and_then(|edge| snapshot.strings.get(snapshot.edge_number(edge))?.parse::<u64>().ok());
-            slots.extend(slot.filter(|_| snapshot.targets[edge] != NOWHERE).map(|slot| (slot, edge)));
+            slots.extend(slot.filter(|_| snapshot.targets[edge] != DANGLING).map(|slot| (slot, edge)));
         }
         slots.sort_unstable();
         let pairs = slots.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
@@ -71,10 +71,10 @@ fn first_slot(collection: Collection, bytes: u64) -> Option<u64> {
 }
 
 /// The name of objects with the variables of a function.
-const CONTEXT: &str = "system / Context";
+const CONTEXT_NAME: &str = "system / Context";
 
 /// By scope a closure of the function that has it: a function that was never compiled has none yet. O(closures).
-fn functions(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
+fn scope_closures(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
     let closures = (0..snapshot.len() as u32).rev().filter(|&node| snapshot.kind(node) == NodeKind::Closure);
     let scoped = closures.filter_map(|node| {
         let shared = snapshot.field(node, "shared")?;
@@ -84,7 +84,7 @@ fn functions(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
     scoped.collect()
 }
 
-impl Read {
+impl RereadSnapshot {
     pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
         let snapshot = &self.snapshot;
         let number = snapshot.edge_number(edge);
@@ -97,7 +97,7 @@ impl Read {
         } else if is(EdgeKind::Context) {
             ReferenceName::Variable(text())
         } else if is(EdgeKind::Hidden) {
-            if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT) {
+            if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT_NAME) {
                 ReferenceName::VariableSlot(number.into())
             } else {
                 ReferenceName::Internal(format!("slot {number}"))
@@ -105,26 +105,27 @@ impl Read {
         } else {
             let text = text();
             match WeakMapPair::parse(&text) {
-                Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table)),
-                None => self.entry(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::OfMap),
+                Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table_id)),
+                None => self.entry(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry),
             }
         }
     }
 
     /// The name of what lies in a slot of the table of a map or a set: where `edge` leads.
     fn entry(&self, table: u32, edge: usize, slot: &str) -> Option<String> {
-        let at = self.tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
+        let at = self.collection_tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
         let slot: u64 = slot.parse().ok()?;
         let snapshot = &self.snapshot;
-        let (collection, word, slots) = match snapshot.strings.get(snapshot.names[self.tables[at].1 as usize])? {
-            "Map" => (Collection::Map, "Map", 3),
-            _ => (Collection::Set, "Set", 2),
-        };
+        let (collection, word, slots) =
+            match snapshot.strings.get(snapshot.names[self.collection_tables[at].1 as usize])? {
+                "Map" => (Collection::Map, "Map", 3),
+                _ => (Collection::Set, "Set", 2),
+            };
         let place = slot.checked_sub(first_slot(collection, snapshot.self_size(table))?)?;
         match (collection, place % slots) {
             (_, 0) => Some(format!("{word} key")),
             (Collection::Map, 1) => {
-                let keys = self.keys.get_or_init(|| keys(snapshot, &self.tables));
+                let keys = self.entry_keys.get_or_init(|| entry_keys(snapshot, &self.collection_tables));
                 let key = keys.binary_search_by_key(&(edge as u32), |&(edge, _)| edge).ok();
                 Some(key.map_or_else(|| "Map value".into(), |at| format!("Map[{}]", self.key(keys[at].1))))
             }
@@ -162,11 +163,11 @@ impl Read {
     /// The name of the function whose variables a context has: of a closure with the scope of that.
     pub(super) fn function_of_variables(&self, node: u32) -> Option<String> {
         let snapshot = &self.snapshot;
-        if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT) {
+        if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT_NAME) {
             return None;
         }
         let scope = snapshot.field(node, "scope_info")?;
-        self.function(*self.functions.get_or_init(|| functions(snapshot)).get(&scope)?)
+        self.function(*self.scope_closures.get_or_init(|| scope_closures(snapshot)).get(&scope)?)
     }
 
     /// The short text of a node: texts, numbers, names of functions, with the place of these.

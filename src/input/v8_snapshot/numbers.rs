@@ -12,20 +12,28 @@ pub(super) struct NumberReader<'a> {
     bytes: &'a [u8],
     /// Start of the 64 bytes that `starts` and `ends` describe; `None` where these hold something else than digits, commas
     /// and blanks.
-    base: Option<usize>,
+    block_start: Option<usize>,
     /// Start of the next number.
     at: usize,
-    /// Numbers after that begin here, and end before here; a bit for each byte from `base`.
+    /// Numbers after that begin here, and end before here; a bit for each byte from `block_start`.
     starts: u64,
     ends: u64,
-    is_within: bool,
+    is_within_number: bool,
     /// Values that were no whole numbers.
-    pub(super) bad: u64,
+    pub(super) bad_numbers: u64,
 }
 
 impl<'a> NumberReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let mut numbers = NumberReader { bytes, base: Some(0), at: 0, starts: 0, ends: 0, is_within: false, bad: 0 };
+        let mut numbers = NumberReader {
+            bytes,
+            block_start: Some(0),
+            at: 0,
+            starts: 0,
+            ends: 0,
+            is_within_number: false,
+            bad_numbers: 0,
+        };
         numbers.load(0);
         numbers
     }
@@ -43,24 +51,24 @@ impl<'a> NumberReader<'a> {
             }
         };
         if !is_usual {
-            self.at = if self.is_within { self.at } else { base };
-            self.base = None;
+            self.at = if self.is_within_number { self.at } else { base };
+            self.block_start = None;
             return;
         }
-        let behind_digits = digits << 1 | u64::from(self.is_within);
+        let behind_digits = digits << 1 | u64::from(self.is_within_number);
         self.starts = digits & !behind_digits;
         self.ends = !digits & behind_digits;
-        if !self.is_within {
+        if !self.is_within_number {
             self.at = base + self.starts.trailing_zeros() as usize;
             self.starts &= self.starts.wrapping_sub(1);
         }
-        self.is_within = digits >> (STEP_BYTES - 1) == 1;
-        self.base = Some(base);
+        self.is_within_number = digits >> (STEP_BYTES - 1) == 1;
+        self.block_start = Some(base);
     }
 
     /// A number of many digits, or one of the first in the piece.
     #[cold]
-    fn long(&mut self, start: usize, end: usize) -> i64 {
+    fn read_long(&mut self, start: usize, end: usize) -> i64 {
         if end - start > 18 {
             let text = std::str::from_utf8(&self.bytes[start..end]).ok();
             return self.checked(text.and_then(|text| text.parse().ok()));
@@ -78,13 +86,13 @@ impl<'a> NumberReader<'a> {
         self.at += end;
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
         let value = self.checked(value);
-        self.is_within = false;
+        self.is_within_number = false;
         self.load(self.at);
         Some(value)
     }
 
     fn checked(&mut self, value: Option<i64>) -> i64 {
-        self.bad += u64::from(value.is_none());
+        self.bad_numbers += u64::from(value.is_none());
         value.unwrap_or(0)
     }
 }
@@ -96,7 +104,7 @@ impl Iterator for NumberReader<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<i64> {
         loop {
-            let Some(base) = self.base else { return self.next_of_any() };
+            let Some(base) = self.block_start else { return self.next_of_any() };
             if self.ends == 0 {
                 if base + STEP_BYTES > self.bytes.len() {
                     return None;
@@ -110,7 +118,7 @@ impl Iterator for NumberReader<'_> {
             self.starts &= self.starts.wrapping_sub(1);
             let digits = end - start;
             let Some((_, last)) = self.bytes[..end].split_last_chunk::<8>().filter(|_| digits <= 8) else {
-                return Some(self.long(start, end));
+                return Some(self.read_long(start, end));
             };
             return Some(value_of_last(u64::from_le_bytes(*last), digits));
         }
@@ -158,7 +166,7 @@ mod tests {
     fn read(bytes: &[u8]) -> (Vec<i64>, u64) {
         let mut numbers = NumberReader::new(bytes);
         let values = numbers.by_ref().collect();
-        (values, numbers.bad)
+        (values, numbers.bad_numbers)
     }
 
     #[test]

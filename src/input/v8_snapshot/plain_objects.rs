@@ -10,7 +10,7 @@ use crate::graph::make_room;
 use crate::sort;
 
 /// Characters of a name made of properties.
-const MAX_UNITS: usize = 120;
+const MAX_NAME_UNITS: usize = 120;
 /// A plain object that no name fits.
 pub(super) const NO_NAME: u32 = u32::MAX;
 
@@ -29,7 +29,7 @@ struct PropertyLists {
     /// The number of times that each was met.
     counts: Vec<u32>,
     /// Half of the hash of a list, and its number, one higher; a power of two of them.
-    table: Vec<u64>,
+    hash_table: Vec<u64>,
 }
 
 impl PropertyLists {
@@ -40,10 +40,10 @@ impl PropertyLists {
 
     /// The place of a list in the table, or the free one for it.
     fn place(&self, list: &[u32], hash: u32) -> usize {
-        let mask = self.table.len() - 1;
+        let mask = self.hash_table.len() - 1;
         let mut at = hash as usize & mask;
-        while self.table[at] != 0 {
-            let (own, number) = ((self.table[at] >> 32) as u32, self.table[at] as u32 - 1);
+        while self.hash_table[at] != 0 {
+            let (own, number) = ((self.hash_table[at] >> 32) as u32, self.hash_table[at] as u32 - 1);
             if own == hash && self.get(number as usize) == list {
                 break;
             }
@@ -53,19 +53,19 @@ impl PropertyLists {
     }
 
     fn grow(&mut self) {
-        let mask = (2 * self.table.len()).max(64) - 1;
-        let old = std::mem::replace(&mut self.table, vec![0; mask + 1]);
+        let mask = (2 * self.hash_table.len()).max(64) - 1;
+        let old = std::mem::replace(&mut self.hash_table, vec![0; mask + 1]);
         for entry in old.into_iter().filter(|&entry| entry != 0) {
             let mut at = (entry >> 32) as usize & mask;
-            while self.table[at] != 0 {
+            while self.hash_table[at] != 0 {
                 at = (at + 1) & mask;
             }
-            self.table[at] = entry;
+            self.hash_table[at] = entry;
         }
     }
 
     fn add(&mut self, list: &[u32]) -> u32 {
-        if 4 * self.ends.len() >= 3 * self.table.len() {
+        if 4 * self.ends.len() >= 3 * self.hash_table.len() {
             self.grow();
         }
         let mut hasher = FxBuildHasher.build_hasher();
@@ -73,14 +73,14 @@ impl PropertyLists {
         // The upper half is the better one.
         let hash = (hasher.finish() >> 32) as u32;
         let at = self.place(list, hash);
-        if self.table[at] == 0 {
+        if self.hash_table[at] == 0 {
             make_room(&mut self.values, list.len());
             self.values.extend_from_slice(list);
             self.ends.push(self.values.len() as u32);
             self.counts.push(0);
-            self.table[at] = u64::from(hash) << 32 | self.ends.len() as u64;
+            self.hash_table[at] = u64::from(hash) << 32 | self.ends.len() as u64;
         }
-        let number = self.table[at] as u32 - 1;
+        let number = self.hash_table[at] as u32 - 1;
         self.counts[number as usize] += 1;
         number
     }
@@ -95,7 +95,7 @@ struct NamedProperties {
     name: String,
     /// Strings' indices, ascending.
     properties: Vec<u32>,
-    objects: usize,
+    object_count: usize,
 }
 
 impl NamesOfPlainObjects {
@@ -113,8 +113,8 @@ impl NamesOfPlainObjects {
             make_room(&mut of_objects, 1);
             of_objects.push(lists.add(&own));
         }
-        lists.table = Vec::new();
-        let kept = candidates(snapshot, &lists, of_objects.len());
+        lists.hash_table = Vec::new();
+        let kept = candidate_names(snapshot, &lists, of_objects.len());
         let best = best_of_lists(&lists, &kept);
         of_objects.iter_mut().for_each(|list| *list = best[*list as usize]);
         NamesOfPlainObjects { names: kept.into_iter().map(|candidate| candidate.name).collect(), of_objects }
@@ -157,14 +157,14 @@ struct PropertyText {
 /// Texts of properties, made once for each.
 struct PropertyTexts<'a> {
     snapshot: &'a Snapshot,
-    known: FxHashMap<u32, PropertyText>,
+    text_by_string: FxHashMap<u32, PropertyText>,
     /// A file that another program changed may have a string twice.
     first_of_text: FxHashMap<String, u32>,
 }
 
 impl PropertyTexts<'_> {
     fn get(&mut self, index: u32) -> PropertyText {
-        *self.known.entry(index).or_insert_with(|| {
+        *self.text_by_string.entry(index).or_insert_with(|| {
             let name = self.snapshot.strings.name(index);
             let text = property_text(&name);
             let units = text.encode_utf16().count() as u32;
@@ -175,8 +175,9 @@ impl PropertyTexts<'_> {
 }
 
 /// Names of properties that enough objects have, the most frequent first.
-fn candidates(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec<NamedProperties> {
-    let mut texts = PropertyTexts { snapshot, known: FxHashMap::default(), first_of_text: FxHashMap::default() };
+fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec<NamedProperties> {
+    let mut texts =
+        PropertyTexts { snapshot, text_by_string: FxHashMap::default(), first_of_text: FxHashMap::default() };
     // PropertyLists as names have them: by text, without what adds nothing, as far as a name goes.
     let mut named = PropertyLists::default();
     let mut objects_of: Vec<usize> = Vec::new();
@@ -216,9 +217,9 @@ fn candidates(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec
         name.push('}');
         properties.sort_unstable();
         properties.dedup();
-        named.push(NamedProperties { name, properties, objects: objects_of[number] });
+        named.push(NamedProperties { name, properties, object_count: objects_of[number] });
     }
-    sort::by_key(&mut named, |candidate| std::cmp::Reverse(candidate.objects));
+    sort::by_key(&mut named, |candidate| std::cmp::Reverse(candidate.object_count));
     named
 }
 
@@ -230,7 +231,7 @@ fn walk_name(texts: &mut PropertyTexts<'_>, list: &[u32], mut each: impl FnMut(u
         if property.is_proto {
             continue;
         }
-        if units > 1 && units + property.units as usize > MAX_UNITS {
+        if units > 1 && units + property.units as usize > MAX_NAME_UNITS {
             break;
         }
         // What has no characters adds none while it is first.

@@ -4,7 +4,7 @@
 //! V8 cuts texts that are no ropes; of a rope as much is shown, unless the whole of one is asked for.
 
 use super::bits::Bits;
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 use crate::input::Text;
@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: u32 = 3 * MAX_TEXT_UNITS as u32;
 /// A text that the snapshot has whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WholeText {
-    /// The value of its bytes plus one, as digits of a number to the base [`BASE`], modulo 2^127 - 1: that of two texts
+    /// The value of its bytes plus one, as digits of a number to the base [`HASH_BASE`], modulo 2^127 - 1: that of two texts
     /// behind one another follows from those of both.
     pub(super) hash: u128,
     /// In UTF-8.
@@ -27,55 +27,56 @@ pub(super) struct WholeText {
 /// Parts of a text that is asked for whole: more than any program has, and no more work than a moment.
 const MAX_PARTS_OF_WHOLE: usize = 1 << 24;
 
-const MODULUS: u128 = (1 << 127) - 1;
+const HASH_MODULUS: u128 = (1 << 127) - 1;
 /// Any number: one that no file was made for.
-const BASE: u128 = 0x2D6F_93A1_58C4_7E0B_9137_C5E2_4A8D_F06B;
+const HASH_BASE: u128 = 0x2D6F_93A1_58C4_7E0B_9137_C5E2_4A8D_F06B;
 
 impl WholeText {
     const EMPTY: WholeText = WholeText { hash: 0, bytes: 0 };
 
     fn of(text: &str) -> Option<Self> {
-        let hash = text.bytes().fold(0, |hash, byte| add(multiply(hash, BASE), u128::from(byte) + 1));
+        let hash =
+            text.bytes().fold(0, |hash, byte| add_modulo(multiply_modulo(hash, HASH_BASE), u128::from(byte) + 1));
         Some(WholeText { hash, bytes: u32::try_from(text.len()).ok()? })
     }
 
     /// `None` for one that is longer than V8 makes them.
     fn then(self, next: WholeText) -> Option<Self> {
         let bytes = self.bytes.checked_add(next.bytes)?;
-        let (mut shifted, mut power, mut left) = (self.hash, BASE, next.bytes);
+        let (mut shifted, mut power, mut left) = (self.hash, HASH_BASE, next.bytes);
         while left > 0 {
             if left & 1 == 1 {
-                shifted = multiply(shifted, power);
+                shifted = multiply_modulo(shifted, power);
             }
-            power = multiply(power, power);
+            power = multiply_modulo(power, power);
             left >>= 1;
         }
-        Some(WholeText { hash: add(shifted, next.hash), bytes })
+        Some(WholeText { hash: add_modulo(shifted, next.hash), bytes })
     }
 }
 
 /// Both below the modulus.
-fn add(a: u128, b: u128) -> u128 {
+fn add_modulo(a: u128, b: u128) -> u128 {
     let sum = a + b;
-    if sum >= MODULUS { sum - MODULUS } else { sum }
+    if sum >= HASH_MODULUS { sum - HASH_MODULUS } else { sum }
 }
 
 /// Both below the modulus. 2^127 is 1, so that what stands above it is added.
-fn multiply(a: u128, b: u128) -> u128 {
-    const LOW: u128 = (1 << 64) - 1;
-    let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let reduce = |number: u128| add(number & MODULUS, number >> 127);
+fn multiply_modulo(a: u128, b: u128) -> u128 {
+    const LOW_64_BITS: u128 = (1 << 64) - 1;
+    let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW_64_BITS, b >> 64, b & LOW_64_BITS);
+    let reduce = |number: u128| add_modulo(number & HASH_MODULUS, number >> 127);
     let middle = a_high * b_low + a_low * b_high;
-    let middle = add(reduce((middle & (LOW >> 1)) << 64), middle >> 63);
-    add(add(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
+    let middle = add_modulo(reduce((middle & (LOW_64_BITS >> 1)) << 64), middle >> 63);
+    add_modulo(add_modulo(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Rope {
     /// Its text; `None` where a part is not in the snapshot.
-    whole: Option<WholeText>,
+    whole_text: Option<WholeText>,
     /// The text or rope whose first units are its own: itself, where its first part is too short.
-    start: u32,
+    start_node: u32,
     /// The other part is the text.
     has_empty_part: bool,
     /// UTF-16 units, where both parts tell.
@@ -85,7 +86,7 @@ struct Rope {
 /// Facts of all ropes. 64 bytes each, and 3 bits for each node.
 #[derive(Debug)]
 pub(super) struct Ropes {
-    are: Bits,
+    is_rope: Bits,
     ranks: Vec<u32>,
     ropes: Vec<Rope>,
 }
@@ -98,8 +99,8 @@ impl Ropes {
         let count = nodes.map(|node| are.insert(node)).count();
         let mut ropes = Ropes {
             ranks: are.ranks(),
-            are,
-            ropes: vec![Rope { whole: None, start: NOWHERE, has_empty_part: false, units: None }; count],
+            is_rope: are,
+            ropes: vec![Rope { whole_text: None, start_node: DANGLING, has_empty_part: false, units: None }; count],
         };
         // A rope, and behind its parts the same again, when these are known. One that is a part of itself stays unknown.
         let mut open = Vec::new();
@@ -110,8 +111,8 @@ impl Ropes {
                 let parts = parts(snapshot, rope);
                 if is_behind_parts {
                     ropes.ropes[at] = ropes.join(snapshot, rope, parts);
-                } else if ropes.ropes[at].start == NOWHERE {
-                    ropes.ropes[at].start = rope;
+                } else if ropes.ropes[at].start_node == DANGLING {
+                    ropes.ropes[at].start_node = rope;
                     open.push((rope, true));
                     open.extend(parts.into_iter().flatten().map(|part| (part, false)));
                 }
@@ -121,7 +122,7 @@ impl Ropes {
     }
 
     fn at(&self, node: u32) -> Option<usize> {
-        self.are.rank(node, &self.ranks)
+        self.is_rope.rank(node, &self.ranks)
     }
 
     fn join(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> Rope {
@@ -135,18 +136,18 @@ impl Ropes {
         let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
         let [first, second] = parts.map(|part| part.and_then(|part| self.units(snapshot, part)));
         let units = first.zip(second).and_then(|(first, second)| u32::try_from(first.checked_add(second)?).ok());
-        Rope { whole, units, start: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
+        Rope { whole_text: whole, units, start_node: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
     }
 
     /// The first part of this text or rope that is neither of an empty part nor of a first one that is long enough.
     fn start(&self, node: u32) -> u32 {
-        self.at(node).map_or(node, |at| self.ropes[at].start)
+        self.at(node).map_or(node, |at| self.ropes[at].start_node)
     }
 
     /// Facts of a whole text; of a rope O(1), of any other its bytes.
     pub(super) fn whole(&self, snapshot: &Snapshot, node: u32) -> Option<WholeText> {
         match self.at(node) {
-            Some(at) => self.ropes[at].whole,
+            Some(at) => self.ropes[at].whole_text,
             None => own_text(snapshot, node).filter(|text| !is_cut(text)).and_then(WholeText::of),
         }
     }
@@ -208,19 +209,19 @@ impl Ropes {
 
     /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
     /// part is the text. O(edges).
-    pub(super) fn texts(&self, snapshot: &Snapshot) -> Bits {
+    pub(super) fn whole_texts(&self, snapshot: &Snapshot) -> Bits {
         let (mut parts, mut held) = (Bits::new(snapshot.len()), Bits::new(snapshot.len()));
         for node in 0..snapshot.len() as u32 {
             let own = self.at(node).map(|at| self.ropes[at]);
             let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
-                if self.are.has(target) && !snapshot.is_kind(edge, EdgeKind::Weak) {
+                if self.is_rope.has(target) && !snapshot.is_kind(edge, EdgeKind::Weak) {
                     holders.insert(target);
                 }
             }
         }
-        let mut texts = self.are.clone();
+        let mut texts = self.is_rope.clone();
         for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, self.at(node)?))) {
             if self.ropes[at].has_empty_part || (parts.has(node) && !held.has(node)) {
                 texts.remove(node);
@@ -308,7 +309,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::strings::Keep;
+    use super::super::strings::KeptStrings;
     use super::*;
     use crate::graph::MemoryBudget;
     use crate::input::{Diagnostics, Source};
@@ -361,7 +362,7 @@ mod tests {
         );
         let source = Source::from_reader(Cursor::new(json.into_bytes())).expect("readable");
         let (budget, mut problems) = (MemoryBudget::new(None), Diagnostics::default());
-        let (snapshot, _) = Snapshot::read(source, Keep::All, 1, &budget, &mut problems).expect("a snapshot");
+        let (snapshot, _) = Snapshot::read(source, KeptStrings::All, 1, &budget, &mut problems).expect("a snapshot");
         let ropes = Ropes::new(&snapshot);
         (snapshot, ropes, ordinal)
     }
@@ -470,7 +471,7 @@ mod tests {
             let has_empty_part = |first: usize, second: usize| [first, second].iter().any(|&part| known[part] == (String::new(), true));
             let is_part = |of: usize| made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && !has_empty_part(first, second)));
             let is_held = |of: usize| held[of] || made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && has_empty_part(first, second)));
-            let texts = ropes.texts(&snapshot);
+            let texts = ropes.whole_texts(&snapshot);
             for number in (0..made.len()).rev().take(40) {
                 let Made::Rope(first, second) = made[number] else { continue };
                 let is_text = !has_empty_part(first, second) && (is_held(number) || !is_part(number));
@@ -517,6 +518,6 @@ mod tests {
             assert_eq!(ropes.whole(&snapshot, ordinal(number)), None);
             assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize);
         }
-        assert!(ropes.texts(&snapshot).has(ordinal(100)));
+        assert!(ropes.whole_texts(&snapshot).has(ordinal(100)));
     }
 }

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::bits::Bits;
-use super::block::{LARGE, NOWHERE};
+use super::block::{DANGLING, LARGE_SIZE};
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 
@@ -12,9 +12,9 @@ use super::snapshot::Snapshot;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WeakMapPair<'a> {
     /// The name without its number.
-    pub(super) entry: &'a str,
+    pub(super) entry_name: &'a str,
     /// The id of the map's table.
-    pub(super) table: u64,
+    pub(super) table_id: u64,
 }
 
 impl<'a> WeakMapPair<'a> {
@@ -32,7 +32,7 @@ impl<'a> WeakMapPair<'a> {
             .match_indices(") -> value (")
             .any(|(at, arrow)| ends_with_id(&pair[..at]) && ends_with_id(&pair[at + arrow.len()..]));
         let table = is_number(table).then(|| table.parse().ok()).flatten()?;
-        is_pair.then_some(WeakMapPair { entry, table })
+        is_pair.then_some(WeakMapPair { entry_name: entry, table_id: table })
     }
 }
 
@@ -66,7 +66,7 @@ impl EdgeRules {
         }
         if snapshot.is_kind(edge, EdgeKind::Internal) && self.pair_names.has(snapshot.edge_number(edge)) {
             let pair = snapshot.strings.get(snapshot.edge_number(edge)).and_then(WeakMapPair::parse);
-            if pair.is_some_and(|pair| pair.table == snapshot.ids.get(source as usize)) {
+            if pair.is_some_and(|pair| pair.table_id == snapshot.ids.get(source as usize)) {
                 return false;
             }
         }
@@ -93,7 +93,7 @@ pub(super) const DOCUMENT_TREES: &str = "(Document DOM trees)";
 pub(super) fn user_roots(snapshot: &Snapshot) -> Vec<u32> {
     let Some(root) = snapshot.root() else { return Vec::new() };
     let documents = snapshot.strings.indices_of(DOCUMENT_TREES);
-    let targets = snapshot.edges(root).map(|edge| snapshot.targets[edge]).filter(|&target| target != NOWHERE);
+    let targets = snapshot.edges(root).map(|edge| snapshot.targets[edge]).filter(|&target| target != DANGLING);
     let is_user = |target: u32| {
         snapshot.kind(target) != NodeKind::Synthetic || documents.contains(&snapshot.names[target as usize])
     };
@@ -111,7 +111,7 @@ fn page_owned(snapshot: &Snapshot) -> Option<Bits> {
     let mut starts = Vec::new();
     for edge in snapshot.edges(root) {
         let target = snapshot.targets[edge];
-        if target == NOWHERE {
+        if target == DANGLING {
             continue;
         }
         let is_page = snapshot.is_kind(edge, EdgeKind::Shortcut)
@@ -144,26 +144,26 @@ fn page_owned(snapshot: &Snapshot) -> Option<Bits> {
 fn own_targets(snapshot: &Snapshot, node: u32, owned: &mut Bits, mut found: impl FnMut(u32)) {
     let edges = snapshot.edges(node);
     for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
-        if target != NOWHERE && !label.is(EdgeKind::Weak) && owned.insert(target) {
+        if target != DANGLING && !label.is(EdgeKind::Weak) && owned.insert(target) {
             found(target);
         }
     }
 }
 
 /// Not met so far, as an owner.
-const UNSEEN: u32 = u32::MAX;
-const SEVERAL: u32 = u32::MAX - 1;
+const UNSEEN_OWNER: u32 = u32::MAX;
+const SEVERAL_OWNERS: u32 = u32::MAX - 1;
 
 /// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them.
 #[derive(Debug, Default)]
 pub(super) struct OwnedParts {
     is_part: Bits,
     /// The owner of each, in their order.
-    owners: Vec<u32>,
+    part_owners: Vec<u32>,
 }
 
 /// The parts and their owners. O(nodes + edges).
-pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
+pub(super) fn owned_parts(snapshot: &Snapshot) -> OwnedParts {
     let external = snapshot.strings.indices_of("system / ExternalStringData");
     let mut is_part = Bits::new(snapshot.len());
     let mut count = 0;
@@ -176,7 +176,7 @@ pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
         count += usize::from(is_own && is_part.insert(node));
     }
     let ranks = is_part.ranks();
-    let mut owners = vec![UNSEEN; count];
+    let mut owners = vec![UNSEEN_OWNER; count];
     // Parts whose owner changed after their own parts were given theirs.
     let mut open = Vec::new();
     let give = |node: u32, owner: u32, owners: &mut [u32], open: &mut Vec<u32>, from: u32| {
@@ -184,10 +184,10 @@ pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
         for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
             let Some(part) = is_part.rank(target, &ranks).filter(|_| !label.is(EdgeKind::Weak)) else { continue };
             let known = &mut owners[part];
-            if *known == UNSEEN {
+            if *known == UNSEEN_OWNER {
                 *known = owner;
-            } else if *known != SEVERAL && *known != owner {
-                *known = SEVERAL;
+            } else if *known != SEVERAL_OWNERS && *known != owner {
+                *known = SEVERAL_OWNERS;
             } else {
                 continue;
             }
@@ -198,7 +198,7 @@ pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
     };
     for node in 0..snapshot.len() as u32 {
         let owner = is_part.rank(node, &ranks).map_or(node, |part| owners[part]);
-        if owner != UNSEEN {
+        if owner != UNSEEN_OWNER {
             give(node, owner, &mut owners, &mut open, node);
         }
     }
@@ -206,29 +206,29 @@ pub(super) fn parts(snapshot: &Snapshot) -> OwnedParts {
         let owner = is_part.rank(node, &ranks).map_or(node, |part| owners[part]);
         give(node, owner, &mut owners, &mut open, u32::MAX);
     }
-    OwnedParts { is_part, owners }
+    OwnedParts { is_part, part_owners: owners }
 }
 
 /// Moves the sizes of parts to their owners, but to categories. O(nodes).
 pub(super) fn move_sizes(snapshot: &mut Snapshot, parts: OwnedParts) {
-    let mut large: FxHashMap<u32, u64> = std::mem::take(&mut snapshot.large).into_iter().collect();
+    let mut large: FxHashMap<u32, u64> = std::mem::take(&mut snapshot.large_sizes).into_iter().collect();
     let nodes = (0..snapshot.len() as u32).filter(|&node| parts.is_part.has(node));
-    for (node, owner) in nodes.zip(parts.owners) {
-        if owner >= SEVERAL || Some(owner) == snapshot.root() || snapshot.kind(owner) == NodeKind::Synthetic {
+    for (node, owner) in nodes.zip(parts.part_owners) {
+        if owner >= SEVERAL_OWNERS || Some(owner) == snapshot.root() || snapshot.kind(owner) == NodeKind::Synthetic {
             continue;
         }
         let mut take = |node: u32| match std::mem::take(&mut snapshot.sizes[node as usize]) {
-            LARGE => large.remove(&node).unwrap_or(0),
+            LARGE_SIZE => large.remove(&node).unwrap_or(0),
             bytes => bytes.into(),
         };
         let sum = take(owner).saturating_add(take(node));
-        snapshot.sizes[owner as usize] = u16::try_from(sum).unwrap_or(LARGE);
-        if sum >= LARGE.into() {
+        snapshot.sizes[owner as usize] = u16::try_from(sum).unwrap_or(LARGE_SIZE);
+        if sum >= LARGE_SIZE.into() {
             large.insert(owner, sum);
         }
     }
-    snapshot.large = large.into_iter().collect();
-    snapshot.large.sort_unstable();
+    snapshot.large_sizes = large.into_iter().collect();
+    snapshot.large_sizes.sort_unstable();
 }
 
 #[cfg(test)]
@@ -239,8 +239,8 @@ mod tests {
     fn names_of_pairs_must_match_whole() {
         let name = "12 / part of key (Key @17) -> value (a) -> value ( @19) pair in WeakMap (table @15)";
         let pair = WeakMapPair::parse(name);
-        assert_eq!(pair.map(|pair| pair.table), Some(15));
-        assert!(pair.is_some_and(|pair| pair.entry.starts_with(" / part of key (Key")));
+        assert_eq!(pair.map(|pair| pair.table_id), Some(15));
+        assert!(pair.is_some_and(|pair| pair.entry_name.starts_with(" / part of key (Key")));
         for wrong in [
             " / part of key (K @1) -> value (V @2) pair in WeakMap (table @3)",
             "1 / part of key (K @1) -> value (V @2) pair in WeakMap (table @3) ",

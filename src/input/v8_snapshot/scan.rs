@@ -31,7 +31,7 @@ pub(super) struct PieceContext {
     pub(super) region: SnapshotArray,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
-    pub(super) values: usize,
+    pub(super) values_per_row: usize,
     /// Offset of the piece in the input.
     pub(super) offset: u64,
 }
@@ -42,7 +42,7 @@ enum ScanState {
     /// Before the first brace.
     Start,
     /// Between the values of the one object.
-    Between,
+    BetweenValues,
     Numbers(SnapshotArray),
     Strings,
     End,
@@ -53,9 +53,9 @@ pub(super) enum EndOfInput {
     /// To its last brace.
     End,
     /// All arrays were whole, the last brace is missing.
-    LastBrace,
+    MissingLastBrace,
     /// It broke off within this array.
-    Within(SnapshotArray),
+    WithinArray(SnapshotArray),
     /// It broke off elsewhere, before the last array.
     Elsewhere,
 }
@@ -70,17 +70,17 @@ pub(super) struct Scanner {
     len: usize,
     /// Offset of the window in the input.
     offset: u64,
-    is_ended: bool,
+    has_ended: bool,
     state: ScanState,
     /// The header, once it came.
     pub(super) layout: Option<Arc<SnapshotHeader>>,
     /// Arrays that were read to their ends.
-    pub(super) whole: Vec<SnapshotArray>,
-    pub(super) reached: EndOfInput,
+    pub(super) whole_arrays: Vec<SnapshotArray>,
+    pub(super) end_of_input: EndOfInput,
     pub(super) has_data_after_end: bool,
     keeps_stacks: bool,
     /// The tree of stacks as the file has it, where it is kept.
-    pub(super) stacks: Vec<u8>,
+    pub(super) stack_tree: Vec<u8>,
 }
 
 impl Scanner {
@@ -92,14 +92,14 @@ impl Scanner {
             at: 0,
             len: 0,
             offset: 0,
-            is_ended: false,
+            has_ended: false,
             state: ScanState::Start,
             layout: None,
-            whole: Vec::new(),
-            reached: EndOfInput::Elsewhere,
+            whole_arrays: Vec::new(),
+            end_of_input: EndOfInput::Elsewhere,
             has_data_after_end: false,
             keeps_stacks,
-            stacks: Vec::new(),
+            stack_tree: Vec::new(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Scanner {
 
     /// Reads more behind what is left of the window; false at the end of the input.
     fn refill(&mut self) -> Result<bool, ReadError> {
-        if self.is_ended {
+        if self.has_ended {
             return Ok(false);
         }
         self.window.copy_within(self.at..self.len, 0);
@@ -119,11 +119,11 @@ impl Scanner {
         self.at = 0;
         let wanted = self.len + WINDOW_BYTES;
         if self.window.len() < wanted {
-            self.share.hold((2 * wanted + self.stacks.capacity()) as u64)?;
+            self.share.hold((2 * wanted + self.stack_tree.capacity()) as u64)?;
             self.window.resize(wanted, 0);
         }
         let filled = self.source.fill(&mut self.window[self.len..wanted])?;
-        self.is_ended = filled < wanted - self.len;
+        self.has_ended = filled < wanted - self.len;
         self.len += filled;
         Ok(filled > 0)
     }
@@ -216,16 +216,16 @@ impl Scanner {
             match (self.after_blanks()?, self.state) {
                 (Some(b'{'), ScanState::Start) => {
                     self.at += 1;
-                    self.state = ScanState::Between;
+                    self.state = ScanState::BetweenValues;
                 }
-                (Some(b','), ScanState::Between) => self.at += 1,
-                (Some(b'}'), ScanState::Between) => {
+                (Some(b','), ScanState::BetweenValues) => self.at += 1,
+                (Some(b'}'), ScanState::BetweenValues) => {
                     self.at += 1;
-                    self.reached = EndOfInput::End;
+                    self.end_of_input = EndOfInput::End;
                     self.has_data_after_end = self.after_blanks()?.is_some();
                     return self.end_here();
                 }
-                (Some(b'"'), ScanState::Between) => {
+                (Some(b'"'), ScanState::BetweenValues) => {
                     let Some(key) = self.key()? else { return self.end_here() };
                     let region = match &key[..] {
                         b"nodes" => SnapshotArray::Nodes,
@@ -244,12 +244,12 @@ impl Scanner {
                                 return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
                             }
                             self.layout = Some(Arc::new(SnapshotHeader::parse(&json)?));
-                            self.state = ScanState::Between;
+                            self.state = ScanState::BetweenValues;
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
                             let Some(tree) = self.value(usize::MAX)? else { return self.end_here() };
-                            self.stacks = tree;
+                            self.stack_tree = tree;
                             continue;
                         }
                         _ => {
@@ -259,7 +259,7 @@ impl Scanner {
                             continue;
                         }
                     };
-                    if self.after_blanks()? != Some(b'[') || self.whole.contains(&region) {
+                    if self.after_blanks()? != Some(b'[') || self.whole_arrays.contains(&region) {
                         if self.value(0)?.is_none() {
                             return self.end_here();
                         }
@@ -270,9 +270,11 @@ impl Scanner {
                         if region == SnapshotArray::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
                     return Ok(true);
                 }
-                (None, ScanState::Between) => {
-                    if self.whole.contains(&SnapshotArray::Strings) && self.whole.contains(&SnapshotArray::Edges) {
-                        self.reached = EndOfInput::LastBrace;
+                (None, ScanState::BetweenValues) => {
+                    if self.whole_arrays.contains(&SnapshotArray::Strings)
+                        && self.whole_arrays.contains(&SnapshotArray::Edges)
+                    {
+                        self.end_of_input = EndOfInput::MissingLastBrace;
                     }
                     return self.end_here();
                 }
@@ -308,14 +310,14 @@ impl Scanner {
     fn numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
         let width = self.width(region);
         loop {
-            if self.len - self.at < WINDOW_BYTES / 2 && !self.is_ended {
+            if self.len - self.at < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
             let bytes = &self.window[self.at..self.len];
             if let Some(end) = memchr::memchr(b']', bytes) {
                 let values = count_commas(&bytes[..end]) + 1;
-                self.whole.push(region);
-                self.state = ScanState::Between;
+                self.whole_arrays.push(region);
+                self.state = ScanState::BetweenValues;
                 return Ok(Some((end, values)));
             }
             let commas = count_commas(bytes);
@@ -327,7 +329,7 @@ impl Scanner {
                 return Ok(Some((cut, commas - commas % width)));
             }
             if !self.refill()? {
-                self.reached = EndOfInput::Within(region);
+                self.end_of_input = EndOfInput::WithinArray(region);
                 self.at = self.len;
                 return Ok(None);
             }
@@ -337,15 +339,15 @@ impl Scanner {
     /// The next piece of the array of strings: whole strings.
     fn strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
-            if self.len - self.at < WINDOW_BYTES / 2 && !self.is_ended {
+            if self.len - self.at < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
             let bytes = &self.window[self.at..self.len];
             let (mut at, mut cut, mut count) = (0, 0, 0);
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
-                    self.whole.push(SnapshotArray::Strings);
-                    self.state = ScanState::Between;
+                    self.whole_arrays.push(SnapshotArray::Strings);
+                    self.state = ScanState::BetweenValues;
                     return Ok(Some((begin, count)));
                 }
                 let Some(end) = end_of_string(bytes, begin + 1) else { break };
@@ -355,7 +357,7 @@ impl Scanner {
                 return Ok(Some((cut, count)));
             }
             if !self.refill()? {
-                self.reached = EndOfInput::Within(SnapshotArray::Strings);
+                self.end_of_input = EndOfInput::WithinArray(SnapshotArray::Strings);
                 self.at = self.len;
                 return Ok(None);
             }
@@ -388,7 +390,7 @@ impl BlockSource for Scanner {
         loop {
             let (region, piece) = match self.state {
                 ScanState::End => return Ok(None),
-                ScanState::Start | ScanState::Between => {
+                ScanState::Start | ScanState::BetweenValues => {
                     if !self.advance()? {
                         return Ok(None);
                     }
@@ -407,11 +409,14 @@ impl BlockSource for Scanner {
             buffer.text[..bytes].copy_from_slice(&self.window[self.at..self.at + bytes]);
             let offset = self.offset + self.at as u64;
             // The bracket behind the last piece.
-            self.at += bytes + usize::from(self.state == ScanState::Between);
+            self.at += bytes + usize::from(self.state == ScanState::BetweenValues);
             if bytes == 0 {
                 continue;
             }
-            return Ok(Some((bytes, PieceContext { region, layout: self.layout.clone(), values, offset })));
+            return Ok(Some((
+                bytes,
+                PieceContext { region, layout: self.layout.clone(), values_per_row: values, offset },
+            )));
         }
     }
 }

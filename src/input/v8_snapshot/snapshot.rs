@@ -4,12 +4,12 @@ use crate::parallel;
 use std::sync::Arc;
 
 use super::bits::Bits;
-use super::block::{Block, Function, LARGE, NOWHERE};
-use super::codes::*;
+use super::block::{Block, DANGLING, Function, LARGE_SIZE};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
+use super::problem_codes::*;
 use super::scan::{EndOfInput, Scanner, SnapshotArray};
-use super::strings::{Keep, Strings};
+use super::strings::{KeptStrings, StringTable};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
@@ -22,24 +22,24 @@ pub(super) struct Snapshot {
     /// By ordinal: its name among the strings.
     pub(super) names: Vec<u32>,
     pub(super) ids: ObjectIds,
-    /// By ordinal: its size in the file, or `LARGE`.
+    /// By ordinal: its size in the file, or `LARGE_SIZE`.
     pub(super) sizes: Vec<u16>,
     /// (ordinal, bytes), ascending.
-    pub(super) large: Vec<(u32, u64)>,
+    pub(super) large_sizes: Vec<(u32, u64)>,
     /// Start of each node's edges, and behind the last their end.
     pub(super) first_edge: Vec<u32>,
     pub(super) edge_labels: EdgeLabels,
-    /// Ordinals, or `NOWHERE`.
+    /// Ordinals, or `DANGLING`.
     pub(super) targets: Vec<u32>,
     /// (ordinal, 1 attached or 2 detached), ascending.
     pub(super) detachedness: Vec<(u32, u8)>,
     /// Ascending by ordinal, one each.
     pub(super) locations: Vec<(u32, SourcePlace)>,
-    pub(super) strings: Strings,
+    pub(super) strings: StringTable,
     /// (time in microseconds, last id that was given until then), in recordings over time.
     pub(super) samples: Vec<(u64, u64)>,
     /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
-    pub(super) stacks: Vec<(u32, u32)>,
+    pub(super) stack_ids: Vec<(u32, u32)>,
     pub(super) functions: Vec<Function>,
     pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
@@ -53,8 +53,8 @@ pub(super) struct Snapshot {
 struct SnapshotBuilder {
     snapshot: Snapshot,
     /// Numbers that came before the header.
-    raw: Vec<(SnapshotArray, Vec<i64>)>,
-    keep: Keep,
+    numbers_before_header: Vec<(SnapshotArray, Vec<i64>)>,
+    kept_strings: KeptStrings,
     diagnostics: Diagnostics,
     share: MemoryShare,
 }
@@ -65,10 +65,12 @@ impl SnapshotBuilder {
         let at = Position::Byte(block.offset);
         self.diagnostics.add(&BAD_NUMBER, std::mem::take(&mut block.bad_numbers), at, String::new);
         self.diagnostics.add(&INCOMPLETE_ROW, std::mem::take(&mut block.incomplete_rows), at, String::new);
-        if !block.raw.is_empty() {
-            match self.raw.last_mut().filter(|(region, _)| *region == block.region) {
-                Some((_, values)) => values.append(&mut block.raw),
-                None => self.raw.push((block.region, std::mem::take(&mut block.raw))),
+        if !block.numbers_before_header.is_empty() {
+            match self.numbers_before_header.last_mut().filter(|(region, _)| *region == block.region) {
+                Some((_, values)) => values.append(&mut block.numbers_before_header),
+                None => {
+                    self.numbers_before_header.push((block.region, std::mem::take(&mut block.numbers_before_header)))
+                }
             }
         }
         let (rows, nodes, edges) = (&mut self.snapshot, &mut block.nodes, &mut block.edges);
@@ -85,19 +87,19 @@ impl SnapshotBuilder {
         append(&mut rows.first_edge, &mut nodes.edge_counts);
         rows.ids.extend(&nodes.ids);
         nodes.ids.clear();
-        rows.large.extend(nodes.large.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
+        rows.large_sizes.extend(nodes.large_sizes.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
         rows.detachedness.extend(nodes.detachedness.drain(..).map(|(node, state)| (first_node + node, state)));
-        rows.edge_labels.append(&mut edges.labels, self.keep == Keep::All);
+        rows.edge_labels.append(&mut edges.labels, self.kept_strings == KeptStrings::All);
         append(&mut rows.targets, &mut edges.targets);
         append(&mut rows.locations, &mut block.locations);
         append(&mut rows.samples, &mut block.samples);
-        if self.keep == Keep::All {
-            rows.stacks.extend(nodes.stacks.iter().map(|&(node, stack)| (first_node + node, stack)));
+        if self.kept_strings == KeptStrings::All {
+            rows.stack_ids.extend(nodes.stack_ids.iter().map(|&(node, stack)| (first_node + node, stack)));
             append(&mut rows.functions, &mut block.functions);
         }
-        nodes.stacks.clear();
+        nodes.stack_ids.clear();
         block.functions.clear();
-        if !block.ends.is_empty() {
+        if !block.string_ends.is_empty() {
             self.take_strings(block);
         }
         Ok(self.share.hold(self.memory_bytes())?)
@@ -106,8 +108,8 @@ impl SnapshotBuilder {
     fn take_strings(&mut self, block: &mut Block) {
         // Nodes and edges come before the strings, but where another program changed the file.
         let rows = &self.snapshot;
-        let are_complete = self.raw.is_empty() && !rows.kinds.is_empty() && !rows.targets.is_empty();
-        if self.keep == Keep::Names
+        let are_complete = self.numbers_before_header.is_empty() && !rows.kinds.is_empty() && !rows.targets.is_empty();
+        if self.kept_strings == KeptStrings::Names
             && are_complete
             && rows.strings.len() == 0
             && let Some(layout) = &block.layout
@@ -115,9 +117,9 @@ impl SnapshotBuilder {
             let wanted = self.names_wanted(layout);
             self.snapshot.strings.keep_only(wanted);
         }
-        self.snapshot.strings.append(&block.text, &block.ends);
-        block.text.clear();
-        block.ends.clear();
+        self.snapshot.strings.append(&block.string_text, &block.string_ends);
+        block.string_text.clear();
+        block.string_ends.clear();
     }
 
     /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
@@ -148,16 +150,17 @@ impl SnapshotBuilder {
 
     fn memory_bytes(&self) -> u64 {
         let rows = &self.snapshot;
-        let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
-        let nodes = rows.kinds.len() * 11 + rows.ids.bytes() + rows.large.len() * 16 + rows.detachedness.len() * 8;
-        let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stacks.len() * 8;
+        let raw: usize = self.numbers_before_header.iter().map(|(_, values)| 8 * values.len()).sum();
+        let nodes =
+            rows.kinds.len() * 11 + rows.ids.bytes() + rows.large_sizes.len() * 16 + rows.detachedness.len() * 8;
+        let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stack_ids.len() * 8;
         let edges = rows.targets.len() * 4 + rows.edge_labels.bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
     }
 
     /// Reads the numbers that came before the header.
     fn read_raw(&mut self, layout: &SnapshotHeader) -> Result<(), ReadError> {
-        for (region, values) in std::mem::take(&mut self.raw) {
+        for (region, values) in std::mem::take(&mut self.numbers_before_header) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
             block.rows(region, layout, values.len(), &mut numbers);
@@ -178,17 +181,21 @@ impl Snapshot {
     /// it may.
     pub(super) fn read(
         source: Source,
-        keep: Keep,
+        keep: KeptStrings,
         threads: usize,
         budget: &MemoryBudget,
         diagnostics: &mut Diagnostics,
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
-        let (threads, mut tally) = (if source.is_whole { 1 } else { threads }, source.tally());
+        let (threads, mut tally) = (if source.is_start_whole { 1 } else { threads }, source.tally());
         let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
-        let mut content =
-            SnapshotBuilder { keep, diagnostics: diagnostics_so_far, share, ..SnapshotBuilder::default() };
+        let mut content = SnapshotBuilder {
+            kept_strings: keep,
+            diagnostics: diagnostics_so_far,
+            share,
+            ..SnapshotBuilder::default()
+        };
         let scanner = parse_blocks_of(
-            Scanner::new(source, keep == Keep::All, budget),
+            Scanner::new(source, keep == KeptStrings::All, budget),
             budget,
             threads,
             |bytes, place, block: &mut Block| block.parse(bytes, &place),
@@ -217,9 +224,9 @@ impl Snapshot {
     /// Bytes of the node itself in the file. O(1), for giants O(log giants).
     pub(super) fn self_size(&self, ordinal: u32) -> u64 {
         match self.sizes[ordinal as usize] {
-            LARGE => {
-                let at = self.large.binary_search_by_key(&ordinal, |&(at, _)| at);
-                at.map_or(u64::from(LARGE), |at| self.large[at].1)
+            LARGE_SIZE => {
+                let at = self.large_sizes.binary_search_by_key(&ordinal, |&(at, _)| at);
+                at.map_or(u64::from(LARGE_SIZE), |at| self.large_sizes[at].1)
             }
             bytes => u64::from(bytes),
         }
@@ -263,7 +270,7 @@ impl Snapshot {
         let edge = edges.find(|&edge| {
             self.is_kind(edge, EdgeKind::Internal) && self.strings.get(self.edge_number(edge)) == Some(name)
         })?;
-        Some(self.targets[edge]).filter(|&target| target != NOWHERE)
+        Some(self.targets[edge]).filter(|&target| target != DANGLING)
     }
 
     /// The root, which a damaged file may not have.
@@ -286,14 +293,14 @@ impl SnapshotBuilder {
         diagnostics: &mut Diagnostics,
     ) -> (Snapshot, MemoryShare) {
         let end = Position::Byte(scanner.end());
-        let is_whole = |region| scanner.whole.contains(&region);
+        let is_whole = |region| scanner.whole_arrays.contains(&region);
         let problems = &mut self.diagnostics;
-        let is_cut = scanner.reached != EndOfInput::End;
-        problems.add(&TRUNCATED, is_cut.into(), end, || match scanner.reached {
-            EndOfInput::Within(SnapshotArray::Nodes) => "within its nodes".into(),
-            EndOfInput::Within(SnapshotArray::Edges) => "within its edges".into(),
-            EndOfInput::Within(SnapshotArray::Strings) => "within its strings".into(),
-            EndOfInput::LastBrace => "behind its strings".into(),
+        let is_cut = scanner.end_of_input != EndOfInput::End;
+        problems.add(&TRUNCATED, is_cut.into(), end, || match scanner.end_of_input {
+            EndOfInput::WithinArray(SnapshotArray::Nodes) => "within its nodes".into(),
+            EndOfInput::WithinArray(SnapshotArray::Edges) => "within its edges".into(),
+            EndOfInput::WithinArray(SnapshotArray::Strings) => "within its strings".into(),
+            EndOfInput::MissingLastBrace => "behind its strings".into(),
             _ => "between its arrays".into(),
         });
         problems.add(&DATA_AFTER_END, scanner.has_data_after_end.into(), end, String::new);
@@ -324,7 +331,7 @@ impl SnapshotBuilder {
         );
         parallel::each_piece(&mut snapshot.targets, &|_, piece| {
             for target in piece {
-                *target = if (*target as usize) < nodes { *target } else { NOWHERE };
+                *target = if (*target as usize) < nodes { *target } else { DANGLING };
             }
         });
         snapshot.strings.finish();
@@ -339,7 +346,7 @@ impl SnapshotBuilder {
             let past = snapshot.names.iter().filter(|&&name| name as usize >= strings).count();
             problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);
         }
-        snapshot.stack_tree = std::mem::take(&mut scanner.stacks);
+        snapshot.stack_tree = std::mem::take(&mut scanner.stack_tree);
         (snapshot.layout, snapshot.has_edges) = (layout, has_edges);
         (snapshot.end, snapshot.edge_rows) = (scanner.end(), rows as u64);
         *diagnostics = self.diagnostics;

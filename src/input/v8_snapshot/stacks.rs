@@ -38,7 +38,7 @@ pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts 
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stack {
+pub(super) struct TraceNode {
     id: u32,
     /// The one that it goes on from; the first has none.
     pub(super) parent: Option<u32>,
@@ -51,7 +51,7 @@ pub(super) struct Stack {
 /// The stacks of a recording, each behind the one that it goes on from.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
-    pub(super) all: Vec<Stack>,
+    pub(super) all: Vec<TraceNode>,
     /// (id, number), ascending.
     by_id: Vec<(u32, u32)>,
 }
@@ -80,7 +80,7 @@ impl Stacks {
                     let number = stacks.all.len() as u32;
                     let [id, function, count, bytes, _] = fields.places.map(|place| level.row[place]);
                     let id = u32::try_from(id).unwrap_or(0);
-                    stacks.all.push(Stack { id, parent: level.parent, function, count, bytes });
+                    stacks.all.push(TraceNode { id, parent: level.parent, function, count, bytes });
                     level.at = 0;
                     levels.push(new(Some(number)));
                 }

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Keep {
+pub(super) enum KeptStrings {
     #[default]
     All,
     /// Names of classes, categories and properties. Texts, most of what there is, are passed over.
@@ -12,16 +12,16 @@ pub(super) enum Keep {
 
 /// Strings behind one another.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Strings {
+pub(super) struct StringTable {
     text: Vec<u8>,
     ends: Vec<u64>,
     /// The strings that are kept, where not all are, and the number of them before each word.
-    kept: Option<(Bits, Vec<u32>)>,
+    kept_indices: Option<(Bits, Vec<u32>)>,
     /// Strings of the file.
     count: usize,
 }
 
-impl Strings {
+impl StringTable {
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -29,7 +29,7 @@ impl Strings {
     /// Keeps only these of the strings that come; asked for before the first.
     pub(super) fn keep_only(&mut self, wanted: Bits) {
         if self.count == 0 {
-            self.kept = Some((wanted, Vec::new()));
+            self.kept_indices = Some((wanted, Vec::new()));
         }
     }
 
@@ -40,7 +40,7 @@ impl Strings {
     /// Appends strings that lie behind one another, by where each ends.
     pub(super) fn append(&mut self, text: &[u8], ends: &[u32]) {
         use crate::graph::make_room;
-        let Some((wanted, _)) = &self.kept else {
+        let Some((wanted, _)) = &self.kept_indices else {
             let before = self.text.len() as u64;
             make_room(&mut self.text, text.len());
             self.text.extend_from_slice(text);
@@ -62,7 +62,7 @@ impl Strings {
 
     /// Called once all are there.
     pub(super) fn finish(&mut self) {
-        if let Some((wanted, ranks)) = &mut self.kept {
+        if let Some((wanted, ranks)) = &mut self.kept_indices {
             wanted.truncate(self.count);
             *ranks = wanted.ranks();
         }
@@ -70,7 +70,7 @@ impl Strings {
 
     /// The place of a string among those that are kept.
     fn place(&self, index: u32) -> Option<usize> {
-        match &self.kept {
+        match &self.kept_indices {
             _ if index as usize >= self.count => None,
             None => Some(index as usize),
             Some((wanted, ranks)) => wanted.rank(index, ranks),
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn strings_that_are_not_kept_keep_their_numbers() {
         let (text, ends): (&[u8], _) = (b"abcdeffff", [1, 1, 3, 6, 6, 9]);
-        let mut all = Strings::default();
+        let mut all = StringTable::default();
         all.append(&text[..3], &ends[..3]);
         all.append(&text[3..], &[3, 3, 6]);
         all.finish();
-        let mut some = Strings::default();
+        let mut some = StringTable::default();
         let mut wanted = Bits::new(100);
         [2, 4, 5, 70].iter().for_each(|&index| _ = wanted.insert(index));
         some.keep_only(wanted);

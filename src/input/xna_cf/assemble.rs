@@ -3,22 +3,22 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, ListLengths, MarkKind, SectionMark};
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{
-    Diagnostics, Extent, Objects, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, Reading,
+    Diagnostics, Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading,
 };
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
-const ENOUGH_SIZES: u64 = 1000;
+const MIN_TELLING_SIZES: u64 = 1000;
 
 #[derive(Debug)]
 struct TypeEntry {
     slot: TypeSlot,
-    declared: bool,
+    is_declared: bool,
     /// Line of the first object of the type, and of the first static root of the class.
     first_object_line: Option<u64>,
     first_static_line: Option<u64>,
@@ -30,7 +30,7 @@ struct OpenSection {
     section: SectionId,
     types: FxHashMap<u64, TypeEntry>,
     /// Name and time of the `a` record as they stand; `None` where there was none.
-    begun_as: Option<Vec<u8>>,
+    begin_text: Option<Vec<u8>>,
 }
 
 /// Records met, by kind.
@@ -49,7 +49,7 @@ pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
     totals: Totals,
-    open: Option<OpenSection>,
+    open_section: Option<OpenSection>,
     counts: RecordCounts,
     version: Option<u64>,
     has_letter_in_sizes: bool,
@@ -66,7 +66,7 @@ impl<'r> Assembler<'r> {
             reading,
             builder,
             totals: Totals::default(),
-            open: None,
+            open_section: None,
             counts: RecordCounts::default(),
             version: None,
             has_letter_in_sizes: false,
@@ -83,12 +83,12 @@ impl<'r> Assembler<'r> {
         let mut from = ListLengths::default();
         let marks = std::mem::take(&mut block.marks);
         for (part, mark) in marks.iter().enumerate() {
-            self.take_part(block, part, from, mark.before)?;
+            self.take_part(block, part, from, mark.lengths_before)?;
             self.take_mark(block, mark);
             self.builder.check_memory()?;
-            from = mark.before;
+            from = mark.lengths_before;
         }
-        self.take_part(block, marks.len(), from, block.ends())?;
+        self.take_part(block, marks.len(), from, block.list_lengths())?;
         block.marks = marks;
         self.counts.objects += block.objects.object_count() as u64;
         self.counts.references += block.objects.reference_count() as u64;
@@ -103,12 +103,12 @@ impl<'r> Assembler<'r> {
         from: ListLengths,
         to: ListLengths,
     ) -> Result<(), ReadError> {
-        let Some(first_line) = block.first_record[part] else { return Ok(()) };
+        let Some(first_line) = block.first_record_lines[part] else { return Ok(()) };
         let lines = self.lines;
-        let open = match &mut self.open {
+        let open = match &mut self.open_section {
             Some(open) => open,
             none => {
-                self.reading.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
+                self.reading.diagnostics.add_on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
                 self.totals.begin_section();
                 none.insert(OpenSection::new(self.builder.begin_section(Section::default()), None))
             }
@@ -119,7 +119,7 @@ impl<'r> Assembler<'r> {
             open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.reading.diagnostics);
         }
         self.counts.types += (to.types - from.types) as u64;
-        for &(raw_id, line) in &block.numbered.mentioned[from.mentioned..to.mentioned] {
+        for &(raw_id, line) in &block.numbered_types.mentioned[from.mentioned..to.mentioned] {
             let entry = open.entry(raw_id, &mut self.builder);
             entry.first_object_line.get_or_insert(lines + line);
             self.slots.push(entry.slot.0);
@@ -132,7 +132,7 @@ impl<'r> Assembler<'r> {
                 type_indices: from.mentioned..to.mentioned,
                 slots: &self.slots,
                 lines_before: lines,
-                takes_leading: false,
+                takes_leading_references: false,
             },
             &mut self.builder,
             &mut self.totals,
@@ -157,7 +157,7 @@ impl<'r> Assembler<'r> {
                 self.close_incomplete(line);
                 self.version.get_or_insert(version);
                 if version != 2 {
-                    self.reading.diagnostics.on_line(&UNSUPPORTED_VERSION, line, text);
+                    self.reading.diagnostics.add_on_line(&UNSUPPORTED_VERSION, line, text);
                 }
                 let (name, time) = split_time(text);
                 let section = Section {
@@ -166,12 +166,12 @@ impl<'r> Assembler<'r> {
                     ..Section::default()
                 };
                 self.totals.begin_section();
-                self.open = Some(OpenSection::new(self.builder.begin_section(section), Some(text.to_vec())));
+                self.open_section = Some(OpenSection::new(self.builder.begin_section(section), Some(text.to_vec())));
             }
             MarkKind::End => {
                 self.counts.ends += 1;
-                match self.open.take() {
-                    None => self.reading.diagnostics.on_line(&UNEXPECTED_END_RECORD, line, text),
+                match self.open_section.take() {
+                    None => self.reading.diagnostics.add_on_line(&UNEXPECTED_END_RECORD, line, text),
                     Some(open) => self.close(open, text, line),
                 }
             }
@@ -182,7 +182,7 @@ impl<'r> Assembler<'r> {
         let (mut end_name, mut end_time) = split_time(end);
         let section = self.builder.section_mut(open.section);
         section.complete = true;
-        match &open.begun_as {
+        match &open.begin_text {
             // Records outside any AppDomain, closed by an end record: its name is all there is.
             None => section.name = String::from_utf8_lossy(end_name).into_owned(),
             Some(begun_as) => {
@@ -198,7 +198,7 @@ impl<'r> Assembler<'r> {
                 section.name = String::from_utf8_lossy(begin_name).into_owned();
                 section.started_ms = begin_time;
                 if begin_name != end_name {
-                    self.reading.diagnostics.on_line(&END_NAME_MISMATCH, line, end);
+                    self.reading.diagnostics.add_on_line(&END_NAME_MISMATCH, line, end);
                 }
             }
         }
@@ -207,8 +207,8 @@ impl<'r> Assembler<'r> {
     }
 
     fn close_incomplete(&mut self, line: u64) {
-        if let Some(open) = self.open.take() {
-            self.reading.diagnostics.on_line(&MISSING_END_RECORD, line, b"");
+        if let Some(open) = self.open_section.take() {
+            self.reading.diagnostics.add_on_line(&MISSING_END_RECORD, line, b"");
             self.finish_types(open);
         }
     }
@@ -216,23 +216,23 @@ impl<'r> Assembler<'r> {
     /// Names what was never declared.
     fn finish_types(&mut self, open: OpenSection) {
         for (raw_id, entry) in &open.types {
-            if entry.declared {
+            if entry.is_declared {
                 continue;
             }
             let name = format!("<type {raw_id:#x}>");
             self.builder.name_type(entry.slot, &name);
             if let Some(line) = entry.first_object_line {
-                self.reading.diagnostics.on_line(&UNDECLARED_TYPE, line, name.as_bytes());
+                self.reading.diagnostics.add_on_line(&UNDECLARED_TYPE, line, name.as_bytes());
             }
             if let Some(line) = entry.first_static_line {
-                self.reading.diagnostics.on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
+                self.reading.diagnostics.add_on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
             }
         }
     }
 
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
-        ParsedDump { extent, content: ParsedContent::Objects(Box::new(Objects::new(self.builder))) }
+        ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(self.builder))) }
     }
 
     /// Totals by type name, after the last block.
@@ -247,8 +247,8 @@ impl<'r> Assembler<'r> {
         self.close_incomplete(last_line);
         let counts = &self.counts;
         let is_hex = self.reading.options.xna_cf.size_radix == SizeRadix::Hex;
-        if is_hex && !self.has_letter_in_sizes && counts.objects >= ENOUGH_SIZES {
-            self.reading.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
+        if is_hex && !self.has_letter_in_sizes && counts.objects >= MIN_TELLING_SIZES {
+            self.reading.diagnostics.add_on_line(&SIZES_LOOK_DECIMAL, 1, b"");
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.reading.info.version = self.version.map(|version| version.to_string());
@@ -260,19 +260,19 @@ impl<'r> Assembler<'r> {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ]);
-        Extent { end: Position::Line(last_line), objects: counts.objects, lost: LOST }
+        Extent { end: Position::Line(last_line), objects: counts.objects, loss_codes: LOST }
     }
 }
 
 impl OpenSection {
     fn new(section: SectionId, begun_as: Option<Vec<u8>>) -> Self {
-        OpenSection { section, types: FxHashMap::default(), begun_as }
+        OpenSection { section, types: FxHashMap::default(), begin_text: begun_as }
     }
 
     fn entry(&mut self, raw_id: u64, builder: &mut GraphBuilder) -> &mut TypeEntry {
         self.types.entry(raw_id).or_insert_with(|| TypeEntry {
             slot: builder.new_type(),
-            declared: false,
+            is_declared: false,
             first_object_line: None,
             first_static_line: None,
         })
@@ -293,15 +293,15 @@ impl OpenSection {
         } else {
             String::from_utf8_lossy(name).into_owned()
         };
-        if !entry.declared {
-            entry.declared = true;
+        if !entry.is_declared {
+            entry.is_declared = true;
             let slot = entry.slot;
             builder.name_type(slot, &name);
             builder.section_mut(section).declared_types += 1;
         } else if builder.type_name(entry.slot) == Some(&name) {
-            diagnostics.on_line(&DUPLICATE_TYPE, line, name.as_bytes());
+            diagnostics.add_on_line(&DUPLICATE_TYPE, line, name.as_bytes());
         } else {
-            diagnostics.on_line(&CONFLICTING_TYPE, line, name.as_bytes());
+            diagnostics.add_on_line(&CONFLICTING_TYPE, line, name.as_bytes());
         }
     }
 
@@ -321,17 +321,17 @@ impl OpenSection {
             4 => RootKind::Static,
             5 => RootKind::Gc,
             other => {
-                diagnostics.on_line(&UNKNOWN_ROOT_KIND, line, format!("kind {other:x}").as_bytes());
+                diagnostics.add_on_line(&UNKNOWN_ROOT_KIND, line, format!("kind {other:x}").as_bytes());
                 RootKind::Other(u32::try_from(other).unwrap_or(u32::MAX))
             }
         };
         let known = u64::from(RootFlags::PINNED | RootFlags::WEAK | RootFlags::INTERIOR);
         if root.flags & !known != 0 {
-            diagnostics.on_line(&UNKNOWN_ROOT_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
+            diagnostics.add_on_line(&UNKNOWN_ROOT_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
         }
         let flags = RootFlags(root.flags as u32);
         if flags.has(RootFlags::WEAK) && flags.has(RootFlags::PINNED | RootFlags::INTERIOR) {
-            diagnostics.on_line(&WEAK_AND_STRONG_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
+            diagnostics.add_on_line(&WEAK_AND_STRONG_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
         }
         let container = match (kind, root.container) {
             (RootKind::Static, Some(Some(class))) => {
@@ -340,17 +340,17 @@ impl OpenSection {
                 Some(entry.slot)
             }
             (RootKind::Static, _) => {
-                diagnostics.on_line(&STATIC_ROOT_WITHOUT_CONTAINER, line, b"");
+                diagnostics.add_on_line(&STATIC_ROOT_WITHOUT_CONTAINER, line, b"");
                 None
             }
             (_, Some(_)) => {
-                diagnostics.on_line(&UNEXPECTED_CONTAINER, line, b"");
+                diagnostics.add_on_line(&UNEXPECTED_CONTAINER, line, b"");
                 None
             }
             (_, None) => None,
         };
         if root.has_trailing_fields {
-            diagnostics.on_line(&TRAILING_FIELDS, line, b"");
+            diagnostics.add_on_line(&TRAILING_FIELDS, line, b"");
         }
         (kind, flags, container)
     }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::codes::*;
+use super::problem_codes::*;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::codes::PADDING;
 use crate::input::options::SizeRadix;
+use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};
@@ -27,7 +27,7 @@ pub(super) struct SectionMark {
     pub(super) name: Range<usize>,
     pub(super) line: u64,
     /// The lists' lengths before it.
-    pub(super) before: ListLengths,
+    pub(super) lengths_before: ListLengths,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct ListLengths {
 #[derive(Debug, Default)]
 pub(super) struct Block<S> {
     pub(super) objects: S,
-    pub(super) numbered: NumberedTypes,
+    pub(super) numbered_types: NumberedTypes,
     pub(super) types: Vec<TypeRecord>,
     /// With the line of each.
     pub(super) roots: Vec<(RootRecord, u64)>,
@@ -59,13 +59,13 @@ pub(super) struct Block<S> {
     pub(super) lines: u64,
     pub(super) has_letter_in_sizes: bool,
     /// Line of the first record of each part (between marks) that belongs into a section.
-    pub(super) first_record: Vec<Option<u64>>,
+    pub(super) first_record_lines: Vec<Option<u64>>,
 }
 
 impl<S: RecordSink> Block<S> {
     fn clear(&mut self) {
         self.objects.clear();
-        self.numbered.clear();
+        self.numbered_types.clear();
         self.types.clear();
         self.roots.clear();
         self.marks.clear();
@@ -73,16 +73,16 @@ impl<S: RecordSink> Block<S> {
         self.diagnostics = Diagnostics::default();
         self.lines = 0;
         self.has_letter_in_sizes = false;
-        self.first_record.clear();
-        self.first_record.push(None);
+        self.first_record_lines.clear();
+        self.first_record_lines.push(None);
     }
 
-    pub(super) fn ends(&self) -> ListLengths {
+    pub(super) fn list_lengths(&self) -> ListLengths {
         ListLengths {
             objects: self.objects.object_count(),
             types: self.types.len(),
             roots: self.roots.len(),
-            mentioned: self.numbered.mentioned.len(),
+            mentioned: self.numbered_types.mentioned.len(),
         }
     }
 
@@ -94,7 +94,7 @@ impl<S: RecordSink> Block<S> {
 
     fn note_record(&mut self) {
         let line = self.lines;
-        if let Some(first) = self.first_record.last_mut() {
+        if let Some(first) = self.first_record_lines.last_mut() {
             first.get_or_insert(line);
         }
     }
@@ -103,11 +103,11 @@ impl<S: RecordSink> Block<S> {
 impl<S: RecordSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
-            + self.numbered.memory_bytes()
+            + self.numbered_types.memory_bytes()
             + self.types.capacity() * size_of::<TypeRecord>()
             + self.roots.capacity() * size_of::<(RootRecord, u64)>()
             + self.marks.capacity() * size_of::<SectionMark>()
-            + self.first_record.capacity() * size_of::<Option<u64>>()
+            + self.first_record_lines.capacity() * size_of::<Option<u64>>()
             + self.names.capacity()
     }
 }
@@ -154,7 +154,7 @@ fn parse_lines<S: RecordSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
                 input = next;
             } else {
                 let (line, next) = split_line(rest);
-                slow_references(line, block);
+                parse_references_slowly(line, block);
                 input = next;
             }
             continue;
@@ -167,13 +167,13 @@ fn parse_lines<S: RecordSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
 
 #[inline]
 fn begin_object<S: RecordSink>(block: &mut Block<S>, id: u64, type_id: u64, bytes: u64) {
-    let type_index = block.numbered.number(type_id, block.lines);
+    let type_index = block.numbered_types.number(type_id, block.lines);
     block.has_letter_in_sizes |= has_hex_letter(bytes);
     block.objects.push_object(id, type_index, bytes, block.lines);
     block.note_record();
 }
 
-fn slow_references<S: RecordSink>(fields: &[u8], block: &mut Block<S>) {
+fn parse_references_slowly<S: RecordSink>(fields: &[u8], block: &mut Block<S>) {
     let mut rest = fields;
     loop {
         let (field, after) = split_field(rest);
@@ -182,7 +182,7 @@ fn slow_references<S: RecordSink>(fields: &[u8], block: &mut Block<S>) {
         }
         match hex_field(field) {
             Some(id) => block.objects.push_reference(id),
-            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, field),
+            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, field),
         }
         rest = after;
     }
@@ -197,7 +197,7 @@ fn parse_unfinished_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &m
     if split_field(line).0 == b"c" {
         parse_line(line, radix, block);
     } else {
-        block.diagnostics.on_line(&TRUNCATED_LINE, block.lines, line);
+        block.diagnostics.add_on_line(&TRUNCATED_LINE, block.lines, line);
     }
 }
 
@@ -213,19 +213,19 @@ fn parse_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>
         b"a" => begin_line(fields, block),
         b"c" => mark(MarkKind::End, trim(fields), block),
         _ => {
-            block.diagnostics.on_line(&UNKNOWN_RECORD, block.lines, line);
+            block.diagnostics.add_on_line(&UNKNOWN_RECORD, block.lines, line);
             return;
         }
     };
     if done.is_none() {
-        block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line);
+        block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines, line);
     }
 }
 
 fn object_line<S: RecordSink>(fields: &[u8], radix: SizeRadix, block: &mut Block<S>) -> Option<()> {
     let (head, references) = record::object(fields, radix)?;
     begin_object(block, head.id, head.type_id, head.bytes);
-    slow_references(references, block);
+    parse_references_slowly(references, block);
     Some(())
 }
 
@@ -250,10 +250,10 @@ fn begin_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> 
 }
 
 fn mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) -> Option<()> {
-    let before = block.ends();
+    let before = block.list_lengths();
     let name = block.keep(name);
-    block.marks.push(SectionMark { kind, name, line: block.lines, before });
-    block.first_record.push(None);
-    block.numbered.begin_part();
+    block.marks.push(SectionMark { kind, name, line: block.lines, lengths_before: before });
+    block.first_record_lines.push(None);
+    block.numbered_types.begin_part();
     Some(())
 }

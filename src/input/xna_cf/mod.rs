@@ -16,11 +16,11 @@
 
 mod assemble;
 mod block;
-mod codes;
+mod problem_codes;
 mod record;
 
-use super::blocks::{Cut, parse_blocks};
-use super::codes::GraphCodes;
+use super::blocks::{BlockCut, parse_blocks};
+use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
@@ -55,7 +55,7 @@ impl Reader for XnaCf {
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
-        &codes::GRAPH_CODES
+        &problem_codes::GRAPH_CODES
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -71,7 +71,7 @@ fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Resu
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, radix, block);
-    parse_blocks(source, Cut::AfterLine, threads, parse, |block| {
+    parse_blocks(source, BlockCut::AfterLine, threads, parse, |block| {
         tally.add(block.objects.object_count());
         assembler.take_block(block)
     })?;

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::input::hprof::layout::texts::{TextRecords, source_form};
-use crate::input::hprof::records::{ClassDump, Field};
+use crate::input::hprof::records::{ClassDump, FieldRecord};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 use crate::redact::keep::KeptFields;
 
@@ -89,7 +89,7 @@ impl Facts {
         for _ in 0..MAX_SUPERCLASSES {
             let Some(dump) = above else { break };
             let name = self.class_name(dump.id);
-            for Field { name: field, basic_type } in dump.fields.iter().copied() {
+            for FieldRecord { name: field, basic_type } in dump.fields.iter().copied() {
                 let Some(bytes) = value_bytes(basic_type, self.id_bytes).filter(|_| at < most_bytes) else { break };
                 let is_kept = self.is_kept(keep, &name, field);
                 if basic_type == OBJECT && is_kept {

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::facts::{Facts, KeptTexts, Plans, Step, keep_parts};
 use super::gather::{Gathered, gather, header_of};
 use super::walk::{Walk, Work, count_at};
-use crate::input::hprof::records::{ClassDump, START, Static};
+use crate::input::hprof::records::{ClassDump, FILE_MAGIC, StaticValue};
 use crate::input::hprof::wire::{OBJECT, element_bytes, id_of, record, sub};
 use crate::input::{ReadError, Source};
 use crate::redact::dump_file::DumpFile;
@@ -43,9 +43,9 @@ pub(in crate::redact) fn find_left(
     let kept = KeptTexts::default();
     let allowed = Allowed { facts: &facts, names, runs: Runs::default(), dump: 0, kept, texts: FxHashSet::default() };
     let mut runs = walk(dump, allowed)?.runs;
-    runs.allow(START);
+    runs.allow(FILE_MAGIC);
     let bytes = look_through(copy.open()?, &mut runs)?;
-    let header_bytes = header.bytes as u64;
+    let header_bytes = header.header_bytes as u64;
     let texts = FxHashSet::default();
     let work = Texts { facts: &facts, runs, offset: header_bytes, names: texts, is_open: false, last: Vec::new() };
     let runs = walk(dump, work)?.runs;
@@ -156,8 +156,9 @@ impl Work for Numbers<'_> {
             sub::CLASS_DUMP => {
                 if let Ok((_, dump)) = ClassDump::parse(&data[1..], id_bytes, 0) {
                     let name = self.facts.class_name(dump.id);
-                    let gone =
-                        |one: &&Static| one.basic_type != OBJECT && !self.facts.is_kept(self.keep, &name, one.name);
+                    let gone = |one: &&StaticValue| {
+                        one.basic_type != OBJECT && !self.facts.is_kept(self.keep, &name, one.name)
+                    };
                     self.sent.extend(dump.statics.iter().filter(gone).map(|one| one.value));
                 }
             }

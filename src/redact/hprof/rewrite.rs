@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::facts::{Facts, KeptTexts, Plans, Step, keep_parts};
 use super::walk::{Work, count_at};
-use crate::input::hprof::records::{Frame, LoadClass, Trace};
+use crate::input::hprof::records::{FrameRecord, LoadClass, TraceRecord};
 use crate::input::hprof::wire::{OBJECT, element_bytes, id_of, record, sub, value_bytes};
 use crate::redact::keep::KeptFields;
 use crate::redact::keyed::KeyedHash;
@@ -257,7 +257,7 @@ impl Work for Rewrite<'_> {
                 }
                 _ => 0,
             },
-            record::FRAME => match Frame::parse(body, id_bytes) {
+            record::FRAME => match FrameRecord::parse(body, id_bytes) {
                 Some(frame)
                     if self.facts.frames.contains(&frame.id)
                         && [frame.method, frame.signature, frame.file].iter().all(|&name| self.is_name(name)) =>
@@ -266,7 +266,7 @@ impl Work for Rewrite<'_> {
                 }
                 _ => 0,
             },
-            record::TRACE => match Trace::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
+            record::TRACE => match TraceRecord::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
                 Some(trace) => {
                     for (frame, id) in trace.frames.iter().zip(body[12..].chunks_mut(id_bytes)) {
                         if !self.facts.frames.contains(frame) {

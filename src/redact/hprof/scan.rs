@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::facts::{Facts, Plans};
 use super::walk::{MAX_WHOLE_BYTES, Work, count_at};
-use crate::input::hprof::records::{ClassDump, Frame, LoadClass, Static, Trace};
+use crate::input::hprof::records::{ClassDump, FrameRecord, LoadClass, StaticValue, TraceRecord};
 use crate::input::hprof::wire::{OBJECT, id_of, record, sub, u32_at};
 use crate::redact::keep::KeptFields;
 use crate::redact::keyed::{KeyedHash, PartialDigest};
@@ -27,7 +27,7 @@ pub(super) struct Scan<'k> {
     kept_before: usize,
     array: Option<(u64, PartialDigest)>,
     /// What may be a name, if it turns out to be of something.
-    frames: Vec<Frame>,
+    frames: Vec<FrameRecord>,
     frames_of_traces: FxHashSet<u64>,
     field_names: FxHashSet<u64>,
     /// Classes of objects, without those that have a class dump.
@@ -99,14 +99,14 @@ impl<'k> Scan<'k> {
         }
     }
 
-    /// Static variables that are kept.
+    /// StaticValue variables that are kept.
     fn keep_statics(&mut self) {
         let mut kept = Vec::new();
         for (number, classes) in self.facts.dumps.iter().enumerate() {
             for dump in classes.values() {
                 let name = self.facts.class_name(dump.id);
                 let is_kept =
-                    |one: &&Static| one.basic_type == OBJECT && self.facts.is_kept(self.keep, &name, one.name);
+                    |one: &&StaticValue| one.basic_type == OBJECT && self.facts.is_kept(self.keep, &name, one.name);
                 let ids = dump.statics.iter().filter(is_kept).map(|one| one.value).filter(|&id| id != 0);
                 kept.extend(ids.map(|id| (number, id)));
             }
@@ -216,9 +216,9 @@ impl Work for Scan<'_> {
                     }
                 }
             }
-            record::FRAME if body.len() == 8 + 4 * id_bytes => self.frames.extend(Frame::parse(body, id_bytes)),
+            record::FRAME if body.len() == 8 + 4 * id_bytes => self.frames.extend(FrameRecord::parse(body, id_bytes)),
             record::TRACE => {
-                if let Some(trace) = Trace::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
+                if let Some(trace) = TraceRecord::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
                     self.frames_of_traces.extend(trace.frames);
                 }
             }

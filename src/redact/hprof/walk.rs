@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use crate::input::hprof::records::{Header, RecordHead, SubBytes, sub_bytes};
+use crate::input::hprof::records::{Header, RecordHead, SubRecordLength, sub_record_length};
 use crate::input::hprof::wire::{element_bytes, record, sub, u32_at};
 use crate::input::{ReadError, Source};
 use crate::redact::options::LostBytes;
@@ -87,8 +87,8 @@ impl<'w, W: Work> Walk<'w, W> {
 
     /// Walks to the end. Returns the file's length. Error: when it cannot be read or written.
     pub(super) fn run(&mut self, header: &Header) -> Result<u64, ReadError> {
-        self.need(header.bytes)?;
-        self.advance(header.bytes.min(self.ahead()));
+        self.need(header.header_bytes)?;
+        self.advance(header.header_bytes.min(self.ahead()));
         while self.next_record()? {}
         self.lose_file()?;
         self.flush()?;
@@ -286,9 +286,9 @@ impl<'w, W: Work> Walk<'w, W> {
                 return Ok(false);
             }
             let bytes = match self.next_bytes()? {
-                SubBytes::Known(bytes) => bytes,
-                SubBytes::Bad => return self.lose_segment(left),
-                SubBytes::More => {
+                SubRecordLength::Known(bytes) => bytes,
+                SubRecordLength::NoSubRecord => return self.lose_segment(left),
+                SubRecordLength::NeedsMore => {
                     self.cut();
                     return Ok(false);
                 }
@@ -317,11 +317,14 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     #[inline]
-    fn next_bytes(&mut self) -> Result<SubBytes, ReadError> {
+    fn next_bytes(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
-            let found = sub_bytes(&self.bytes[self.at..self.end], self.id_bytes);
+            let found = sub_record_length(&self.bytes[self.at..self.end], self.id_bytes);
             let available = self.ahead();
-            if found != SubBytes::More || available as u64 >= MAX_WHOLE_BYTES || !self.need(available + 1)? {
+            if found != SubRecordLength::NeedsMore
+                || available as u64 >= MAX_WHOLE_BYTES
+                || !self.need(available + 1)?
+            {
                 return Ok(found);
             }
         }

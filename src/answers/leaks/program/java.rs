@@ -7,7 +7,7 @@ use super::symbols::Symbols;
 use crate::analysis::leaks::{CUT, ELEMENT, Owner, Start, Step, Ways};
 use crate::answers::libraries::dotted;
 use crate::answers::values::ValueReader;
-use crate::graph::{HeapGraph, Holding, Loader, NodeId, NodeSet, RootKind, SoftReference};
+use crate::graph::{HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftKind, SoftReference};
 use crate::input::{ReferenceName, Value};
 
 // Costs: how little a reference or a start explains.
@@ -87,7 +87,7 @@ impl<'h> JavaWays<'h> {
     fn softly(&self, from: NodeId, to: NodeId) -> bool {
         let first = self.soft.partition_point(|soft| soft.source < from);
         let own = self.soft[first..].iter().take_while(|soft| soft.source == from);
-        own.into_iter().any(|soft| soft.target == to && soft.holding == Holding::Soft)
+        own.into_iter().any(|soft| soft.target == to && soft.kind == SoftKind::Soft)
     }
 }
 

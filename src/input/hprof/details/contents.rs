@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::finder::Finder;
+use super::finder::RecordFinder;
 use super::pass::{Array, Visitor, visit};
 use super::shown_values::TextSource;
 use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
@@ -15,7 +15,7 @@ use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_of;
 use crate::input::{
-    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents, primitive_array_kinds,
+    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, ReadError, Strings, WantedContents, primitive_array_kinds,
 };
 
 /// Keys of arrays are kept as two halves, for all threads to write.
@@ -32,7 +32,7 @@ fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> Strings {
         if is_string(type_id) {
             let array = graph.strong_references(node).iter().find(|&&target| is_characters(target));
             strings.nodes.push(node);
-            strings.arrays.push(array.map_or(u32::MAX, |array| array.index() as u32));
+            strings.array_nodes.push(array.map_or(u32::MAX, |array| array.index() as u32));
         }
     }
     strings
@@ -42,8 +42,8 @@ fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> Strings {
 #[derive(Debug, Clone, Default)]
 struct ClassPlan {
     /// Of strings: where it is said that characters take two bytes; where `offset` and `count` are.
-    coder: Option<usize>,
-    part: Option<(usize, usize)>,
+    coder_offset: Option<usize>,
+    part_offsets: Option<(usize, usize)>,
     /// (place among the wanted fields, what it holds, where it is).
     fields: Vec<(u16, FieldKind, usize)>,
 }
@@ -55,34 +55,34 @@ struct ContentPlan<'g> {
     arrays: NodeNumbers,
     keys: KeyHalves,
     /// Lengths of arrays of references too.
-    with_references: bool,
+    with_reference_lengths: bool,
     with_lengths: bool,
 }
 
 pub fn contents(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     text_sources: &[TextSource],
     wanted: &WantedContents,
 ) -> Result<Contents, ReadError> {
     let mut strings = strings_of(graph, text_sources);
     let mut plan = ContentPlan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
-    let is_parts = plan.classes.values().any(|class| class.part.is_some());
+    let is_parts = plan.classes.values().any(|class| class.part_offsets.is_some());
     let found = visit(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     let mut contents = Contents::default();
-    strings.wide = vec![false; strings.len()];
+    strings.are_wide = vec![false; strings.len()];
     if is_parts {
-        strings.parts = vec![(0, u32::MAX); strings.len()];
+        strings.array_parts = vec![(0, u32::MAX); strings.len()];
     }
     for reading in found {
-        for node in reading.wide {
+        for node in reading.wide_strings {
             if let Some(at) = strings.find(node) {
-                strings.wide[at] = true;
+                strings.are_wide[at] = true;
             }
         }
         for (node, start, count) in reading.parts {
             if let Some(at) = strings.find(node) {
-                strings.parts[at] = (start, count);
+                strings.array_parts[at] = (start, count);
             }
         }
         contents.reference_arrays.extend(reading.reference_arrays);
@@ -98,8 +98,8 @@ pub fn contents(
         let key = number.map_or(ContentKey::UNKNOWN, key);
         if is_wide { key.read_otherwise() } else { key }
     };
-    strings.keys = strings.arrays.par_iter().zip(&strings.wide).map(key_of_string).collect();
-    if wanted.arrays {
+    strings.keys = strings.array_nodes.par_iter().zip(&strings.are_wide).map(key_of_string).collect();
+    if wanted.with_arrays {
         let arrays = plan.arrays.nodes().enumerate().map(|(number, node)| (node, key(number)));
         let is_filled = |key: ContentKey| key.is_known() && !EMPTY_KINDS.iter().any(|&kind| key == key_of(kind, &[]));
         contents.arrays = arrays.filter(|&(_, key)| is_filled(key)).collect();
@@ -109,7 +109,7 @@ pub fn contents(
         super::texts_of_strings::find_keys_of_parts(finder, graph, &mut strings)?;
     }
     contents.lengths.par_sort_unstable();
-    if wanted.lengths {
+    if wanted.with_lengths {
         contents.lengths.extend(lengths_of_texts(&strings, &contents.lengths).collect::<Vec<_>>());
         contents.lengths.par_sort_unstable();
     }
@@ -125,8 +125,9 @@ fn lengths_of_texts<'s>(
     (0..strings.len()).filter_map(|at| {
         let array = strings.array(at)?;
         let (_, length) = of_arrays[of_arrays.binary_search_by_key(&array, |(node, _)| *node).ok()?];
-        let there = if strings.wide[at] { length / 2 } else { length };
-        let part = strings.parts.get(at).map(|&(start, count)| there.saturating_sub(start.into()).min(count.into()));
+        let there = if strings.are_wide[at] { length / 2 } else { length };
+        let part =
+            strings.array_parts.get(at).map(|&(start, count)| there.saturating_sub(start.into()).min(count.into()));
         Some((strings.node(at), part.unwrap_or(there)))
     })
 }
@@ -152,17 +153,20 @@ impl<'g> ContentPlan<'g> {
             let places = all_places(type_id);
             let place = |name: &str, kind: FieldKind| {
                 let found = places.iter().find(|place| graph.types().text(place.field.name) == name);
-                found.filter(|place| place.field.kind == kind).map(|place| place.at)
+                found.filter(|place| place.field.kind == kind).map(|place| place.offset)
             };
             let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
-            classes.insert(id, ClassPlan { coder: place("coder", FieldKind::Byte), part, fields: Vec::new() });
+            classes.insert(
+                id,
+                ClassPlan { coder_offset: place("coder", FieldKind::Byte), part_offsets: part, fields: Vec::new() },
+            );
         }
         for (place, &(type_id, field)) in wanted.fields.iter().enumerate() {
             let Some((&id, found)) = ids.get(&type_id).zip(all_places(type_id).get(field).copied()) else { continue };
-            classes.entry(id).or_default().fields.push((place as u16, found.field.kind, found.at));
+            classes.entry(id).or_default().fields.push((place as u16, found.field.kind, found.offset));
         }
         let mut set = NodeSet::new(graph.node_count());
-        if wanted.arrays {
+        if wanted.with_arrays {
             let kinds = primitive_array_kinds(graph);
             for (node, type_id, _) in graph.objects(0..graph.node_count()) {
                 if kinds[type_id.index()].is_some() {
@@ -170,14 +174,14 @@ impl<'g> ContentPlan<'g> {
                 }
             }
         } else {
-            for &array in strings.arrays.iter().filter(|&&array| array != u32::MAX) {
+            for &array in strings.array_nodes.iter().filter(|&&array| array != u32::MAX) {
                 set.insert(NodeId::new(array as usize));
             }
         }
         let arrays = NodeNumbers::new(set);
         let keys = (0..arrays.len()).map(|_| Default::default()).collect();
-        let (with_references, with_lengths) = (wanted.arrays, wanted.lengths);
-        ContentPlan { graph, id_bytes, classes, arrays, keys, with_references, with_lengths }
+        let (with_references, with_lengths) = (wanted.with_arrays, wanted.with_lengths);
+        ContentPlan { graph, id_bytes, classes, arrays, keys, with_reference_lengths: with_references, with_lengths }
     }
 
     fn set_key(&self, number: usize, key: ContentKey) {
@@ -190,46 +194,46 @@ impl<'g> ContentPlan<'g> {
 /// The findings of one thread.
 struct FoundContents<'p> {
     plan: &'p ContentPlan<'p>,
-    wide: Vec<NodeId>,
+    wide_strings: Vec<NodeId>,
     parts: Vec<(NodeId, u32, u32)>,
     reference_arrays: Vec<(NodeId, u32, u32)>,
     fields: Vec<(NodeId, u16, HeldValue)>,
     lengths: Vec<(NodeId, u64)>,
     last_class: (u64, Option<&'p ClassPlan>),
     /// Of the array whose elements come: its number, or its node.
-    number: usize,
-    node: NodeId,
+    array_number: usize,
+    array_node: NodeId,
     nulls: u32,
     /// Of an array whose elements come in pieces: the hash so far, and whether all are zero.
-    hash: Option<(XxHash3_128, bool)>,
+    partial_hash: Option<(XxHash3_128, bool)>,
 }
 
 impl<'p> FoundContents<'p> {
     fn new(plan: &'p ContentPlan<'p>) -> Self {
         FoundContents {
             plan,
-            wide: Vec::new(),
+            wide_strings: Vec::new(),
             parts: Vec::new(),
             reference_arrays: Vec::new(),
             fields: Vec::new(),
             lengths: Vec::new(),
             last_class: (0, None),
-            number: 0,
-            node: NodeId::new(0),
+            array_number: 0,
+            array_node: NodeId::new(0),
             nulls: 0,
-            hash: None,
+            partial_hash: None,
         }
     }
 
     fn read_string(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
-        let is_wide = class.coder.is_some_and(|at| values.get(at) == Some(&1));
+        let is_wide = class.coder_offset.is_some_and(|at| values.get(at) == Some(&1));
         let number = |at| whole_number(FieldKind::Int, values, at).and_then(|number| u32::try_from(number).ok());
-        let part = class.part.and_then(|(start, count)| number(start).zip(number(count)));
+        let part = class.part_offsets.and_then(|(start, count)| number(start).zip(number(count)));
         if (is_wide || part.is_some())
             && let Some(node) = self.plan.graph.node_of_id(id)
         {
             if is_wide {
-                self.wide.push(node);
+                self.wide_strings.push(node);
             }
             self.parts.extend(part.map(|(start, count)| (node, start, count)));
         }
@@ -260,7 +264,7 @@ impl Visitor for FoundContents<'_> {
             self.last_class = (class, self.plan.classes.get(&class));
         }
         let Some(class) = self.last_class.1 else { return };
-        if class.coder.is_some() || class.part.is_some() {
+        if class.coder_offset.is_some() || class.part_offsets.is_some() {
             self.read_string(class, id, values);
         }
         if !class.fields.is_empty() {
@@ -275,19 +279,19 @@ impl Visitor for FoundContents<'_> {
             self.lengths.extend(node.map(|node| (node, u64::from(array.length))));
         }
         if array.kind == FieldKind::Reference {
-            if !self.plan.with_references || array.length < MIN_LONG_ARRAY {
+            if !self.plan.with_reference_lengths || array.length < MIN_LONG_ARRAY_ELEMENTS {
                 return false;
             }
             self.nulls = 0;
             let Some(node) = self.plan.graph.node_of_id(array.id) else { return false };
-            self.node = node;
+            self.array_node = node;
             return true;
         }
         let Some(number) = self.plan.graph.node_of_id(array.id).and_then(|node| self.plan.arrays.number(node)) else {
             return false;
         };
-        self.number = number;
-        self.hash = None;
+        self.array_number = number;
+        self.partial_hash = None;
         array.length > 0 || EMPTY_KINDS.contains(&array.kind)
     }
 
@@ -296,19 +300,19 @@ impl Visitor for FoundContents<'_> {
             let nulls = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
             self.nulls += nulls.count() as u32;
             if is_last {
-                self.reference_arrays.push((self.node, array.length, self.nulls));
+                self.reference_arrays.push((self.array_node, array.length, self.nulls));
             }
             return;
         }
-        if is_last && self.hash.is_none() {
-            self.plan.set_key(self.number, key_of(array.kind, bytes));
+        if is_last && self.partial_hash.is_none() {
+            self.plan.set_key(self.array_number, key_of(array.kind, bytes));
             return;
         }
-        let (hash, is_zero) = self.hash.get_or_insert_with(|| (XxHash3_128::new(), true));
+        let (hash, is_zero) = self.partial_hash.get_or_insert_with(|| (XxHash3_128::new(), true));
         hash.write(bytes);
         *is_zero &= bytes.iter().all(|&byte| byte == 0);
-        if is_last && let Some((hash, is_zero)) = self.hash.take() {
-            self.plan.set_key(self.number, key_of_hash(array.kind, hash.finish_128(), is_zero));
+        if is_last && let Some((hash, is_zero)) = self.partial_hash.take() {
+            self.plan.set_key(self.array_number, key_of_hash(array.kind, hash.finish_128(), is_zero));
         }
     }
 }

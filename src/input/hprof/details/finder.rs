@@ -10,54 +10,54 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::graph::{Column, ColumnSink, ColumnSource};
-use crate::input::hprof::records::{ClassDump, SubBytes, sub_bytes};
-use crate::input::hprof::segments::block_parts::Extent;
+use crate::input::hprof::records::{ClassDump, SubRecordLength, sub_record_length};
+use crate::input::hprof::segments::block_parts::FileExtent;
 use crate::input::hprof::wire::{id_of, sub};
 use crate::input::{RandomAccess, ReadError, Reread};
 
 /// Parts that stay in memory: some 45 MB.
-const PARTS_KEPT: usize = 32;
+const MAX_CACHED_PARTS: usize = 32;
 /// A part is never longer, whatever an index says.
 pub const MAX_PART_BYTES: u64 = 64 << 20;
 
 /// Places of objects in the file.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct ObjectPlaces {
     pub id_bytes: usize,
     /// In the order of the file.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<FileExtent>,
     /// Class objects and the offsets of their class dumps, ascending by id.
     pub classes: Vec<(u64, u64)>,
     /// Objects that have several records, ascending.
     pub repeated: Vec<u64>,
     /// The class object that the boot loader holds.
-    pub of_boot_loader: Option<u64>,
+    pub boot_loader_class: Option<u64>,
 }
 
-impl Places {
+impl ObjectPlaces {
     /// The places back from an index.
     pub fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
         let column = |name: &str| -> Option<Column<u64>> { Column::stored(columns, name, u64::MAX) };
         let (head, extents, classes) = (column("hprof.head")?, column("hprof.extents")?, column("hprof.classes")?);
-        let repeated = column("hprof.repeated")?.all().to_vec();
-        let &[id_bytes @ (4 | 8), has_boot, boot] = head.all() else { return None };
-        let extents = extents.all().chunks_exact(4);
-        let extents = extents.map(|n| Extent { offset: n[0], bytes: n[1], least: n[2], greatest: n[3] });
-        let classes = classes.all().chunks_exact(2).map(|n| (n[0], n[1]));
-        Some(Places {
+        let repeated = column("hprof.repeated")?.all_values().to_vec();
+        let &[id_bytes @ (4 | 8), has_boot, boot] = head.all_values() else { return None };
+        let extents = extents.all_values().chunks_exact(4);
+        let extents = extents.map(|n| FileExtent { offset: n[0], bytes: n[1], min_id: n[2], max_id: n[3] });
+        let classes = classes.all_values().chunks_exact(2).map(|n| (n[0], n[1]));
+        Some(ObjectPlaces {
             id_bytes: id_bytes as usize,
             extents: extents.collect(),
             classes: classes.collect(),
             repeated,
-            of_boot_loader: (has_boot == 1).then_some(boot),
+            boot_loader_class: (has_boot == 1).then_some(boot),
         })
     }
 
     pub fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
-        let Places { id_bytes, extents, classes, repeated, of_boot_loader } = self;
+        let ObjectPlaces { id_bytes, extents, classes, repeated, boot_loader_class: of_boot_loader } = self;
         let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
         Column::from(head).store(sink, "hprof.head")?;
-        let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.least, one.greatest]);
+        let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.min_id, one.max_id]);
         Column::from(extents.collect::<Vec<u64>>()).store(sink, "hprof.extents")?;
         let classes = classes.iter().flat_map(|&(id, offset)| [id, offset]);
         Column::from(classes.collect::<Vec<u64>>()).store(sink, "hprof.classes")?;
@@ -73,24 +73,24 @@ pub struct SubRecord {
 }
 
 struct FilePart {
-    extent: usize,
+    extent_index: usize,
     bytes: Vec<u8>,
     /// Ids of its objects and where in `bytes` they are, ascending.
     objects: Vec<(u64, u32)>,
 }
 
 /// Finds the records of objects.
-pub struct Finder {
-    pub places: Places,
+pub struct RecordFinder {
+    pub places: ObjectPlaces,
     pub reread: Reread,
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
-    parts: Mutex<VecDeque<Arc<FilePart>>>,
+    cached_parts: Mutex<VecDeque<Arc<FilePart>>>,
 }
 
-impl Finder {
-    pub fn new(places: Places, reread: Reread) -> Self {
-        Finder { places, reread, dump: OnceLock::new(), parts: Mutex::default() }
+impl RecordFinder {
+    pub fn new(places: ObjectPlaces, reread: Reread) -> Self {
+        RecordFinder { places, reread, dump: OnceLock::new(), cached_parts: Mutex::default() }
     }
 
     /// Bytes of the dump; fewer where it ends before.
@@ -98,7 +98,7 @@ impl Finder {
         let dump = match self.dump.get() {
             Some(dump) => dump,
             None => {
-                let dump = self.reread.by_position()?;
+                let dump = self.reread.random_access()?;
                 self.dump.get_or_init(|| dump)
             }
         };
@@ -109,18 +109,18 @@ impl Finder {
     }
 
     fn part(&self, extent: usize) -> Result<Arc<FilePart>, ReadError> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = parts.iter().position(|part| part.extent == extent)
+        let mut parts = self.cached_parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = parts.iter().position(|part| part.extent_index == extent)
             && let Some(part) = parts.remove(at)
         {
             parts.push_back(Arc::clone(&part));
             return Ok(part);
         }
-        let Extent { offset, bytes, .. } = self.places.extents[extent];
+        let FileExtent { offset, bytes, .. } = self.places.extents[extent];
         let bytes = self.read(offset..offset.saturating_add(bytes.min(MAX_PART_BYTES)))?;
         let objects = objects_in(&bytes, self.places.id_bytes);
-        let part = Arc::new(FilePart { extent, bytes, objects });
-        if parts.len() == PARTS_KEPT {
+        let part = Arc::new(FilePart { extent_index: extent, bytes, objects });
+        if parts.len() == MAX_CACHED_PARTS {
             parts.pop_front();
         }
         parts.push_back(Arc::clone(&part));
@@ -130,13 +130,15 @@ impl Finder {
     /// The part of the file that has an object's sub-record, where in it, and how long it is.
     fn locate(&self, id: u64) -> Result<Option<(Arc<FilePart>, usize, u64)>, ReadError> {
         for (number, extent) in self.places.extents.iter().enumerate() {
-            if id < extent.least || id > extent.greatest {
+            if id < extent.min_id || id > extent.max_id {
                 continue;
             }
             let part = self.part(number)?;
             let Ok(at) = part.objects.binary_search_by_key(&id, |object| object.0) else { continue };
             let at = part.objects[at].1 as usize;
-            let SubBytes::Known(length) = sub_bytes(&part.bytes[at..], self.places.id_bytes) else { continue };
+            let SubRecordLength::Known(length) = sub_record_length(&part.bytes[at..], self.places.id_bytes) else {
+                continue;
+            };
             return Ok(Some((part, at, length)));
         }
         Ok(None)
@@ -151,7 +153,7 @@ impl Finder {
             Some(bytes) => bytes.to_vec(),
             // A large array, whose head alone is in the part.
             None => {
-                let offset = self.places.extents[part.extent].offset + at as u64;
+                let offset = self.places.extents[part.extent_index].offset + at as u64;
                 self.read(offset..offset.saturating_add(wanted))?
             }
         };
@@ -161,7 +163,7 @@ impl Finder {
     /// Bytes of the elements of an array of primitive values, from one of them on; fewer where they or the dump end before.
     pub fn element_bytes(&self, id: u64, from: u64, most_bytes: u64) -> Result<Vec<u8>, ReadError> {
         let Some((part, at, length)) = self.locate(id)? else { return Ok(Vec::new()) };
-        let record = self.places.extents[part.extent].offset + at as u64;
+        let record = self.places.extents[part.extent_index].offset + at as u64;
         let start = record.saturating_add(10 + self.places.id_bytes as u64).saturating_add(from);
         self.read(start..start.saturating_add(most_bytes).min(record.saturating_add(length)))
     }
@@ -189,7 +191,7 @@ fn objects_in(bytes: &[u8], id_bytes: usize) -> Vec<(u64, u32)> {
     let mut objects = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let SubBytes::Known(length) = sub_bytes(&bytes[at..], id_bytes) else { break };
+        let SubRecordLength::Known(length) = sub_record_length(&bytes[at..], id_bytes) else { break };
         if matches!(bytes[at], sub::INSTANCE..=sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA)
             && let Some(id) = id_of(bytes, at + 1, id_bytes)
         {

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::finder::Finder;
+use super::finder::RecordFinder;
 use super::pass::{Visitor, visit};
 use super::values::{FieldPlace, field_places, value_at};
 use crate::graph::{FieldKind, HeapGraph, NameId, NodeId, NodeSet, TypeId};
@@ -13,7 +13,7 @@ use crate::input::{ReadError, Value};
 /// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
 /// no instance. Pairs must ascend.
 pub fn fields_between(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],
 ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
@@ -61,7 +61,7 @@ impl Visitor for FieldNames<'_> {
         let mut left = self.pairs[first..].iter().take_while(|pair| pair.0 == from).count();
         let pairs = &self.pairs[first..first + left];
         for place in places.iter() {
-            let target = id_of(values, place.at, self.id_bytes).filter(|&id| id != 0);
+            let target = id_of(values, place.offset, self.id_bytes).filter(|&id| id != 0);
             let Some(to) = target.and_then(|id| self.graph.node_of_id(id)) else { continue };
             // Of several fields the first.
             let start = pairs.partition_point(|pair| pair.1 < to);
@@ -83,12 +83,13 @@ impl Visitor for FieldNames<'_> {
 
 /// For each name, ascending: the objects with such a field and what it holds, ascending.
 pub fn values_of_fields(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     names: &[&str],
 ) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
     let id_bytes = finder.places.id_bytes;
-    let make = || Values { graph, id_bytes, names, places: FxHashMap::default(), found: vec![Vec::new(); names.len()] };
+    let make =
+        || FieldValues { graph, id_bytes, names, places: FxHashMap::default(), found: vec![Vec::new(); names.len()] };
     let mut columns = vec![Vec::new(); names.len()];
     for visitor in visit(&finder.places, &finder.reread, make)? {
         columns.iter_mut().zip(visitor.found).for_each(|(column, found)| column.extend(found));
@@ -99,7 +100,7 @@ pub fn values_of_fields(
     Ok(columns)
 }
 
-struct Values<'p> {
+struct FieldValues<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
     names: &'p [&'p str],
@@ -108,7 +109,7 @@ struct Values<'p> {
     found: Vec<Vec<(NodeId, Value)>>,
 }
 
-impl Visitor for Values<'_> {
+impl Visitor for FieldValues<'_> {
     fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(node) = self.graph.node_of_id(id) else { return };
         let type_id = self.graph.type_of(node);
@@ -121,7 +122,7 @@ impl Visitor for Values<'_> {
                 if let Ok(name) = name
                     && wanted.iter().all(|(known, ..)| *known != name)
                 {
-                    wanted.push((name, place.field.kind, place.at));
+                    wanted.push((name, place.field.kind, place.offset));
                 }
             }
             wanted

@@ -19,21 +19,21 @@ use crate::input::{
     WantedContents,
 };
 use contents::contents;
-use finder::{Finder, Places};
+use finder::{ObjectPlaces, RecordFinder};
 use many_fields::{fields_between, values_of_fields};
-use shown_values::{TextSource, shown_values, text_sources, whole};
+use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
 use texts_of_strings::visit_texts;
-use values::{array, array_values, instance_values, primitive, reference};
+use values::{array, array_values, instance_values, primitive_value, reference_value};
 
 /// More than any record has.
-const ALL_BYTES: usize = usize::MAX >> 1;
+const NO_BYTE_LIMIT: usize = usize::MAX >> 1;
 
 /// Reads objects of one dump again.
 pub(super) struct HprofDetails {
-    finder: Finder,
+    finder: RecordFinder,
     text_sources: OnceLock<Vec<TextSource>>,
     /// Of the object whose references were named last: their names, and whether these are all.
-    names: Mutex<Option<(NodeId, Vec<ReferenceName>, bool)>>,
+    last_names: Mutex<Option<(NodeId, Vec<ReferenceName>, bool)>>,
 }
 
 impl fmt::Debug for HprofDetails {
@@ -43,8 +43,12 @@ impl fmt::Debug for HprofDetails {
 }
 
 impl HprofDetails {
-    pub(super) fn new(places: Places, reread: Reread) -> Self {
-        HprofDetails { finder: Finder::new(places, reread), text_sources: OnceLock::new(), names: Mutex::new(None) }
+    pub(super) fn new(places: ObjectPlaces, reread: Reread) -> Self {
+        HprofDetails {
+            finder: RecordFinder::new(places, reread),
+            text_sources: OnceLock::new(),
+            last_names: Mutex::new(None),
+        }
     }
 
     fn id_bytes(&self) -> usize {
@@ -70,8 +74,8 @@ impl HprofDetails {
             name: ReferenceName::StaticField(types.text(field.name).into()),
             kind: field.kind,
             value: match field.kind {
-                FieldKind::Reference => reference(graph, one.value),
-                kind => primitive(kind, one.value),
+                FieldKind::Reference => reference_value(graph, one.value),
+                kind => primitive_value(kind, one.value),
             },
         });
         fields.collect()
@@ -84,7 +88,7 @@ impl HprofDetails {
             return Ok(self.class_names(graph, from, &dump));
         }
         let is_kept = |value: &Value| matches!(value, Value::Object(_));
-        Ok(match self.finder.find(id, ALL_BYTES)? {
+        Ok(match self.finder.find(id, NO_BYTE_LIMIT)? {
             Some(record) if record.tag == sub::INSTANCE => {
                 let fields = self.instance_fields(graph, from, &record.bytes).into_iter();
                 fields.filter(|field| is_kept(&field.value)).map(|field| field.name).collect()
@@ -112,8 +116,8 @@ impl HprofDetails {
                 ClassReference::Static(index) => statics.get(index)?.name.clone(),
             })
         };
-        let references = dump.class_references(self.finder.places.of_boot_loader);
-        let kept = references.filter(|&(_, id)| matches!(reference(graph, id), Value::Object(_)));
+        let references = dump.class_references(self.finder.places.boot_loader_class);
+        let kept = references.filter(|&(_, id)| matches!(reference_value(graph, id), Value::Object(_)));
         kept.map_while(|(reference, _)| name(reference)).collect()
     }
 }
@@ -124,7 +128,7 @@ impl ObjectDetails for HprofDetails {
         if let Some(dump) = self.finder.class_dump(id)? {
             return Ok(self.static_fields(graph, node, &dump));
         }
-        Ok(match self.finder.find(id, ALL_BYTES)? {
+        Ok(match self.finder.find(id, NO_BYTE_LIMIT)? {
             Some(record) if record.tag == sub::INSTANCE => self.instance_fields(graph, node, &record.bytes),
             _ => Vec::new(),
         })
@@ -134,12 +138,12 @@ impl ObjectDetails for HprofDetails {
         let Some(record) = self.finder.find(graph.original_id(node), limit.saturating_mul(8))? else { return Ok(None) };
         Ok(array(&record, self.id_bytes()).map(|(kind, length, bytes)| {
             let first = array_values(graph, kind, bytes, self.id_bytes());
-            Elements { length, kind, first: first.take(limit).collect() }
+            Elements { length, kind, first_elements: first.take(limit).collect() }
         }))
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.last_names.lock().unwrap_or_else(PoisonError::into_inner);
         let is_enough =
             |&(node, ref own, are_all): &(NodeId, Vec<_>, bool)| node == from && (are_all || nth < own.len());
         if !names.as_ref().is_some_and(is_enough) {
@@ -171,7 +175,7 @@ impl ObjectDetails for HprofDetails {
     ) -> Result<Option<bool>, ReadError> {
         let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
         let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
-        whole(&self.finder, graph, source, node, take)
+        visit_whole_text(&self.finder, graph, source, node, take)
     }
 
     fn shown_values(

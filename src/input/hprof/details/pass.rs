@@ -4,10 +4,10 @@
 use crate::parallel;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::finder::{MAX_PART_BYTES, Places};
+use super::finder::{MAX_PART_BYTES, ObjectPlaces};
 use crate::graph::FieldKind;
-use crate::input::hprof::records::{SubBytes, sub_bytes};
-use crate::input::hprof::segments::block_parts::Extent;
+use crate::input::hprof::records::{SubRecordLength, sub_record_length};
+use crate::input::hprof::segments::block_parts::FileExtent;
 use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{RandomAccess, ReadError, Reread, Source};
 
@@ -44,7 +44,7 @@ struct FirstRecords<'p> {
     repeated: &'p [u64],
     /// Those of them that were shown; empty while they are left out.
     shown: Vec<bool>,
-    with_others: bool,
+    shows_others: bool,
 }
 
 impl FirstRecords<'_> {
@@ -52,21 +52,25 @@ impl FirstRecords<'_> {
     fn is_shown(&mut self, id: u64) -> bool {
         match self.repeated.binary_search(&id) {
             Ok(at) => self.shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
-            Err(_) => self.with_others,
+            Err(_) => self.shows_others,
         }
     }
 }
 
 /// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors.
 /// Each object is shown once, with its first record. Error: if the file cannot be read again.
-pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V + Sync) -> Result<Vec<V>, ReadError> {
+pub fn visit<V: Visitor>(
+    places: &ObjectPlaces,
+    reread: &Reread,
+    make: impl Fn() -> V + Sync,
+) -> Result<Vec<V>, ReadError> {
     let repeated = &places.repeated[..];
     let in_order = |input: &mut dyn PassInput, with_others| -> Result<V, ReadError> {
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once = FirstRecords { repeated, shown: vec![false; repeated.len()], with_others };
-        let has_any = |extent: &&Extent| {
-            let from = repeated.partition_point(|&id| id < extent.least);
-            with_others || repeated.get(from).is_some_and(|&id| id <= extent.greatest)
+        let mut once = FirstRecords { repeated, shown: vec![false; repeated.len()], shows_others: with_others };
+        let has_any = |extent: &&FileExtent| {
+            let from = repeated.partition_point(|&id| id < extent.min_id);
+            with_others || repeated.get(from).is_some_and(|&id| id <= extent.max_id)
         };
         for extent in places.extents.iter().filter(has_any) {
             visit_part(places.id_bytes, extent, input, &mut part, &mut once, &mut visitor)?;
@@ -74,13 +78,13 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
         Ok(visitor)
     };
     if reread.is_packed {
-        return Ok(vec![in_order(&mut PackedInput { source: reread.from_start()?, at: 0 }, true)?]);
+        return Ok(vec![in_order(&mut PackedInput { source: reread.from_start()?, offset: 0 }, true)?]);
     }
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = |_: usize| -> Result<V, ReadError> {
-        let mut file = reread.by_position()?;
+        let mut file = reread.random_access()?;
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once = FirstRecords { repeated, shown: Vec::new(), with_others: true };
+        let mut once = FirstRecords { repeated, shown: Vec::new(), shows_others: true };
         while let Some(extent) = places.extents.get(next.fetch_add(1, Ordering::Relaxed))
             && !has_failed.load(Ordering::Relaxed)
         {
@@ -92,7 +96,7 @@ pub fn visit<V: Visitor>(places: &Places, reread: &Reread, make: impl Fn() -> V 
     let visitors = parallel::map((0..rayon::current_num_threads()).collect(), &work);
     let mut visitors = visitors.into_iter().collect::<Result<Vec<V>, _>>()?;
     if !repeated.is_empty() {
-        visitors.push(in_order(&mut reread.by_position()?, false)?);
+        visitors.push(in_order(&mut reread.random_access()?, false)?);
     }
     Ok(visitors)
 }
@@ -112,28 +116,28 @@ impl PassInput for RandomAccess {
 
 struct PackedInput {
     source: Source,
-    at: u64,
+    offset: u64,
 }
 
 impl PassInput for PackedInput {
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError> {
         out.clear();
-        while self.at < offset {
-            out.resize((offset - self.at).min(PIECE_BYTES as u64) as usize, 0);
+        while self.offset < offset {
+            out.resize((offset - self.offset).min(PIECE_BYTES as u64) as usize, 0);
             let got = self.source.fill(out)?;
-            self.at += got as u64;
+            self.offset += got as u64;
             if got < out.len() {
                 break;
             }
         }
         out.clear();
-        if self.at == offset {
+        if self.offset == offset {
             // Memory grows with what is there.
             while out.len() < bytes {
                 let start = out.len();
                 out.resize((start + PIECE_BYTES).min(bytes), 0);
                 let got = self.source.fill(&mut out[start..])?;
-                self.at += got as u64;
+                self.offset += got as u64;
                 if start + got < out.len() {
                     out.truncate(start + got);
                     break;
@@ -146,7 +150,7 @@ impl PassInput for PackedInput {
 
 fn visit_part(
     id_bytes: usize,
-    extent: &Extent,
+    extent: &FileExtent,
     input: &mut dyn PassInput,
     part: &mut Vec<u8>,
     once: &mut FirstRecords<'_>,
@@ -156,7 +160,7 @@ fn visit_part(
     let mut at = 0;
     while at < part.len() {
         let rest = &part[at..];
-        let SubBytes::Known(length) = sub_bytes(rest, id_bytes) else { break };
+        let SubRecordLength::Known(length) = sub_record_length(rest, id_bytes) else { break };
         match rest[0] {
             sub::INSTANCE => {
                 if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes))

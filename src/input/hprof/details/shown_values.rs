@@ -3,8 +3,8 @@
 //! Some take several objects: a thread has its name in a string, a string its characters in an array. They are looked for
 //! in rounds, each in the order of the file.
 
-use super::finder::{Finder, SubRecord};
-use super::values::{instance_values, reference};
+use super::finder::{RecordFinder, SubRecord};
+use super::values::{instance_values, reference_value};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::hprof::wire::sub;
 use crate::input::{ReadError, ShownValue, Text, Value};
@@ -15,7 +15,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
 const MAX_VALUE_BYTES: usize = 1 << 16;
 
-const BOXES: [&str; 8] = [
+const BOX_CLASSES: [&str; 8] = [
     "java.lang.Boolean",
     "java.lang.Byte",
     "java.lang.Character",
@@ -27,7 +27,7 @@ const BOXES: [&str; 8] = [
 ];
 
 /// Their objects have their name in a field `name`.
-const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
+const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
 
 /// The kind of an object that has a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,8 @@ pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => TextSource::String,
         "java.lang.Class" => TextSource::Class(type_id),
-        name if BOXES.contains(&name) => TextSource::Box,
-        name if NAMED.contains(&name) => TextSource::Named(type_id),
+        name if BOX_CLASSES.contains(&name) => TextSource::Box,
+        name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::Named(type_id),
         _ => above.copied().filter(|above| matches!(above, TextSource::Named(_))).unwrap_or(TextSource::Nothing),
     })
 }
@@ -68,7 +68,7 @@ enum Wanted {
 struct Search {
     id: u64,
     /// The index of the object it is for.
-    place: usize,
+    for_index: usize,
     wanted: Wanted,
 }
 
@@ -81,7 +81,7 @@ enum FoundValue {
 
 /// Short texts of some objects, each of at most so many units.
 pub fn shown_values(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     text_sources: &[TextSource],
     nodes: &[NodeId],
@@ -97,13 +97,13 @@ pub fn shown_values(
         }
         let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
         if source != TextSource::Nothing {
-            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Value(source) });
+            searches.push(Search { id: graph.original_id(node), for_index: place, wanted: Wanted::Value(source) });
         }
     }
     while !searches.is_empty() {
         searches.sort_unstable_by_key(|search| search.id);
         let mut next = Vec::new();
-        for Search { id, place, wanted } in searches {
+        for Search { id, for_index: place, wanted } in searches {
             let most_bytes = match wanted {
                 Wanted::Characters { start, .. } => {
                     start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
@@ -113,7 +113,9 @@ pub fn shown_values(
             let Some(record) = finder.find(id, most_bytes)? else { continue };
             match look_in_record(finder, graph, &record, wanted, most_units) {
                 FoundValue::Found(value) => said[place] = Some(value),
-                FoundValue::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
+                FoundValue::Next(node, wanted) => {
+                    next.push(Search { id: graph.original_id(node), for_index: place, wanted })
+                }
                 FoundValue::Nothing => {}
             }
         }
@@ -123,7 +125,7 @@ pub fn shown_values(
 }
 
 fn look_in_record(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     record: &SubRecord,
     wanted: Wanted,
@@ -142,14 +144,14 @@ fn look_in_record(
             ) => FoundValue::Found(ShownValue::from(value)),
             _ => FoundValue::Nothing,
         },
-        Wanted::Value(TextSource::String) => string(finder, graph, record, false),
+        Wanted::Value(TextSource::String) => look_in_string(finder, graph, record, false),
         Wanted::Value(TextSource::Nothing) => FoundValue::Nothing,
-        Wanted::Name if record.tag == sub::INSTANCE => string(finder, graph, record, true),
+        Wanted::Name if record.tag == sub::INSTANCE => look_in_string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
-        Wanted::Name => characters(finder, record, (false, 0, None), most_units)
+        Wanted::Name => read_characters(finder, record, (false, 0, None), most_units)
             .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text))),
         Wanted::Characters { is_name, is_wide, start, count } => {
-            match characters(finder, record, (is_wide, start, count), most_units) {
+            match read_characters(finder, record, (is_wide, start, count), most_units) {
                 Some(text) if is_name => FoundValue::Found(ShownValue::Name(text)),
                 Some(text) => FoundValue::Found(ShownValue::Text(text)),
                 None => FoundValue::Nothing,
@@ -159,7 +161,7 @@ fn look_in_record(
 }
 
 /// The place of a string's characters.
-fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundValue {
+fn look_in_string(finder: &RecordFinder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundValue {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
@@ -174,8 +176,8 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
 /// [`whole`](crate::input::ObjectDetails::whole).
-pub fn whole(
-    finder: &Finder,
+pub fn visit_whole_text(
+    finder: &RecordFinder,
     graph: &HeapGraph,
     source: TextSource,
     node: NodeId,
@@ -186,7 +188,7 @@ pub fn whole(
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
         let FoundValue::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
-            string(finder, graph, &record, false)
+            look_in_string(finder, graph, &record, false)
         else {
             return Ok(None);
         };
@@ -232,7 +234,7 @@ pub fn whole(
 
 /// The value of an instance's field, of the class that declares it where several may.
 fn value_of(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     record: &SubRecord,
     name: &str,
@@ -248,15 +250,15 @@ fn value_of(
 
 fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
     let id = crate::input::hprof::wire::id_of(&record.bytes, 1, id_bytes)?;
-    match (record.tag, reference(graph, id)) {
+    match (record.tag, reference_value(graph, id)) {
         (sub::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
         _ => None,
     }
 }
 
 /// The characters in an array of bytes or of UTF-16 units; `part` is whether bytes are two a unit, and from where so many.
-fn characters(
-    finder: &Finder,
+fn read_characters(
+    finder: &RecordFinder,
     record: &SubRecord,
     part: (bool, usize, Option<usize>),
     most_units: usize,

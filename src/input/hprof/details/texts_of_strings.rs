@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::finder::Finder;
+use super::finder::RecordFinder;
 use super::pass::{Array, Visitor, visit};
 use super::shown_values::characters_in;
 use super::values::key_of;
@@ -11,18 +11,18 @@ use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, Strings, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
-const MAX_TOGETHER: usize = 64 << 20;
+const MAX_ARRAY_BYTES: usize = 64 << 20;
 
-struct ByArray<'g> {
+struct StringsByArray<'g> {
     graph: &'g HeapGraph,
     arrays: NodeNumbers,
     /// (array, string), ascending.
     pairs: Vec<(u32, u32)>,
     /// By number of the array: where its strings begin.
-    starts: Vec<u32>,
+    first_pairs: Vec<u32>,
 }
 
-impl<'g> ByArray<'g> {
+impl<'g> StringsByArray<'g> {
     fn new(graph: &'g HeapGraph, strings: &Strings, wanted: impl Iterator<Item = usize>) -> Self {
         let of_string = |at: usize| strings.array(at).map(|array| (array.index() as u32, at as u32));
         let mut pairs: Vec<(u32, u32)> = wanted.filter_map(of_string).collect();
@@ -34,20 +34,20 @@ impl<'g> ByArray<'g> {
                 starts.push(at as u32);
             }
         }
-        ByArray { graph, arrays: NodeNumbers::new(set), pairs, starts }
+        StringsByArray { graph, arrays: NodeNumbers::new(set), pairs, first_pairs: starts }
     }
 
     fn strings(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.starts.get(number + 1).map_or(self.pairs.len(), |&start| start as usize);
-        self.pairs[self.starts[number] as usize..end].iter().map(|&(_, string)| string as usize)
+        let end = self.first_pairs.get(number + 1).map_or(self.pairs.len(), |&start| start as usize);
+        self.pairs[self.first_pairs[number] as usize..end].iter().map(|&(_, string)| string as usize)
     }
 }
 
 /// Calls something with each array of characters and the number of the array.
 struct WholeArrays<'p, F> {
-    by_array: &'p ByArray<'p>,
+    by_array: &'p StringsByArray<'p>,
     most_bytes: usize,
-    see: F,
+    visit: F,
     number: usize,
     bytes: Vec<u8>,
 }
@@ -64,44 +64,45 @@ impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for WholeArrays<'_, F> {
 
     fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
         if is_last && self.bytes.is_empty() {
-            return (self.see)(self.number, array, bytes);
+            return (self.visit)(self.number, array, bytes);
         }
         let room = self.most_bytes.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
         if is_last {
-            (self.see)(self.number, array, &self.bytes);
+            (self.visit)(self.number, array, &self.bytes);
         }
     }
 }
 
-fn see_arrays(
-    finder: &Finder,
-    by_array: &ByArray<'_>,
+fn visit_arrays(
+    finder: &RecordFinder,
+    by_array: &StringsByArray<'_>,
     most_bytes: usize,
     see: impl Fn(usize, &Array, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
-    let make = || WholeArrays { by_array, most_bytes, see, number: 0, bytes: Vec::new() };
+    let make = || WholeArrays { by_array, most_bytes, visit: see, number: 0, bytes: Vec::new() };
     visit(&finder.places, &finder.reread, make).map(|_| ())
 }
 
 /// Calls `take` with the texts of some strings, of each at most so many units; on all threads, in no order.
 pub fn visit_texts(
-    finder: &Finder,
+    finder: &RecordFinder,
     graph: &HeapGraph,
     strings: &Strings,
     wanted: &[usize],
     most_units: usize,
     take: &(dyn Fn(usize, Text) + Sync),
 ) -> Result<(), ReadError> {
-    let by_array = ByArray::new(graph, strings, wanted.iter().copied());
-    let part = |at: usize| strings.parts.get(at).map_or((0, None), |&(start, count)| (start as usize, Some(count)));
+    let by_array = StringsByArray::new(graph, strings, wanted.iter().copied());
+    let part =
+        |at: usize| strings.array_parts.get(at).map_or((0, None), |&(start, count)| (start as usize, Some(count)));
     let last = wanted.iter().map(|&at| part(at).0).max().unwrap_or(0);
-    let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MAX_TOGETHER);
-    see_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
+    let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MAX_ARRAY_BYTES);
+    visit_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
         for at in by_array.strings(number) {
             let (start, count) = part(at);
-            let part = (strings.wide[at], start, count.map(|count| count as usize));
+            let part = (strings.are_wide[at], start, count.map(|count| count as usize));
             let text = characters_in(array.kind, array.length.into(), bytes, part, most_units);
             if let Some(text) = text {
                 take(at, text);
@@ -110,13 +111,13 @@ pub fn visit_texts(
     })
 }
 
-pub fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
+pub fn find_keys_of_parts(finder: &RecordFinder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
-    let by_array = ByArray::new(graph, strings, 0..strings.len());
-    see_arrays(finder, &by_array, MAX_TOGETHER, |number, array, bytes| {
+    let by_array = StringsByArray::new(graph, strings, 0..strings.len());
+    visit_arrays(finder, &by_array, MAX_ARRAY_BYTES, |number, array, bytes| {
         let width = array.kind.bytes(0) as usize;
         for at in by_array.strings(number) {
-            let (start, count) = strings.parts[at];
+            let (start, count) = strings.array_parts[at];
             let start = (start as usize).saturating_mul(width).min(bytes.len());
             let end = start.saturating_add((count as usize).saturating_mul(width)).min(bytes.len());
             let key = key_of(array.kind, &bytes[start..end]);

@@ -8,7 +8,7 @@ use crate::graph::{Field, FieldKind, HeapGraph, Lookup, TypeId};
 use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{ContentKey, Value};
 
-pub fn reference(graph: &HeapGraph, id: u64) -> Value {
+pub fn reference_value(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,
         Lookup::One(node) => Value::Object(node),
@@ -19,7 +19,7 @@ pub fn reference(graph: &HeapGraph, id: u64) -> Value {
 /// The value of a field or element at an offset.
 pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<Value> {
     if kind == FieldKind::Reference {
-        return id_of(bytes, at, id_bytes).map(|id| reference(graph, id));
+        return id_of(bytes, at, id_bytes).map(|id| reference_value(graph, id));
     }
     primitive_at(kind, bytes, at)
 }
@@ -27,7 +27,7 @@ pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_
 /// The same of a kind that is no reference.
 fn primitive_at(kind: FieldKind, bytes: &[u8], at: usize) -> Option<Value> {
     let bytes = bytes.get(at..at.checked_add(kind.bytes(0) as usize)?)?;
-    Some(primitive(kind, bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))))
+    Some(primitive_value(kind, bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))))
 }
 
 /// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
@@ -80,7 +80,7 @@ pub fn array_values<'g>(
 }
 
 /// A value by its bytes in the low ones of a number.
-pub fn primitive(kind: FieldKind, raw: u64) -> Value {
+pub fn primitive_value(kind: FieldKind, raw: u64) -> Value {
     match kind {
         FieldKind::Reference => Value::Null,
         FieldKind::Boolean => Value::Boolean(raw as u8 != 0),
@@ -100,14 +100,14 @@ pub struct FieldPlace {
     pub declaring: TypeId,
     pub field: Field,
     /// In the bytes of values.
-    pub at: usize,
+    pub offset: usize,
 }
 
 /// The fields of a type's instances in the order of the file.
 pub fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<FieldPlace> {
     let mut at = 0;
     let fields = graph.types().instance_fields(type_id).map(|(declaring, field)| {
-        let place = FieldPlace { declaring, field, at };
+        let place = FieldPlace { declaring, field, offset: at };
         at += field.kind.bytes(id_bytes as u32) as usize;
         place
     });

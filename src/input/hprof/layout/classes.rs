@@ -5,34 +5,34 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::texts::TextRecords;
-use crate::graph::Holding;
+use crate::graph::SoftKind;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
 const NONE: u32 = u32::MAX;
 /// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
-const MAX_TOGETHER: usize = 64;
+const MAX_LISTED_REFERENCES: usize = 64;
 
 /// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClassLayout {
     /// Offsets in the instance's values, of the first of them.
-    references: Box<[u32]>,
+    reference_offsets: Box<[u32]>,
     /// The others are those of a class above, whose values begin at this offset.
-    others: Option<(u32, u64)>,
+    others_in_superclass: Option<(u32, u64)>,
     /// Fields that are references.
     pub reference_count: u32,
     /// Bytes of all values.
-    pub bytes: u32,
+    pub value_bytes: u32,
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
-    pub weak: Option<u32>,
+    pub weak_offset: Option<u32>,
     /// The offset of a reference that holds until the runtime gives it up.
-    pub soft: Option<(u32, Holding)>,
+    pub soft_offset: Option<(u32, SoftKind)>,
     /// The class is `java.lang.Class`.
-    pub is_class: bool,
+    pub is_java_lang_class: bool,
     /// The offset of the field of `java.lang.ref.Reference`.
-    referent: Option<u32>,
+    referent_offset: Option<u32>,
     /// The reference classes that this one derives from: indices into `REFERENCE_CLASSES`, as bits.
     reference_classes: u8,
     /// Classes above, 2 for more.
@@ -53,11 +53,11 @@ impl ClassLayout {
     pub fn for_each<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
         let (mut start, mut layout) = (0u32, self);
         loop {
-            for &at in &layout.references {
+            for &at in &layout.reference_offsets {
                 let Some(id) = id_at::<W>(values, start.saturating_add(at) as usize) else { return };
                 take(start.saturating_add(at), id);
             }
-            let Some((before, class)) = layout.others else { return };
+            let Some((before, class)) = layout.others_in_superclass else { return };
             let Some(others) = layouts.by_class.get(&class) else { return };
             (start, layout) = (start.saturating_add(before), others);
         }
@@ -71,7 +71,7 @@ pub struct Layouts {
     pub version: u64,
     pub by_class: FxHashMap<u64, Arc<ClassLayout>>,
     /// Class objects, ascending.
-    pub ids: Arc<[u64]>,
+    pub class_ids: Arc<[u64]>,
 }
 
 /// The classes of a file, as far as they are known.
@@ -79,46 +79,46 @@ pub struct Layouts {
 pub struct Classes {
     pub id_bytes: usize,
     /// In the order of the file; the first of an id.
-    pub dumps: Vec<ClassDump>,
+    pub class_dumps: Vec<ClassDump>,
     pub by_id: FxHashMap<u64, u32>,
     /// Class dumps of ids that had one already, with the offset of the first.
     pub repeated: (u64, u64),
     /// Class id to the id of its name.
-    pub names: FxHashMap<u64, u64>,
-    pub of_serial: FxHashMap<u32, u64>,
+    pub name_ids: FxHashMap<u64, u64>,
+    pub by_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
-    pub of_dump: usize,
+    pub dump_number: usize,
     parents: Vec<u32>,
-    pub order: Vec<u32>,
+    pub superclasses_first: Vec<u32>,
     /// Places of classes that are their own superclasses.
     pub in_circles: Vec<u32>,
     /// The layouts made so far.
     pub layouts: Arc<Layouts>,
     /// Class dumps that `layouts` knows.
-    laid_out: usize,
+    laid_out_count: usize,
 }
 
 impl Classes {
     pub fn new(id_bytes: usize) -> Self {
-        Classes { id_bytes, repeated: (0, u64::MAX), of_dump: 1, ..Classes::default() }
+        Classes { id_bytes, repeated: (0, u64::MAX), dump_number: 1, ..Classes::default() }
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.
     pub fn load(&mut self, load: LoadClass) {
-        self.names.entry(load.class).or_insert(load.name);
-        self.of_serial.entry(load.serial).or_insert(load.class);
+        self.name_ids.entry(load.class).or_insert(load.name);
+        self.by_serial.entry(load.serial).or_insert(load.class);
     }
 
     /// Takes a class dump of a dump of the file, if it is of the one at hand.
     pub fn add(&mut self, dump: ClassDump, of_dump: usize) {
-        if of_dump != self.of_dump {
+        if of_dump != self.dump_number {
             return;
         }
-        let number = self.dumps.len() as u32;
+        let number = self.class_dumps.len() as u32;
         match self.by_id.entry(dump.id) {
             std::collections::hash_map::Entry::Vacant(place) => {
                 place.insert(number);
-                self.dumps.push(dump);
+                self.class_dumps.push(dump);
             }
             std::collections::hash_map::Entry::Occupied(_) => {
                 self.repeated = (self.repeated.0 + 1, self.repeated.1.min(dump.position));
@@ -128,19 +128,19 @@ impl Classes {
 
     /// Forgets the class dumps: another dump of the file begins.
     pub fn begin_dump(&mut self, of_dump: usize) {
-        self.of_dump = of_dump;
-        self.dumps.clear();
+        self.dump_number = of_dump;
+        self.class_dumps.clear();
         self.by_id.clear();
         self.repeated = (0, u64::MAX);
         self.parents.clear();
-        self.order.clear();
+        self.superclasses_first.clear();
         self.in_circles.clear();
-        self.laid_out = 0;
+        self.laid_out_count = 0;
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, ..Layouts::default() });
     }
 
     pub fn dump(&self, class: u64) -> Option<&ClassDump> {
-        self.by_id.get(&class).map(|&number| &self.dumps[number as usize])
+        self.by_id.get(&class).map(|&number| &self.class_dumps[number as usize])
     }
 
     /// The place of the superclass among the dumps; a circle ends at its class of the greatest id. As of `lay_out`.
@@ -151,22 +151,22 @@ impl Classes {
     /// The superclass of a class. As of `lay_out`.
     pub fn superclass(&self, class: u64) -> Option<&ClassDump> {
         let parent = self.parent(*self.by_id.get(&class)?)?;
-        Some(&self.dumps[parent as usize])
+        Some(&self.class_dumps[parent as usize])
     }
 
     /// The name of a class as the dump writes it.
     pub fn raw_name<'t>(&self, class: u64, texts: &'t TextRecords) -> Option<&'t [u8]> {
-        texts.get(*self.names.get(&class)?)
+        texts.get(*self.name_ids.get(&class)?)
     }
 
     /// The class of this name (in source form), the first of several.
     pub fn named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
-        self.dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
+        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
     pub fn layouts(&mut self, texts: &TextRecords, cuts_weak: bool) -> Arc<Layouts> {
-        if self.laid_out < self.dumps.len() {
+        if self.laid_out_count < self.class_dumps.len() {
             self.lay_out(texts, cuts_weak, false);
         }
         Arc::clone(&self.layouts)
@@ -176,9 +176,9 @@ impl Classes {
     pub fn lay_out(&mut self, texts: &TextRecords, cuts_weak: bool, are_all: bool) {
         self.find_order();
         let mut by_class = self.layouts.by_class.clone();
-        for &number in &self.order {
-            let dump = &self.dumps[number as usize];
-            let parent = self.parent(number).map(|parent| self.dumps[parent as usize].id);
+        for &number in &self.superclasses_first {
+            let dump = &self.class_dumps[number as usize];
+            let parent = self.parent(number).map(|parent| self.class_dumps[parent as usize].id);
             let above = parent.and_then(|parent| Some((parent, &**by_class.get(&parent)?)));
             let is_known = above.is_some() || (parent.is_none() && self.dump(dump.super_id).is_some());
             if (are_all || is_known || dump.super_id == 0) && !by_class.contains_key(&dump.id) {
@@ -188,21 +188,21 @@ impl Classes {
         }
         let mut ids: Vec<u64> = self.by_id.keys().copied().collect();
         ids.sort_unstable();
-        self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, by_class, ids: ids.into() });
-        self.laid_out = self.dumps.len();
+        self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, by_class, class_ids: ids.into() });
+        self.laid_out_count = self.class_dumps.len();
     }
 
     /// Finds superclasses, and the order in which they come first.
     fn find_order(&mut self) {
-        const PASSED: u32 = u32::MAX;
+        const FINISHED: u32 = u32::MAX;
         let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NONE);
-        self.parents = self.dumps.iter().map(parent).collect();
-        self.order.clear();
+        self.parents = self.class_dumps.iter().map(parent).collect();
+        self.superclasses_first.clear();
         self.in_circles.clear();
         // The walk that met a class, from 1.
-        let mut walks = vec![0; self.dumps.len()];
+        let mut walks = vec![0; self.class_dumps.len()];
         let mut way: Vec<u32> = Vec::new();
-        for start in 0..self.dumps.len() as u32 {
+        for start in 0..self.class_dumps.len() as u32 {
             let mut at = start;
             while at != NONE && walks[at as usize] == 0 {
                 walks[at as usize] = start + 1;
@@ -213,14 +213,15 @@ impl Classes {
                 let circle = way.iter().position(|&one| one == at).unwrap_or(0);
                 let circle = &mut way[circle..];
                 self.in_circles.extend(circle.iter().copied());
-                let greatest = (0..circle.len()).max_by_key(|&one| self.dumps[circle[one] as usize].id).unwrap_or(0);
+                let greatest =
+                    (0..circle.len()).max_by_key(|&one| self.class_dumps[circle[one] as usize].id).unwrap_or(0);
                 self.parents[circle[greatest] as usize] = NONE;
                 circle.rotate_left(greatest + 1);
             }
             for &at in &way {
-                walks[at as usize] = PASSED;
+                walks[at as usize] = FINISHED;
             }
-            self.order.extend(way.drain(..).rev());
+            self.superclasses_first.extend(way.drain(..).rev());
         }
     }
 
@@ -233,43 +234,44 @@ impl Classes {
     ) -> ClassLayout {
         let name = self.raw_name(dump.id, texts);
         let is_named = |wanted: &str| name.is_some_and(|raw| is_name(raw, wanted));
-        let mut layout = ClassLayout { is_class: is_named("java.lang.Class"), ..ClassLayout::default() };
+        let mut layout = ClassLayout { is_java_lang_class: is_named("java.lang.Class"), ..ClassLayout::default() };
         let is_reference = is_named("java.lang.ref.Reference");
         let mut references = Vec::new();
         for field in &dump.fields {
             if field.basic_type == OBJECT {
                 if is_reference && texts.get(field.name) == Some(b"referent") {
-                    layout.referent = Some(layout.bytes);
+                    layout.referent_offset = Some(layout.value_bytes);
                 }
-                references.push(layout.bytes);
+                references.push(layout.value_bytes);
             }
-            layout.bytes =
-                layout.bytes.saturating_add(value_bytes(field.basic_type, self.id_bytes).unwrap_or(0) as u32);
+            layout.value_bytes =
+                layout.value_bytes.saturating_add(value_bytes(field.basic_type, self.id_bytes).unwrap_or(0) as u32);
         }
         layout.reference_count = references.len() as u32;
         for (bit, wanted) in REFERENCE_CLASSES.iter().enumerate() {
             layout.reference_classes |= u8::from(is_named(wanted)) << bit;
         }
         if let Some((parent, above)) = above {
-            let own = layout.bytes;
-            if above.references.len() <= MAX_TOGETHER {
-                references.extend(above.references.iter().map(|&at| own.saturating_add(at)));
-                layout.others = above.others.map(|(start, class)| (own.saturating_add(start), class));
+            let own = layout.value_bytes;
+            if above.reference_offsets.len() <= MAX_LISTED_REFERENCES {
+                references.extend(above.reference_offsets.iter().map(|&at| own.saturating_add(at)));
+                layout.others_in_superclass =
+                    above.others_in_superclass.map(|(start, class)| (own.saturating_add(start), class));
             } else {
-                layout.others = Some((own, parent));
+                layout.others_in_superclass = Some((own, parent));
             }
             layout.reference_count = layout.reference_count.saturating_add(above.reference_count);
-            layout.bytes = own.saturating_add(above.bytes);
-            layout.referent = above.referent.map(|at| own.saturating_add(at)).or(layout.referent);
+            layout.value_bytes = own.saturating_add(above.value_bytes);
+            layout.referent_offset = above.referent_offset.map(|at| own.saturating_add(at)).or(layout.referent_offset);
             layout.reference_classes |= above.reference_classes;
             layout.depth = (above.depth + 1).min(2);
         }
-        layout.references = references.into();
+        layout.reference_offsets = references.into();
         if cuts_weak && layout.depth == 2 {
             let derives = |bits: u8| layout.reference_classes & bits != 0;
-            let holding = if derives(4) { Holding::Soft } else { Holding::Final };
-            layout.weak = layout.referent.filter(|_| derives(3));
-            layout.soft = layout.referent.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
+            let holding = if derives(4) { SoftKind::Soft } else { SoftKind::Final };
+            layout.weak_offset = layout.referent_offset.filter(|_| derives(3));
+            layout.soft_offset = layout.referent_offset.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
         }
         layout
     }

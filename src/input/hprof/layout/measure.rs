@@ -5,11 +5,11 @@
 use std::ops::Range;
 
 /// (object header, reference) that virtual machines have, in bytes.
-pub const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
+pub const SIZE_CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
-const MAX_ARRAYS: u32 = 2048;
+const MAX_MEASURED_ARRAYS: u32 = 2048;
 /// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
-const SLACKS: usize = 7;
+const SLACK_CLASSES: usize = 7;
 
 /// The object before, in the same piece.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,7 +18,7 @@ pub struct PreviousObject {
     id: u64,
     kind: PreviousKind,
     /// Type number of an instance, elements of an array.
-    number: u32,
+    type_or_length: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,7 +32,7 @@ enum PreviousKind {
 
 impl PreviousObject {
     pub fn instance(id: u64, type_number: u32) -> Self {
-        PreviousObject { id, kind: PreviousKind::Instance, number: type_number }
+        PreviousObject { id, kind: PreviousKind::Instance, type_or_length: type_number }
     }
 
     /// `width` in bytes for an array of primitives.
@@ -40,7 +40,7 @@ impl PreviousObject {
         PreviousObject {
             id,
             kind: width.map_or(PreviousKind::ObjectArray, PreviousKind::PrimitiveArray),
-            number: elements,
+            type_or_length: elements,
         }
     }
 }
@@ -75,39 +75,40 @@ impl NearestDistance {
 
 /// Measured distances.
 #[derive(Debug, Clone, Default)]
-pub struct Measure {
+pub struct MeasuredDistances {
     /// By type number; the joined ones by the builder's slot.
     pub instances: Vec<NearestDistance>,
     pub arrays: ArrayFit,
-    pub spans: ArraySpans,
+    pub array_spans: ArraySpans,
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
-    pub varying: Option<(u64, u64)>,
+    pub id_variation: Option<(u64, u64)>,
     /// For classes (by their place among the sorted ids): the next object behind the class object.
     pub object_after_class: Vec<(u32, u64)>,
-    cursor: usize,
+    class_cursor: usize,
     last_id: u64,
 }
 
 /// The fit of each candidate's array sizes to the distances.
 #[derive(Debug, Clone, Default)]
 pub struct ArrayFit {
-    pub measured: u32,
+    pub measured_arrays: u32,
     /// Sizes larger than the distance.
-    exceeding: [u32; CANDIDATES.len()],
-    slack: [[u32; SLACKS]; CANDIDATES.len()],
+    exceeding: [u32; SIZE_CANDIDATES.len()],
+    slack: [[u32; SLACK_CLASSES]; SIZE_CANDIDATES.len()],
 }
 
 impl ArrayFit {
     #[cold]
     #[inline(never)]
     fn add(&mut self, distance: u64, elements: u64, width: Option<u64>) {
-        self.measured += 1;
-        for (at, &candidate) in CANDIDATES.iter().enumerate() {
+        self.measured_arrays += 1;
+        for (at, &candidate) in SIZE_CANDIDATES.iter().enumerate() {
             let bytes = array_base(candidate, width) + elements * width.unwrap_or(candidate.1);
             match distance.checked_sub(bytes) {
                 None => self.exceeding[at] += 1,
                 Some(slack) => {
-                    let class = (0..SLACKS - 1).position(|class| slack < 8 << class).unwrap_or(SLACKS - 1);
+                    let class =
+                        (0..SLACK_CLASSES - 1).position(|class| slack < 8 << class).unwrap_or(SLACK_CLASSES - 1);
                     self.slack[at][class] += 1;
                 }
             }
@@ -115,10 +116,10 @@ impl ArrayFit {
     }
 
     pub fn join(&mut self, other: &ArrayFit) {
-        self.measured += other.measured;
-        for at in 0..CANDIDATES.len() {
+        self.measured_arrays += other.measured_arrays;
+        for at in 0..SIZE_CANDIDATES.len() {
             self.exceeding[at] += other.exceeding[at];
-            for class in 0..SLACKS {
+            for class in 0..SLACK_CLASSES {
                 self.slack[at][class] += other.slack[at][class];
             }
         }
@@ -130,7 +131,7 @@ impl ArrayFit {
     }
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
-    pub fn equal(&self, candidate: usize, alignment: u64) -> u64 {
+    pub fn count_equal(&self, candidate: usize, alignment: u64) -> u64 {
         self.with_slack(candidate, 0..classes_below(alignment))
     }
 
@@ -146,7 +147,7 @@ impl ArrayFit {
 
 /// Classes of distances that are larger than sizes by less than so many bytes.
 fn classes_below(bytes: u64) -> usize {
-    ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACKS)
+    ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACK_CLASSES)
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
@@ -164,12 +165,12 @@ pub struct ArraySpans {
     first: Option<u64>,
     /// Start and end of the last.
     last: (u64, u64),
-    pub overlap: bool,
+    pub has_overlap: bool,
 }
 
 impl ArraySpans {
     fn add(&mut self, id: u64, elements: u32) {
-        self.overlap |= self.last.0 < id && id < self.last.1;
+        self.has_overlap |= self.last.0 < id && id < self.last.1;
         self.first.get_or_insert(id);
         self.last = (id, id.saturating_add(16 + 8 * u64::from(elements)));
     }
@@ -177,76 +178,76 @@ impl ArraySpans {
     /// Takes the arrays that come behind.
     fn join(&mut self, next: &ArraySpans) {
         let Some(first) = next.first else { return };
-        self.overlap |= next.overlap || (self.last.0 < first && first < self.last.1);
+        self.has_overlap |= next.has_overlap || (self.last.0 < first && first < self.last.1);
         self.first.get_or_insert(first);
         self.last = next.last;
     }
 }
 
-impl Measure {
+impl MeasuredDistances {
     pub fn clear(&mut self) {
         self.instances.fill(NearestDistance::default());
         let (instances, object_after_class) =
             (std::mem::take(&mut self.instances), std::mem::take(&mut self.object_after_class));
-        *self = Measure { instances, object_after_class, ..Measure::default() };
+        *self = MeasuredDistances { instances, object_after_class, ..MeasuredDistances::default() };
         self.object_after_class.clear();
     }
 
     /// An object follows another (or none) in the file. `class_ids` are sorted.
     #[inline(always)]
-    pub fn neighbour(&mut self, previous: &PreviousObject, id: u64, class_ids: &[u64]) {
-        self.align(id);
-        let next = self.pass_classes(id, class_ids);
+    pub fn add_neighbour(&mut self, previous: &PreviousObject, id: u64, class_ids: &[u64]) {
+        self.note_alignment(id);
+        let next = self.skip_classes(id, class_ids);
         if id <= previous.id || previous.id == 0 {
             return;
         }
         let distance = next - previous.id;
         match previous.kind {
             PreviousKind::Instance => {
-                let number = previous.number as usize;
+                let number = previous.type_or_length as usize;
                 if number >= self.instances.len() {
                     self.instances.resize(number + 1, NearestDistance::default());
                 }
                 self.instances[number].add(distance);
             }
-            _ if self.arrays.measured >= MAX_ARRAYS => {}
-            PreviousKind::ObjectArray => self.arrays.add(distance, previous.number.into(), None),
+            _ if self.arrays.measured_arrays >= MAX_MEASURED_ARRAYS => {}
+            PreviousKind::ObjectArray => self.arrays.add(distance, previous.type_or_length.into(), None),
             PreviousKind::PrimitiveArray(width) => {
-                self.arrays.add(distance, previous.number.into(), Some(width.into()))
+                self.arrays.add(distance, previous.type_or_length.into(), Some(width.into()))
             }
         }
     }
 
     /// Takes an id for the alignment.
     #[inline(always)]
-    pub fn align(&mut self, id: u64) {
-        match &mut self.varying {
+    pub fn note_alignment(&mut self, id: u64) {
+        match &mut self.id_variation {
             Some((first, varying)) => *varying |= id ^ *first,
             // The boot loader of some writers.
             None if id == 0 => {}
-            None => self.varying = Some((id, 0)),
+            None => self.id_variation = Some((id, 0)),
         }
     }
 
     /// Notes the object if it is the next behind class objects. Returns the first of those that lie between the object
     /// before and this one, or this one.
     #[inline(always)]
-    fn pass_classes(&mut self, id: u64, class_ids: &[u64]) -> u64 {
+    fn skip_classes(&mut self, id: u64, class_ids: &[u64]) -> u64 {
         let mut next = id;
         if id < self.last_id || self.last_id == 0 {
-            self.cursor = class_ids.partition_point(|&class| class < id);
-            if self.cursor > 0 {
-                self.object_after_class.push((self.cursor as u32 - 1, id));
+            self.class_cursor = class_ids.partition_point(|&class| class < id);
+            if self.class_cursor > 0 {
+                self.object_after_class.push((self.class_cursor as u32 - 1, id));
             }
-        } else if class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+        } else if class_ids.get(self.class_cursor).is_some_and(|&class| class < id) {
             // One that has the id of the object before is no neighbour of it.
-            self.cursor += usize::from(class_ids[self.cursor] == self.last_id);
-            if let Some(&class) = class_ids.get(self.cursor).filter(|&&class| class < id) {
+            self.class_cursor += usize::from(class_ids[self.class_cursor] == self.last_id);
+            if let Some(&class) = class_ids.get(self.class_cursor).filter(|&&class| class < id) {
                 next = class;
-                while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
-                    self.cursor += 1;
+                while class_ids.get(self.class_cursor).is_some_and(|&class| class < id) {
+                    self.class_cursor += 1;
                 }
-                self.object_after_class.push((self.cursor as u32 - 1, id));
+                self.object_after_class.push((self.class_cursor as u32 - 1, id));
             }
         }
         self.last_id = id;
@@ -255,13 +256,13 @@ impl Measure {
 
     /// An array of objects, for the rule that Eclipse MAT has.
     #[inline]
-    pub fn object_array(&mut self, id: u64, elements: u32) {
-        self.spans.add(id, elements);
+    pub fn add_object_array(&mut self, id: u64, elements: u32) {
+        self.array_spans.add(id, elements);
     }
 
     /// Takes what was measured in the next block, whose type numbers stand for `slots`. What is behind classes is left to
     /// the caller, who knows which classes the block knew.
-    pub fn join(&mut self, next: &Measure, slots: &[u32]) {
+    pub fn join(&mut self, next: &MeasuredDistances, slots: &[u32]) {
         for (nearest, &slot) in next.instances.iter().zip(slots) {
             if nearest.neighbours > 0 {
                 let slot = slot as usize;
@@ -272,10 +273,10 @@ impl Measure {
             }
         }
         self.arrays.join(&next.arrays);
-        self.spans.join(&next.spans);
-        if let Some((first, varying)) = next.varying {
-            self.align(first);
-            if let Some((_, known)) = &mut self.varying {
+        self.array_spans.join(&next.array_spans);
+        if let Some((first, varying)) = next.id_variation {
+            self.note_alignment(first);
+            if let Some((_, known)) = &mut self.id_variation {
                 *known |= varying;
             }
         }
@@ -283,7 +284,7 @@ impl Measure {
 
     /// The alignment of all ids: a power of two from 8 to 256.
     pub fn alignment(&self) -> u64 {
-        let bits = self.varying.map_or(u64::MAX, |(_, varying)| if varying == 0 { 8 } else { varying });
+        let bits = self.id_variation.map_or(u64::MAX, |(_, varying)| if varying == 0 { 8 } else { varying });
         (1 << bits.trailing_zeros().clamp(3, 8)).max(8)
     }
 }

@@ -8,17 +8,17 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::measure::{CANDIDATES, Measure, NearestDistance, array_base};
+use super::measure::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_base};
 use super::texts::{TextRecords, decoded};
-use crate::input::hprof::records::{ClassDump, Static};
+use crate::input::hprof::records::{ClassDump, StaticValue};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 
-/// Classes with fewer instances side of_rule side with others say nothing.
+/// Classes with fewer instances side by side with others say nothing.
 const MIN_INSTANCES: u64 = 8;
 /// Fewer arrays say nothing.
 const MIN_ARRAYS: u32 = 100;
 /// A distance is the size of class objects if it occurs so often.
-const MIN_TIMES: u64 = 4;
+const MIN_OCCURRENCES: u64 = 4;
 /// All instances of a class may lie before a gap so often.
 const MAX_CHANCE: f64 = 0.001;
 /// Fields that only the virtual machine sees are not more than this.
@@ -26,7 +26,7 @@ const MAX_HIDDEN_BYTES: u64 = 48;
 
 /// By which rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum SizeRule {
     /// By header and reference as they were measured.
     Measured,
     /// As Eclipse MAT does.
@@ -35,51 +35,60 @@ pub enum Rule {
     Android,
 }
 
-/// The rule of_rule which sizes of this dump are computed.
+/// The rule by which sizes of this dump are computed.
 #[derive(Debug)]
 pub struct Sizes {
-    pub rule: Rule,
-    pub header: u64,
-    pub reference: u64,
-    pub alignment: u64,
+    pub rule: SizeRule,
+    pub header_bytes: u64,
+    pub reference_bytes: u64,
+    pub alignment_bytes: u64,
     /// A class object without its statics, where that could be measured.
-    pub class_base: Option<u64>,
+    pub class_base_bytes: Option<u64>,
     /// Classes with fields that only the virtual machine sees.
-    hidden: FxHashMap<u64, u64>,
+    hidden_bytes: FxHashMap<u64, u64>,
     /// By place among the class dumps, where that is the rule.
-    like_mat: Vec<u64>,
+    mat_bytes: Vec<u64>,
 }
 
 /// The facts from which sizes follow, once the file has been read.
 pub struct SizeEvidence<'a> {
     pub classes: &'a Classes,
     pub texts: &'a TextRecords,
-    pub measure: &'a Measure,
+    pub measure: &'a MeasuredDistances,
     /// For each class, the smallest distance of an instance.
-    pub nearest: &'a FxHashMap<u64, NearestDistance>,
+    pub nearest_distances: &'a FxHashMap<u64, NearestDistance>,
     /// For each class, the distance from its class object to the next object.
     pub behind_class: &'a FxHashMap<u64, u64>,
     pub is_android: bool,
-    pub like_mat: bool,
+    pub uses_mat_rule: bool,
 }
 
 impl Sizes {
-    fn of_rule(rule: Rule, (header, reference): (u64, u64), alignment: u64) -> Self {
+    fn of_rule(rule: SizeRule, (header, reference): (u64, u64), alignment: u64) -> Self {
         let (hidden, like_mat) = (FxHashMap::default(), Vec::new());
-        Sizes { rule, header, reference, alignment, class_base: None, hidden, like_mat }
+        Sizes {
+            rule,
+            header_bytes: header,
+            reference_bytes: reference,
+            alignment_bytes: alignment,
+            class_base_bytes: None,
+            hidden_bytes: hidden,
+            mat_bytes: like_mat,
+        }
     }
 
     pub fn find(evidence: &SizeEvidence<'_>) -> Sizes {
         let id_bytes = evidence.classes.id_bytes as u64;
-        let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
+        let reference = if id_bytes == 8 && evidence.measure.array_spans.has_overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
-        let mut sizes = Sizes::of_rule(Rule::Mat, (id_bytes + reference, reference), alignment);
+        let mut sizes = Sizes::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
-            (sizes.rule, sizes.header, sizes.reference, sizes.alignment) = (Rule::Android, 8, 4, 8);
-        } else if !evidence.like_mat
-            && let Some((header, reference)) = measured(evidence, alignment)
+            (sizes.rule, sizes.header_bytes, sizes.reference_bytes, sizes.alignment_bytes) =
+                (SizeRule::Android, 8, 4, 8);
+        } else if !evidence.uses_mat_rule
+            && let Some((header, reference)) = measured_header_and_reference(evidence, alignment)
         {
-            (sizes.rule, sizes.header, sizes.reference) = (Rule::Measured, header, reference);
+            (sizes.rule, sizes.header_bytes, sizes.reference_bytes) = (SizeRule::Measured, header, reference);
             sizes.find_class_base(evidence);
             sizes.find_hidden(evidence);
         } else {
@@ -90,74 +99,74 @@ impl Sizes {
 
     /// One sentence.
     pub fn describe(&self) -> String {
-        let Sizes { header, reference, alignment, .. } = self;
+        let Sizes { header_bytes: header, reference_bytes: reference, alignment_bytes: alignment, .. } = self;
         match self.rule {
-            Rule::Measured => {
+            SizeRule::Measured => {
                 format!("object header {header}, references {reference}, alignment {alignment}: measured")
             }
-            Rule::Mat => format!(
+            SizeRule::Mat => format!(
                 "object header {header}, references {reference}, alignment {alignment}: as Eclipse MAT derives them, not \
                  measured"
             ),
-            Rule::Android => "as the class dumps say (Android)".into(),
+            SizeRule::Android => "as the class dumps say (Android)".into(),
         }
     }
 
     /// Bytes of an instance of a class, which may have no dump. O(1).
-    pub fn instance(&self, class: u64, classes: &Classes) -> u64 {
+    pub fn instance_bytes(&self, class: u64, classes: &Classes) -> u64 {
         let bytes = match self.rule {
-            Rule::Android => {
+            SizeRule::Android => {
                 let stated = classes.dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
                 return stated.max(8).next_multiple_of(8);
             }
-            Rule::Measured => {
-                if let Some(&bytes) = self.hidden.get(&class) {
+            SizeRule::Measured => {
+                if let Some(&bytes) = self.hidden_bytes.get(&class) {
                     return bytes;
                 }
                 let layout = classes.layouts.by_class.get(&class);
                 let fields = layout.map_or(0, |layout| {
                     let references = u64::from(layout.reference_count);
-                    u64::from(layout.bytes).saturating_sub(references * classes.id_bytes as u64)
-                        + references * self.reference
+                    u64::from(layout.value_bytes).saturating_sub(references * classes.id_bytes as u64)
+                        + references * self.reference_bytes
                 });
-                self.header + fields
+                self.header_bytes + fields
             }
-            Rule::Mat => {
+            SizeRule::Mat => {
                 let number = classes.by_id.get(&class);
-                number.and_then(|&number| self.like_mat.get(number as usize)).copied().unwrap_or(self.header)
+                number.and_then(|&number| self.mat_bytes.get(number as usize)).copied().unwrap_or(self.header_bytes)
             }
         };
-        bytes.next_multiple_of(self.alignment)
+        bytes.next_multiple_of(self.alignment_bytes)
     }
 
     /// Bytes of an instance of each class as Eclipse MAT adds them up, before they are aligned: the topmost class counts as
     /// a header, whatever fields it has.
     fn find_like_mat(&mut self, classes: &Classes) {
-        let mut bytes = vec![self.header; classes.dumps.len()];
-        for &number in &classes.order {
+        let mut bytes = vec![self.header_bytes; classes.class_dumps.len()];
+        for &number in &classes.superclasses_first {
             if let Some(parent) = classes.parent(number) {
-                let fields = classes.dumps[number as usize].fields.iter();
+                let fields = classes.class_dumps[number as usize].fields.iter();
                 let own: u64 = fields.map(|field| self.value_bytes(field.basic_type)).sum();
-                bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference);
+                bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference_bytes);
             }
         }
-        self.like_mat = bytes;
+        self.mat_bytes = bytes;
     }
 
     fn value_bytes(&self, basic_type: u8) -> u64 {
-        if basic_type == OBJECT { self.reference } else { value_bytes(basic_type, 8).unwrap_or(0) as u64 }
+        if basic_type == OBJECT { self.reference_bytes } else { value_bytes(basic_type, 8).unwrap_or(0) as u64 }
     }
 
     /// Bytes of an array before its elements, and of one element; `width` for an array of primitives.
     fn array_parts(&self, width: Option<u64>) -> (u64, u64) {
-        let element = width.unwrap_or(self.reference);
+        let element = width.unwrap_or(self.reference_bytes);
         let base = match self.rule {
-            Rule::Measured => array_base((self.header, self.reference), width),
-            Rule::Android if element == 8 => 16,
-            Rule::Android => 12,
-            Rule::Mat => match width {
-                None => self.header + 4,
-                Some(_) => (self.header + 4).next_multiple_of(self.reference),
+            SizeRule::Measured => array_base((self.header_bytes, self.reference_bytes), width),
+            SizeRule::Android if element == 8 => 16,
+            SizeRule::Android => 12,
+            SizeRule::Mat => match width {
+                None => self.header_bytes + 4,
+                Some(_) => (self.header_bytes + 4).next_multiple_of(self.reference_bytes),
             },
         };
         (base, element)
@@ -165,16 +174,16 @@ impl Sizes {
 
     /// Bytes of an array.
     #[inline]
-    pub fn array(&self, elements: u64, width: Option<u64>) -> u64 {
+    pub fn array_bytes(&self, elements: u64, width: Option<u64>) -> u64 {
         let (base, element) = self.array_parts(width);
-        (base + elements * element).next_multiple_of(self.alignment)
+        (base + elements * element).next_multiple_of(self.alignment_bytes)
     }
 
     /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
     /// number of residues (those without elements may be missing there).
-    pub fn arrays(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
+    pub fn all_arrays_bytes(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
         let (base, element) = self.array_parts(width);
-        let padding = |elements: u64| self.array(elements, width) - (base + elements * element);
+        let padding = |elements: u64| self.array_bytes(elements, width) - (base + elements * element);
         let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
         let mut others = arrays;
         for (residue, &count) in residues.iter().enumerate() {
@@ -184,9 +193,9 @@ impl Sizes {
         bytes + u128::from(padding(0)) * u128::from(others)
     }
 
-    pub fn class_object(&self, dump: &ClassDump, texts: &TextRecords) -> u64 {
+    pub fn class_object_bytes(&self, dump: &ClassDump, texts: &TextRecords) -> u64 {
         let statics = dump.statics.iter();
-        let bytes: u64 = match self.class_base {
+        let bytes: u64 = match self.class_base_bytes {
             Some(base) => {
                 base + statics
                     .filter(|one| !is_pseudo(one, texts))
@@ -195,23 +204,23 @@ impl Sizes {
             }
             None => statics.map(|one| self.value_bytes(one.basic_type)).sum(),
         };
-        bytes.next_multiple_of(self.alignment)
+        bytes.next_multiple_of(self.alignment_bytes)
     }
 
     /// Bytes of an instance of `java.lang.Class` that no class dump describes: of `int.class` and the like.
-    pub fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
-        self.class_base.unwrap_or_else(|| self.instance(class, classes))
+    pub fn class_instance_bytes(&self, class: u64, classes: &Classes) -> u64 {
+        self.class_base_bytes.unwrap_or_else(|| self.instance_bytes(class, classes))
     }
 
     fn find_class_base(&mut self, evidence: &SizeEvidence<'_>) {
         let mut nearest = NearestDistance::default();
-        for dump in &evidence.classes.dumps {
+        for dump in &evidence.classes.class_dumps {
             let has_statics = dump.statics.iter().any(|one| !is_pseudo(one, evidence.texts));
             if let Some(&distance) = evidence.behind_class.get(&dump.id).filter(|_| !has_statics) {
                 nearest.join(&NearestDistance { distance, times: 1, neighbours: 1 });
             }
         }
-        self.class_base = Some(nearest.distance).filter(|_| nearest.times >= MIN_TIMES);
+        self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.times >= MIN_OCCURRENCES);
     }
 
     fn find_hidden(&mut self, evidence: &SizeEvidence<'_>) {
@@ -220,51 +229,55 @@ impl Sizes {
         // are not. With the others nearly all are, however large the heap, and the distance is the size, of a single instance
         // too, so that a class has one size in all dumps of a process.
         let arrays = &evidence.measure.arrays;
-        let candidate = CANDIDATES.iter().position(|&candidate| candidate == (self.header, self.reference));
-        let equal = candidate.map_or(0, |candidate| arrays.equal(candidate, self.alignment));
-        if equal * 10 < u64::from(arrays.measured) * 9 {
+        let candidate =
+            SIZE_CANDIDATES.iter().position(|&candidate| candidate == (self.header_bytes, self.reference_bytes));
+        let equal = candidate.map_or(0, |candidate| arrays.count_equal(candidate, self.alignment_bytes));
+        if equal * 10 < u64::from(arrays.measured_arrays) * 9 {
             return;
         }
         // What is not listed leaves gaps. Those of archived mirrors (behind up to 3 % of the arrays, seen with G1) are larger
         // than hidden fields. Gaps as small as these were not seen with such collectors; where there are any, all instances
-        // of a class must not lie before one of_rule chance.
-        let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment));
-        let gap_share = small_gaps as f64 / f64::from(arrays.measured.max(1));
+        // of a class must not lie before one by chance.
+        let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment_bytes));
+        let gap_share = small_gaps as f64 / f64::from(arrays.measured_arrays.max(1));
         let is_chance = |instances: u64| gap_share.powf(instances as f64) > MAX_CHANCE;
         let mut hidden = FxHashMap::default();
-        for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours)) {
+        for (&class, nearest) in evidence.nearest_distances.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours))
+        {
             // Only the virtual machine's own classes have such.
             let is_own = evidence.classes.dump(class).is_some_and(|dump| dump.loader == 0);
-            let bytes = self.instance(class, evidence.classes);
+            let bytes = self.instance_bytes(class, evidence.classes);
             if is_own && nearest.distance > bytes && nearest.distance - bytes <= MAX_HIDDEN_BYTES {
                 hidden.insert(class, nearest.distance);
             }
         }
-        self.hidden = hidden;
+        self.hidden_bytes = hidden;
     }
 }
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
-pub fn is_pseudo(one: &Static, texts: &TextRecords) -> bool {
+pub fn is_pseudo(one: &StaticValue, texts: &TextRecords) -> bool {
     texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
 }
 
 /// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
-fn measured(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
+fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
     let arrays = &evidence.measure.arrays;
-    if arrays.measured < MIN_ARRAYS {
+    if arrays.measured_arrays < MIN_ARRAYS {
         return None;
     }
     let mut best: Option<(u64, (u64, u64))> = None;
-    for (number, &(header, reference)) in CANDIDATES.iter().enumerate() {
+    for (number, &(header, reference)) in SIZE_CANDIDATES.iter().enumerate() {
         if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
             continue;
         }
-        let sizes = Sizes::of_rule(Rule::Measured, (header, reference), alignment);
-        let mut equal = arrays.equal(number, alignment);
+        let sizes = Sizes::of_rule(SizeRule::Measured, (header, reference), alignment);
+        let mut equal = arrays.count_equal(number, alignment);
         let mut fits = true;
-        for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= MIN_INSTANCES) {
-            let bytes = sizes.instance(class, evidence.classes);
+        for (&class, nearest) in
+            evidence.nearest_distances.iter().filter(|(_, nearest)| nearest.neighbours >= MIN_INSTANCES)
+        {
+            let bytes = sizes.instance_bytes(class, evidence.classes);
             fits &= bytes <= nearest.distance;
             equal += u64::from(bytes == nearest.distance);
         }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::block_parts::*;
-use crate::graph::Holding;
+use crate::graph::SoftKind;
 use crate::input::blocks::Batch;
 use crate::input::hprof::layout::classes::Layouts;
-use crate::input::hprof::layout::measure::{Measure, PreviousObject};
+use crate::input::hprof::layout::measure::{MeasuredDistances, PreviousObject};
 use crate::input::hprof::records::ClassDump;
 use crate::input::hprof::wire::{FIRST_PRIMITIVE, element_bytes, id_at, sub, u32_at};
 use crate::input::sink::ObjectSink;
 
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
-const POSITION_BYTES: usize = 4096;
+const POSITION_STEP_BYTES: usize = 4096;
 
 /// The records of a block. Used again for others: its types keep their numbers.
 #[derive(Debug, Default)]
@@ -23,35 +23,35 @@ pub struct Block<S> {
     pub sink: S,
     /// Those of primitive arrays come first.
     pub types: Vec<LocalType>,
-    numbers: FxHashMap<(u64, TypeKind), u32>,
+    type_numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
     pub slots: Vec<u32>,
-    version: u64,
+    layouts_version: u64,
     /// The file's dump that the block is of, from 1.
-    pub dump: usize,
+    pub dump_number: usize,
     pub roots: Vec<RawRoot>,
     pub classes: Vec<ClassDump>,
     pub deferred: Vec<DeferredInstance>,
     pub deferred_bytes: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
     pub class_instances: Vec<(u64, u64, Vec<u64>)>,
-    pub nulls: u64,
+    pub null_references: u64,
     /// (from, to, how) of references that hold until the runtime gives them up.
-    pub soft: Vec<(u64, u64, Holding)>,
+    pub soft_references: Vec<(u64, u64, SoftKind)>,
     /// The least and the greatest id of the piece at hand.
-    ids: (u64, u64),
-    pub counts: Counts,
+    id_bounds: (u64, u64),
+    pub counts: SubRecordCounts,
     /// Places at which a piece became unreadable; true where the file ended there.
     pub unreadable: Vec<(u64, bool)>,
     /// Bytes of pieces behind these places.
     pub unread_bytes: u64,
-    pub measure: Measure,
+    pub distances: MeasuredDistances,
     /// Places of objects in the file.
-    pub extents: Vec<Extent>,
-    /// The class objects that `measure` knew, ascending.
+    pub extents: Vec<FileExtent>,
+    /// The class objects that `distances` knew, ascending.
     pub class_ids: Arc<[u64]>,
     /// (object in the block, heap) where the heap changes.
-    pub heaps: Vec<(u32, AndroidHeap)>,
+    pub heap_changes: Vec<(u32, AndroidHeap)>,
 }
 
 impl<S: ObjectSink> Batch for Block<S> {
@@ -60,7 +60,7 @@ impl<S: ObjectSink> Batch for Block<S> {
             + self.deferred_bytes.capacity()
             + self.deferred.capacity() * size_of::<DeferredInstance>()
             + self.roots.capacity() * size_of::<RawRoot>()
-            + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
+            + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
             + self.types.len() * (size_of::<LocalType>() + 64)
     }
 }
@@ -78,10 +78,10 @@ pub fn parse_block<S: ObjectSink>(
 ) {
     block.begin(dump);
     block.learn_types(layouts);
-    block.class_ids = Arc::clone(&layouts.ids);
+    block.class_ids = Arc::clone(&layouts.class_ids);
     for piece in pieces {
         let data = &bytes[piece.range.clone()];
-        block.ids = (u64::MAX, 0);
+        block.id_bounds = (u64::MAX, 0);
         let parsed = match id_bytes {
             8 => PieceParser::<8, S>::new(piece, layouts, block).parse(data),
             _ => PieceParser::<4, S>::new(piece, layouts, block).parse(data),
@@ -94,9 +94,14 @@ pub fn parse_block<S: ObjectSink>(
             Ok(()) if piece.is_cut => block.unreadable.push((piece.offset + data.len() as u64, true)),
             Ok(()) => {}
         }
-        let (least, greatest) = block.ids;
+        let (least, greatest) = block.id_bounds;
         if least <= greatest {
-            block.extents.push(Extent { offset: piece.offset, bytes: data.len() as u64, least, greatest });
+            block.extents.push(FileExtent {
+                offset: piece.offset,
+                bytes: data.len() as u64,
+                min_id: least,
+                max_id: greatest,
+            });
         }
     }
     block.sink.seal();
@@ -106,10 +111,10 @@ impl<S: ObjectSink> Block<S> {
     /// Begins anew; the lists were taken.
     fn begin(&mut self, dump: usize) {
         self.sink.clear();
-        self.dump = dump;
+        self.dump_number = dump;
         self.deferred_bytes.clear();
-        (self.nulls, self.unread_bytes, self.counts) = (0, 0, Counts::default());
-        self.measure.clear();
+        (self.null_references, self.unread_bytes, self.counts) = (0, 0, SubRecordCounts::default());
+        self.distances.clear();
         for local in &mut self.types {
             local.mismatch = None;
         }
@@ -120,13 +125,13 @@ impl<S: ObjectSink> Block<S> {
 
     #[inline(always)]
     fn note_id(&mut self, id: u64) {
-        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
+        self.id_bounds = (self.id_bounds.0.min(id), self.id_bounds.1.max(id));
     }
 
     /// Takes over what has become known since the block was used last.
     fn learn_types(&mut self, layouts: &Layouts) {
-        if self.version != layouts.version {
-            self.version = layouts.version;
+        if self.layouts_version != layouts.version {
+            self.layouts_version = layouts.version;
             for local in self.types.iter_mut().filter(|local| local.kind == TypeKind::Instance) {
                 local.layout = layouts.by_class.get(&local.class).cloned();
             }
@@ -136,7 +141,7 @@ impl<S: ObjectSink> Block<S> {
     /// The number of a class's instances, or of arrays of it, in this block.
     #[inline]
     fn number_of(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
-        match self.numbers.get(&(class, kind)) {
+        match self.type_numbers.get(&(class, kind)) {
             Some(&number) => number,
             None => self.new_type(class, kind, layouts, position),
         }
@@ -147,7 +152,7 @@ impl<S: ObjectSink> Block<S> {
         let number = self.types.len() as u32;
         let layout = if kind == TypeKind::Instance { layouts.by_class.get(&class).cloned() } else { None };
         self.types.push(LocalType::new(class, kind, position, layout));
-        self.numbers.insert((class, kind), number);
+        self.type_numbers.insert((class, kind), number);
         number
     }
 }
@@ -170,18 +175,18 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let mut at = 0;
         if self.piece.leading_elements > 0 {
             at = (self.piece.leading_elements as usize).saturating_mul(W).min(data.len());
-            self.block.nulls += push_non_null_elements::<W, S>(&data[..at], &mut self.block.sink);
+            self.block.null_references += push_non_null_elements::<W, S>(&data[..at], &mut self.block.sink);
         }
         self.block.set_heap(self.piece.heap);
         while let Some(&tag) = data.get(at) {
             let rest = &data[at..];
-            let position = self.piece.offset + (at & !(POSITION_BYTES - 1)) as u64;
+            let position = self.piece.offset + (at & !(POSITION_STEP_BYTES - 1)) as u64;
             let length = match tag {
                 sub::INSTANCE => self.instance(rest, position),
                 sub::OBJECT_ARRAY => self.object_array(rest, position),
                 sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.primitive_array(rest, position),
                 sub::CLASS_DUMP => class_dump(rest, self.piece.offset + at as u64, W, self.block),
-                _ => small::<W, S>(rest, self.piece.offset + at as u64, self.block),
+                _ => parse_small::<W, S>(rest, self.piece.offset + at as u64, self.block),
             };
             match length {
                 Some(length) => at += length,
@@ -201,7 +206,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let behind = &rest[9 + 2 * W..];
         let values = match behind.get(..length) {
             Some(values) => values,
-            None if self.piece.skips_values => behind,
+            None if self.piece.last_values_skipped => behind,
             None => return None,
         };
         if self.last_class.0 != class {
@@ -213,24 +218,32 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let local = &mut block.types[number as usize];
         let Some(layout) = &local.layout else {
             // The class comes later.
-            block.measure.align(id);
+            block.distances.note_alignment(id);
             self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let start = block.deferred_bytes.len();
                 block.deferred_bytes.extend_from_slice(values);
-                let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
+                let (length, next_object) = (values.len() as u32, block.sink.object_count() as u32);
                 let heap = block.heap();
-                block.deferred.push(DeferredInstance { id, class, position, heap, before, length, start });
+                block.deferred.push(DeferredInstance {
+                    id,
+                    class,
+                    position,
+                    heap,
+                    next_object,
+                    value_bytes: length,
+                    value_start: start,
+                });
             } else {
                 block.sink.push_object(id, number, 0, position);
             }
             return Some(9 + 2 * W + length);
         };
-        if layout.bytes as usize != length {
+        if layout.value_bytes as usize != length {
             local.mismatch.get_or_insert(position);
         }
-        if layout.is_class {
-            block.measure.align(id);
+        if layout.is_java_lang_class {
+            block.distances.note_alignment(id);
             self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let mut references = Vec::new();
@@ -241,19 +254,19 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             }
             return Some(9 + 2 * W + length);
         }
-        block.measure.neighbour(&self.previous, id, &layouts.ids);
+        block.distances.add_neighbour(&self.previous, id, &layouts.class_ids);
         self.previous = PreviousObject::instance(id, number);
         block.sink.push_object(id, number, 0, position);
         if S::BUILDS_GRAPH {
-            if let Some((at, holding)) = layout.soft
+            if let Some((at, holding)) = layout.soft_offset
                 && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
             {
-                block.soft.push((id, target, holding));
+                block.soft_references.push((id, target, holding));
             }
-            let (sink, nulls) = (&mut block.sink, &mut block.nulls);
+            let (sink, nulls) = (&mut block.sink, &mut block.null_references);
             layout.for_each::<W>(values, layouts, |at, id| match id {
                 0 => *nulls += 1,
-                id if layout.weak == Some(at) => sink.push_weak_reference(id),
+                id if layout.weak_offset == Some(at) => sink.push_weak_reference(id),
                 id => sink.push_reference(id),
             });
         }
@@ -277,12 +290,12 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let number = block.number_of(class, TypeKind::ObjectArray, layouts, position);
         block.counts.object_arrays += 1;
         block.note_id(id);
-        block.measure.neighbour(&self.previous, id, &layouts.ids);
-        block.measure.object_array(id, count);
+        block.distances.add_neighbour(&self.previous, id, &layouts.class_ids);
+        block.distances.add_object_array(id, count);
         self.previous = PreviousObject::array(id, count, None);
         block.sink.push_object(id, number, count.into(), position);
         if S::BUILDS_GRAPH {
-            block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
+            block.null_references += push_non_null_elements::<W, S>(elements, &mut block.sink);
         }
         Some(9 + 2 * W + length)
     }
@@ -298,14 +311,14 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let mut length = 10 + W;
         if rest[0] == sub::PRIMITIVE_ARRAY {
             length += (count as usize).checked_mul(width)?;
-            if length > rest.len() && !self.piece.skips_values {
+            if length > rest.len() && !self.piece.last_values_skipped {
                 return None;
             }
         }
         let number = u32::from(basic_type - FIRST_PRIMITIVE);
         block.counts.primitive_arrays += 1;
         block.note_id(id);
-        block.measure.neighbour(&self.previous, id, &self.layouts.ids);
+        block.distances.add_neighbour(&self.previous, id, &self.layouts.class_ids);
         self.previous = PreviousObject::array(id, count, Some(width as u8));
         block.sink.push_object(id, number, count.into(), position);
         Some(length)
@@ -333,7 +346,7 @@ fn class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block:
 }
 
 /// Roots, and the marks of Android's heaps.
-fn small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
+fn parse_small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
     let tag = rest[0];
     let length = sub::fixed_bytes(tag, W)?;
     if rest.len() < length {
@@ -351,19 +364,19 @@ fn small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut 
         _ => (u32_at(rest, 1 + W)?.into(), u32_at(rest, 5 + W)?),
     };
     block.counts.roots += 1;
-    block.roots.push(RawRoot { tag, object, thread, number, position });
+    block.roots.push(RawRoot { tag, object, thread, frame_or_trace: number, position });
     Some(length)
 }
 
 impl<S: ObjectSink> Block<S> {
     /// The Android heap of what comes next.
     fn heap(&self) -> AndroidHeap {
-        self.heaps.last().and_then(|&(_, heap)| heap)
+        self.heap_changes.last().and_then(|&(_, heap)| heap)
     }
 
     fn set_heap(&mut self, heap: AndroidHeap) {
-        if self.heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
-            self.heaps.push((self.sink.object_count() as u32, heap));
+        if self.heap_changes.last().map_or(heap.is_some(), |last| last.1 != heap) {
+            self.heap_changes.push((self.sink.object_count() as u32, heap));
         }
     }
 }

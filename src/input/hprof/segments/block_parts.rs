@@ -17,7 +17,7 @@ pub struct SegmentPiece {
     /// The file ends with it, before the segment does.
     pub is_cut: bool,
     /// The values of its last sub-record, a large array of numbers, were passed over.
-    pub skips_values: bool,
+    pub last_values_skipped: bool,
     /// It begins with so many elements of the array that the piece before ended in.
     pub leading_elements: u64,
     /// Its last sub-record, a large array of objects, goes on in the next pieces.
@@ -28,13 +28,13 @@ pub struct SegmentPiece {
 
 /// A part of the file with whole sub-records.
 #[derive(Debug, Clone, Copy)]
-pub struct Extent {
+pub struct FileExtent {
     pub offset: u64,
     pub bytes: u64,
     /// Objects of it have ids from this ...
-    pub least: u64,
+    pub min_id: u64,
     /// ... to this.
-    pub greatest: u64,
+    pub max_id: u64,
 }
 
 /// An Android heap: its type and the id of its name.
@@ -48,7 +48,7 @@ pub struct RawRoot {
     /// Serial of the thread; of a root of a JNI reference its id.
     pub thread: u64,
     /// Number of the frame, or for a thread's own root the serial of its trace.
-    pub number: u32,
+    pub frame_or_trace: u32,
     pub position: u64,
 }
 
@@ -60,10 +60,10 @@ pub struct DeferredInstance {
     pub position: u64,
     pub heap: AndroidHeap,
     /// The object that is next in the file, of those that were not put aside.
-    pub before: u32,
+    pub next_object: u32,
     /// Offset of its values in the block's `deferred_bytes`, and their length.
-    pub length: u32,
-    pub start: usize,
+    pub value_bytes: u32,
+    pub value_start: usize,
 }
 
 /// A type as one block numbers it.
@@ -100,7 +100,7 @@ pub enum TypeKind {
 
 /// Sub-records by kind.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
+pub struct SubRecordCounts {
     pub instances: u64,
     pub object_arrays: u64,
     pub primitive_arrays: u64,
@@ -109,30 +109,30 @@ pub struct Counts {
 }
 
 /// Elements are counted by their number modulo this: enough to know what rounding up to any alignment adds.
-pub const RESIDUES: usize = 256;
+pub const RESIDUE_COUNT: usize = 256;
 
 /// Objects of one type of a block.
 #[derive(Debug, Clone, Default)]
 pub struct TypeCount {
     pub objects: u64,
     pub elements: u64,
-    /// Arrays by the number of their elements modulo `RESIDUES`; empty for instances.
+    /// Arrays by the number of their elements modulo `RESIDUE_COUNT`; empty for instances.
     pub residues: Box<[u32]>,
 }
 
 /// Counts by type number, and ids.
 #[derive(Debug, Default)]
-pub struct TypeCounts {
+pub struct HprofTypeCounts {
     pub types: Vec<TypeCount>,
     /// First, least and greatest id.
     pub ids: Option<(u64, u64)>,
     pub first_position: u64,
     pub is_descending: bool,
-    last: u64,
+    last_id: u64,
     pub objects: u64,
 }
 
-impl ObjectSink for TypeCounts {
+impl ObjectSink for HprofTypeCounts {
     const BUILDS_GRAPH: bool = false;
 
     #[inline]
@@ -145,19 +145,19 @@ impl ObjectSink for TypeCounts {
         count.objects += 1;
         if elements > 0 {
             if count.residues.is_empty() {
-                count.residues = vec![0; RESIDUES].into();
+                count.residues = vec![0; RESIDUE_COUNT].into();
             }
             count.elements += elements;
-            count.residues[elements as usize % RESIDUES] += 1;
+            count.residues[elements as usize % RESIDUE_COUNT] += 1;
         }
         match &mut self.ids {
             Some((least, greatest)) => {
-                self.is_descending |= id <= self.last;
+                self.is_descending |= id <= self.last_id;
                 (*least, *greatest) = ((*least).min(id), (*greatest).max(id));
             }
             None => (self.ids, self.first_position) = (Some((id, id)), position),
         }
-        self.last = id;
+        self.last_id = id;
         self.objects += 1;
     }
 
@@ -177,6 +177,6 @@ impl ObjectSink for TypeCounts {
 
     fn memory_bytes(&self) -> usize {
         let arrays = self.types.iter().filter(|count| !count.residues.is_empty()).count();
-        self.types.capacity() * size_of::<TypeCount>() + arrays * RESIDUES * 4
+        self.types.capacity() * size_of::<TypeCount>() + arrays * RESIDUE_COUNT * 4
     }
 }

@@ -1,10 +1,10 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::{BLOCK_BYTES, HAND_ON_BYTES, MAX_WHOLE_BYTES, OpenBlock, Segment, SegmentReader, State};
+use super::{BLOCK_BYTES, MAX_WHOLE_BYTES, MIN_DELIVERED_BYTES, OpenBlock, ReaderState, Segment, SegmentReader};
 use crate::input::ReadError;
-use crate::input::hprof::codes::*;
-use crate::input::hprof::records::{SubBytes, sub_bytes};
+use crate::input::hprof::problem_codes::*;
+use crate::input::hprof::records::{SubRecordLength, sub_record_length};
 use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
@@ -14,39 +14,39 @@ impl SegmentReader {
             return self.take_elements(segment, block);
         }
         let offset = self.stream.offset;
-        if !self.stream.need(1)? {
-            if segment.left.is_some() {
+        if !self.stream.look_ahead(1)? {
+            if segment.left_bytes.is_some() {
                 return self.end_cut(segment, 0, offset);
             }
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
             return Ok(true);
         }
         let first = self.next_sub_bytes()?;
-        let left = segment.left.unwrap_or(u64::MAX);
+        let left = segment.left_bytes.unwrap_or(u64::MAX);
         match first {
-            SubBytes::Bad => return self.lose_rest(segment, offset),
-            SubBytes::More => {
+            SubRecordLength::NoSubRecord => return self.note_rest_lost(segment, offset),
+            SubRecordLength::NeedsMore => {
                 self.note_rest_unread();
                 return self.end_cut(segment, self.stream.ahead().len() as u64, offset);
             }
-            SubBytes::Known(bytes) if bytes > left => {
+            SubRecordLength::Known(bytes) if bytes > left => {
                 if segment.may_wrap {
                     self.problem(&LENGTH_WRAPPED, offset, String::new);
-                    segment.left = None;
-                    self.state = State::In(segment);
+                    segment.left_bytes = None;
+                    self.state = ReaderState::InSegment(segment);
                     return Ok(true);
                 }
-                return self.lose_rest(segment, offset);
+                return self.note_rest_lost(segment, offset);
             }
-            SubBytes::Known(bytes) if bytes > MAX_WHOLE_BYTES => {
-                return self.take_huge(segment, bytes, block);
+            SubRecordLength::Known(bytes) if bytes > MAX_WHOLE_BYTES => {
+                return self.take_huge_sub_record(segment, bytes, block);
             }
-            SubBytes::Known(bytes) if bytes > HAND_ON_BYTES as u64 => {
+            SubRecordLength::Known(bytes) if bytes > MIN_DELIVERED_BYTES as u64 => {
                 if block.bytes > 0 {
                     return Ok(false);
                 }
                 let wanted = bytes as usize;
-                let got = self.stream.take(block.room(wanted)?)?;
+                let got = self.stream.take(block.reserve(wanted)?)?;
                 block.push(got, offset, got < wanted, segment.heap);
                 if got < wanted {
                     self.note_missing(segment, got as u64);
@@ -54,18 +54,18 @@ impl SegmentReader {
                 self.continue_segment(segment, bytes, got < wanted);
                 return Ok(true);
             }
-            SubBytes::Known(_) => {}
+            SubRecordLength::Known(_) => {}
         }
         // The first fits; as many more as do.
         let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let room = block.room(wanted)?;
+        let room = block.reserve(wanted)?;
         let got = self.stream.take(room)?;
         let data = &room[..got];
         let mut at = 0;
         let heap = segment.heap;
         while at < got {
-            match sub_bytes(&data[at..], self.header.id_bytes) {
-                SubBytes::Known(bytes) if bytes <= (got - at) as u64 => {
+            match sub_record_length(&data[at..], self.header.id_bytes) {
+                SubRecordLength::Known(bytes) if bytes <= (got - at) as u64 => {
                     if data[at] == sub::HEAP_INFO {
                         segment.heap = u32_at(data, at + 1).zip(id_of(data, at + 5, self.header.id_bytes));
                     }
@@ -74,12 +74,12 @@ impl SegmentReader {
                 _ => break,
             }
         }
-        let is_bad = at < got && sub_bytes(&data[at..], self.header.id_bytes) == SubBytes::Bad;
+        let is_bad = at < got && sub_record_length(&data[at..], self.header.id_bytes) == SubRecordLength::NoSubRecord;
         if got < wanted && at < got && !is_bad {
             // The last one is cut: its parser reports it.
             block.push(got, offset, true, heap);
             self.note_missing(segment, got as u64);
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
             return Ok(true);
         }
         self.stream.put_back(&data[at..]);
@@ -92,45 +92,53 @@ impl SegmentReader {
     fn end_cut(&mut self, segment: Segment, came: u64, offset: u64) -> Result<bool, ReadError> {
         self.note_missing(segment, came);
         self.problem(&TRUNCATED, offset, String::new);
-        self.state = State::Ended;
+        self.state = ReaderState::Ended;
         Ok(true)
     }
 
     fn continue_segment(&mut self, mut segment: Segment, taken: u64, is_cut: bool) {
-        segment.left = segment.left.map(|left| left.saturating_sub(taken));
-        self.state = if is_cut { State::Ended } else { State::In(segment) };
+        segment.left_bytes = segment.left_bytes.map(|left| left.saturating_sub(taken));
+        self.state = if is_cut { ReaderState::Ended } else { ReaderState::InSegment(segment) };
     }
 
     /// The rest of the segment cannot be read.
-    fn lose_rest(&mut self, segment: Segment, offset: u64) -> Result<bool, ReadError> {
-        if segment.left.is_none() && self.is_at_record()? {
+    fn note_rest_lost(&mut self, segment: Segment, offset: u64) -> Result<bool, ReadError> {
+        if segment.left_bytes.is_none() && self.is_at_record()? {
             // Its length was not known: here it ends.
             self.end_segment(segment);
             return Ok(true);
         }
         self.problem(&BAD_SUBRECORD, offset, String::new);
-        match segment.left {
+        match segment.left_bytes {
             Some(_) => self.skip_segment(segment)?,
             None => {
                 self.note_rest_unread();
-                self.state = State::Ended;
+                self.state = ReaderState::Ended;
             }
         }
         Ok(true)
     }
 
-    fn next_sub_bytes(&mut self) -> Result<SubBytes, ReadError> {
+    fn next_sub_bytes(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
             let available = self.stream.ahead().len();
-            let found = sub_bytes(self.stream.ahead(), self.header.id_bytes);
-            if found != SubBytes::More || available as u64 >= MAX_WHOLE_BYTES || !self.stream.need(available + 1)? {
+            let found = sub_record_length(self.stream.ahead(), self.header.id_bytes);
+            if found != SubRecordLength::NeedsMore
+                || available as u64 >= MAX_WHOLE_BYTES
+                || !self.stream.look_ahead(available + 1)?
+            {
                 return Ok(found);
             }
         }
     }
 
     /// Takes an array (or another sub-record) that is too long to be read as a whole.
-    fn take_huge(&mut self, mut segment: Segment, bytes: u64, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    fn take_huge_sub_record(
+        &mut self,
+        mut segment: Segment,
+        bytes: u64,
+        block: &mut OpenBlock<'_>,
+    ) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset;
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
@@ -142,7 +150,7 @@ impl SegmentReader {
         if block.bytes + head_bytes > block.buffer.text.len() {
             return Ok(false);
         }
-        self.stream.take(block.room(head_bytes)?)?;
+        self.stream.take(block.reserve(head_bytes)?)?;
         let rest = bytes - head_bytes as u64;
         if is_array {
             segment.elements_left = rest / id_bytes as u64;
@@ -151,13 +159,13 @@ impl SegmentReader {
             let skipped = self.stream.skip(rest)?;
             if skipped < rest {
                 let came = bytes - (rest - skipped);
-                self.lost.unread += came;
+                self.lost_bytes.unread_bytes += came;
                 return self.end_cut(segment, came, offset);
             }
         }
         block.push(head_bytes, offset, false, segment.heap);
         if let Some(piece) = block.pieces.last_mut() {
-            (piece.skips_values, piece.ends_in_array) = (!is_array, is_array);
+            (piece.last_values_skipped, piece.ends_in_array) = (!is_array, is_array);
         }
         self.continue_segment(segment, bytes, false);
         Ok(true)
@@ -173,13 +181,13 @@ impl SegmentReader {
         }
         let offset = self.stream.offset;
         let wanted = elements as usize * id_bytes;
-        let got = self.stream.take(block.room(wanted)?)?;
+        let got = self.stream.take(block.reserve(wanted)?)?;
         let whole = got - got % id_bytes;
         block.push(whole, offset, got < wanted, segment.heap);
         if got < wanted {
             // Elements that follow were counted as there.
             self.note_missing(segment, 0);
-            self.lost.missing += segment.elements_left * id_bytes as u64 - got as u64;
+            self.lost_bytes.missing_bytes += segment.elements_left * id_bytes as u64 - got as u64;
         }
         if let Some(piece) = block.pieces.last_mut() {
             piece.leading_elements = (whole / id_bytes) as u64;

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::codes::*;
 use super::layout::classes::{Classes, Layouts};
 use super::layout::texts::TextRecords;
-use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
+use super::problem_codes::*;
+use super::records::{ClassDump, FrameRecord, Header, LoadClass, RecordHead, TraceRecord};
 use super::wire::{id_of, record, sub};
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockSource, Buffer};
@@ -26,7 +26,7 @@ use stream::Stream;
 
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
-pub(super) const HAND_ON_BYTES: usize = BLOCK_BYTES / 2;
+pub(super) const MIN_DELIVERED_BYTES: usize = BLOCK_BYTES / 2;
 /// A segment up to this length is one piece.
 const MAX_PIECE_BYTES: u64 = 2 << 20;
 /// A sub-record up to this length is read as a whole.
@@ -38,13 +38,13 @@ pub(super) struct BlockContext {
     pub(super) pieces: Vec<SegmentPiece>,
     pub(super) layouts: Arc<Layouts>,
     /// The dump of the file that it is of, from 1.
-    pub(super) dump: usize,
+    pub(super) dump_number: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct DumpFacts {
     /// Microseconds after the time in the header.
-    pub(super) micros: u64,
+    pub(super) micros_after_header: u64,
     pub(super) is_complete: bool,
     pub(super) is_in_segments: bool,
 }
@@ -53,7 +53,7 @@ pub(super) struct DumpFacts {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     /// Bytes of it that follow; `None` up to the end of the file.
-    pub(super) left: Option<u64>,
+    pub(super) left_bytes: Option<u64>,
     pub(super) is_begun: bool,
     /// To be cut between sub-records.
     pub(super) is_long: bool,
@@ -66,9 +66,9 @@ pub(super) struct Segment {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum State {
-    Records,
-    In(Segment),
+pub(super) enum ReaderState {
+    BetweenSegments,
+    InSegment(Segment),
     Ended,
 }
 
@@ -76,41 +76,41 @@ pub(super) struct OpenBlock<'b> {
     pub(super) buffer: &'b mut Buffer,
     pub(super) bytes: usize,
     pub(super) pieces: Vec<SegmentPiece>,
-    pub(super) dump: usize,
+    pub(super) dump_number: usize,
 }
 
 /// Bytes that did not come to be parsed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LostBytes {
     /// Of the dump, but not in the file.
-    pub(super) missing: u64,
+    pub(super) missing_bytes: u64,
     /// In the file, but passed over.
-    pub(super) unread: u64,
+    pub(super) unread_bytes: u64,
     /// In the file, behind where reading ended.
-    pub(super) behind: u64,
+    pub(super) bytes_behind_end: u64,
 }
 
 /// Reads records and cuts segments into blocks.
 pub(super) struct SegmentReader {
     pub(super) stream: Stream,
     pub(super) header: Header,
-    choice: SnapshotChoice,
-    pub(super) state: State,
+    snapshot_choice: SnapshotChoice,
+    pub(super) state: ReaderState,
     cuts_weak: bool,
     pub(super) classes: Arc<Mutex<Classes>>,
     pub(super) texts: TextRecords,
     texts_share: MemoryShare,
-    pub(super) frames: FxHashMap<u64, Frame>,
+    pub(super) frames: FxHashMap<u64, FrameRecord>,
     pub(super) traces: FxHashMap<u32, Vec<u64>>,
     pub(super) dumps: Vec<DumpFacts>,
-    in_run: bool,
+    is_in_segment_run: bool,
     last_micros: (u32, u64),
     /// Records of the kinds that `info` counts, and class dumps that were read here.
     pub(super) record_count: u64,
     pub(super) segment_count: u64,
     pub(super) class_count: u64,
     pub(super) diagnostics: Diagnostics,
-    pub(super) lost: LostBytes,
+    pub(super) lost_bytes: LostBytes,
 }
 
 pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
@@ -123,7 +123,7 @@ impl BlockSource for SegmentReader {
     fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         let filled = self.fill(buffer);
         if filled.is_err() {
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
         }
         filled
     }
@@ -138,11 +138,11 @@ impl SegmentReader {
         budget: &MemoryBudget,
     ) -> Result<Self, ReadError> {
         let mut stream = Stream::new(source);
-        stream.skip(header.bytes as u64)?;
+        stream.skip(header.header_bytes as u64)?;
         Ok(SegmentReader {
             stream,
-            choice,
-            state: State::Records,
+            snapshot_choice: choice,
+            state: ReaderState::BetweenSegments,
             cuts_weak,
             classes: Arc::new(Mutex::new(Classes::new(header.id_bytes))),
             header,
@@ -151,19 +151,19 @@ impl SegmentReader {
             frames: FxHashMap::default(),
             traces: FxHashMap::default(),
             dumps: Vec::new(),
-            in_run: false,
+            is_in_segment_run: false,
             last_micros: (0, 0),
             record_count: 0,
             segment_count: 0,
             class_count: 0,
             diagnostics: Diagnostics::default(),
-            lost: LostBytes::default(),
+            lost_bytes: LostBytes::default(),
         })
     }
 
     /// The number of the dump that was read, from 1; 0 for none.
     pub(super) fn chosen(&self) -> usize {
-        match self.choice {
+        match self.snapshot_choice {
             SnapshotChoice::FirstComplete => self.dumps.len().min(1),
             SnapshotChoice::Number(number) => number,
             SnapshotChoice::Last => self.dumps.len(),
@@ -175,7 +175,7 @@ impl SegmentReader {
         self.stream.offset
     }
 
-    pub(super) fn problem(&mut self, code: &'static crate::input::Code, at: u64, text: impl FnOnce() -> String) {
+    pub(super) fn problem(&mut self, code: &'static crate::input::ProblemCode, at: u64, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
@@ -183,17 +183,19 @@ impl SegmentReader {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
-        let mut block = OpenBlock { buffer, bytes: 0, pieces: Vec::new(), dump: 0 };
-        while block.bytes < HAND_ON_BYTES {
+        let mut block = OpenBlock { buffer, bytes: 0, pieces: Vec::new(), dump_number: 0 };
+        while block.bytes < MIN_DELIVERED_BYTES {
             match self.state {
-                State::Ended => break,
-                State::Records if block.pieces.is_empty() || block.dump == self.dumps.len() => self.next_record()?,
-                State::Records => break,
-                State::In(segment) => {
-                    if !block.pieces.is_empty() && block.dump != self.dumps.len() {
+                ReaderState::Ended => break,
+                ReaderState::BetweenSegments if block.pieces.is_empty() || block.dump_number == self.dumps.len() => {
+                    self.next_record()?
+                }
+                ReaderState::BetweenSegments => break,
+                ReaderState::InSegment(segment) => {
+                    if !block.pieces.is_empty() && block.dump_number != self.dumps.len() {
                         break;
                     }
-                    block.dump = self.dumps.len();
+                    block.dump_number = self.dumps.len();
                     if !self.take_segment(segment, &mut block)? {
                         break;
                     }
@@ -205,18 +207,18 @@ impl SegmentReader {
         }
         self.texts_share.hold(self.texts.memory_bytes())?;
         let layouts = lock(&self.classes).layouts(&self.texts, self.cuts_weak);
-        Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump: block.dump })))
+        Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump_number: block.dump_number })))
     }
 
     // ---- records
 
     fn next_record(&mut self) -> Result<(), ReadError> {
         let start = self.stream.offset;
-        if !self.stream.need(RecordHead::BYTES)? {
+        if !self.stream.look_ahead(RecordHead::BYTES)? {
             if !self.stream.ahead().is_empty() {
                 self.problem(if self.is_after_end() { &DATA_AFTER_END } else { &TRUNCATED }, start, String::new);
             }
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
             return Ok(());
         }
         let Some(head) = RecordHead::parse(self.stream.ahead()) else { return Ok(()) };
@@ -227,7 +229,7 @@ impl SegmentReader {
                 self.note_rest_unread();
             }
             self.problem(code, start, || format!("a record of kind {:#04x}", head.tag));
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
             return Ok(());
         }
         self.record_count += 1;
@@ -235,13 +237,13 @@ impl SegmentReader {
         match head.tag {
             record::HEAP_DUMP | record::SEGMENT => return self.begin_segment(head, start),
             record::HEAP_DUMP_END => {
-                self.in_run = false;
+                self.is_in_segment_run = false;
                 if let Some(dump) = self.dumps.last_mut() {
                     dump.is_complete = true;
                 }
             }
             record::TEXT | record::LOAD_CLASS | record::FRAME | record::TRACE => {
-                if head.length <= MAX_RECORD_BYTES && self.stream.need(head.length as usize)? {
+                if head.length <= MAX_RECORD_BYTES && self.stream.look_ahead(head.length as usize)? {
                     if !self.take_record(head) {
                         self.problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
                     }
@@ -254,9 +256,9 @@ impl SegmentReader {
         }
         let skipped = self.stream.skip(head.length.into())?;
         if skipped < head.length.into() {
-            self.lost.missing += u64::from(head.length) - skipped;
+            self.lost_bytes.missing_bytes += u64::from(head.length) - skipped;
             self.problem(&TRUNCATED, start, String::new);
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
         }
         Ok(())
     }
@@ -268,7 +270,7 @@ impl SegmentReader {
 
     /// Nothing must follow a dump that has ended, though other dumps may.
     fn is_after_end(&self) -> bool {
-        !self.in_run && self.dumps.last().is_some_and(|dump| dump.is_complete)
+        !self.is_in_segment_run && self.dumps.last().is_some_and(|dump| dump.is_complete)
     }
 
     /// Takes a record whose body is at hand. False if it makes no sense.
@@ -284,13 +286,13 @@ impl SegmentReader {
                 Some(load) => lock(&self.classes).load(load),
                 None => return false,
             },
-            record::FRAME => match Frame::parse(body, id_bytes) {
+            record::FRAME => match FrameRecord::parse(body, id_bytes) {
                 Some(frame) => {
                     self.frames.entry(frame.id).or_insert(frame);
                 }
                 None => return false,
             },
-            _ => match Trace::parse(body, id_bytes) {
+            _ => match TraceRecord::parse(body, id_bytes) {
                 Some(trace) => {
                     self.traces.entry(trace.serial).or_insert(trace.frames);
                 }
@@ -303,24 +305,24 @@ impl SegmentReader {
     fn begin_segment(&mut self, head: RecordHead, start: u64) -> Result<(), ReadError> {
         self.segment_count += 1;
         self.texts.sort();
-        if head.tag == record::HEAP_DUMP || !self.in_run {
+        if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
             // Microseconds wrap after 71 minutes.
             let (last, wraps) = self.last_micros;
             let wraps = wraps + u64::from(head.micros < last);
             self.last_micros = (head.micros, wraps);
             let micros = (wraps << 32) + u64::from(head.micros);
             let is_in_segments = head.tag == record::SEGMENT;
-            self.dumps.push(DumpFacts { micros, is_complete: false, is_in_segments });
-            if self.choice == SnapshotChoice::Last && self.dumps.len() > 1 {
+            self.dumps.push(DumpFacts { micros_after_header: micros, is_complete: false, is_in_segments });
+            if self.snapshot_choice == SnapshotChoice::Last && self.dumps.len() > 1 {
                 lock(&self.classes).begin_dump(self.dumps.len());
             }
         }
-        self.in_run = head.tag == record::SEGMENT;
+        self.is_in_segment_run = head.tag == record::SEGMENT;
         let number = self.dumps.len();
-        let is_chosen = self.choice == SnapshotChoice::Last || self.chosen() == number;
-        if is_chosen && self.choice != SnapshotChoice::Last && number > 1 {
+        let is_chosen = self.snapshot_choice == SnapshotChoice::Last || self.chosen() == number;
+        if is_chosen && self.snapshot_choice != SnapshotChoice::Last && number > 1 {
             let mut classes = lock(&self.classes);
-            if classes.of_dump != number {
+            if classes.dump_number != number {
                 classes.begin_dump(number);
             }
         }
@@ -329,7 +331,7 @@ impl SegmentReader {
         let wraps = head.tag == record::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
         let mut bounds = Some(length);
-        if length == 0 && self.stream.need(1)? && !self.is_at_record()? && sub::is_known(self.stream.ahead()[0]) {
+        if length == 0 && self.stream.look_ahead(1)? && !self.is_at_record()? && sub::is_known(self.stream.ahead()[0]) {
             self.problem(&ZERO_LENGTH_SEGMENT, start, String::new);
             bounds = None;
         } else if wraps {
@@ -338,8 +340,8 @@ impl SegmentReader {
         }
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
         let is_long = bounds.is_none() || length > MAX_PIECE_BYTES || may_wrap;
-        self.state = State::In(Segment {
-            left: bounds,
+        self.state = ReaderState::InSegment(Segment {
+            left_bytes: bounds,
             is_begun: false,
             is_long,
             may_wrap,
@@ -352,7 +354,7 @@ impl SegmentReader {
 
     /// Does a record begin here? Some tags are those of sub-records too; as ids their times would be 0.
     pub(super) fn is_at_record(&mut self) -> Result<bool, ReadError> {
-        if !self.stream.need(RecordHead::BYTES)? {
+        if !self.stream.look_ahead(RecordHead::BYTES)? {
             return Ok(false);
         }
         let head = RecordHead::parse(self.stream.ahead());
@@ -363,13 +365,13 @@ impl SegmentReader {
 
     // ---- what is lost
 
-    /// The file ends within a segment, of which so many bytes came since its `left` was counted.
+    /// The file ends within a segment, of which so many bytes came since its `left_bytes` was counted.
     pub(super) fn note_missing(&mut self, segment: Segment, came: u64) {
-        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came));
+        self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left.saturating_sub(came));
     }
 
     pub(super) fn note_rest_unread(&mut self) {
-        self.lost.behind += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
+        self.lost_bytes.bytes_behind_end += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
     }
 
     // ---- segments
@@ -383,9 +385,9 @@ impl SegmentReader {
         if !segment.is_begun {
             segment.is_begun = true;
             self.take_classes(&mut segment)?;
-            self.state = State::In(segment);
+            self.state = ReaderState::InSegment(segment);
         }
-        match segment.left {
+        match segment.left_bytes {
             Some(0) if segment.elements_left == 0 => {
                 self.end_segment(segment);
                 Ok(true)
@@ -396,11 +398,11 @@ impl SegmentReader {
                     return Ok(false);
                 }
                 let offset = self.stream.offset;
-                let got = self.stream.take(block.room(left)?)?;
+                let got = self.stream.take(block.reserve(left)?)?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
                     self.note_missing(segment, got as u64);
-                    self.state = State::Ended;
+                    self.state = ReaderState::Ended;
                 } else {
                     self.end_segment(segment);
                 }
@@ -414,33 +416,33 @@ impl SegmentReader {
         if let Some(dump) = self.dumps.last_mut().filter(|dump| !dump.is_in_segments) {
             dump.is_complete = true;
         }
-        self.state = State::Records;
+        self.state = ReaderState::BetweenSegments;
     }
 
     pub(super) fn skip_segment(&mut self, segment: Segment) -> Result<(), ReadError> {
-        let length = segment.left.unwrap_or(u64::MAX);
+        let length = segment.left_bytes.unwrap_or(u64::MAX);
         let skipped = self.stream.skip(length)?;
         if segment.is_chosen {
-            self.lost.unread += skipped;
-            self.lost.missing += segment.left.map_or(0, |left| left - skipped);
+            self.lost_bytes.unread_bytes += skipped;
+            self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left - skipped);
         }
         if skipped == length {
             self.end_segment(segment);
             return Ok(());
         }
-        if segment.left.is_some() {
+        if segment.left_bytes.is_some() {
             let end = self.stream.offset;
             self.problem(&TRUNCATED, end, String::new);
         }
-        self.state = State::Ended;
+        self.state = ReaderState::Ended;
         Ok(())
     }
 
     /// Reads the class dumps that the segment begins with.
     fn take_classes(&mut self, segment: &mut Segment) -> Result<(), ReadError> {
-        let most = segment.left.unwrap_or(u64::MAX);
+        let most = segment.left_bytes.unwrap_or(u64::MAX);
         let mut taken = 0;
-        while taken < most && self.stream.need(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
+        while taken < most && self.stream.look_ahead(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
             let room = usize::try_from(most - taken).unwrap_or(usize::MAX);
             let ahead = self.stream.ahead();
             let (available, offset) = (ahead.len(), self.stream.offset);
@@ -454,7 +456,7 @@ impl SegmentReader {
                     taken += length as u64;
                 }
                 Err(nom::Err::Error(())) if available < room && (available as u64) < MAX_WHOLE_BYTES => {
-                    if !self.stream.need(available + 1)? {
+                    if !self.stream.look_ahead(available + 1)? {
                         break;
                     }
                 }
@@ -462,14 +464,14 @@ impl SegmentReader {
                 Err(_) => break,
             }
         }
-        segment.left = segment.left.map(|left| left - taken);
+        segment.left_bytes = segment.left_bytes.map(|left| left - taken);
         Ok(())
     }
 }
 
 impl OpenBlock<'_> {
     /// The next so many bytes of the buffer.
-    pub(super) fn room(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
         let end = self.bytes + bytes;
         if self.buffer.text.len() < end {
             self.buffer.resize(end)?;
@@ -482,7 +484,7 @@ impl OpenBlock<'_> {
             range: self.bytes..self.bytes + bytes,
             offset,
             is_cut,
-            skips_values: false,
+            last_values_skipped: false,
             leading_elements: 0,
             ends_in_array: false,
             heap,

@@ -9,55 +9,55 @@ const CHUNK_BYTES: usize = 128 * 1024;
 pub struct Stream {
     source: Source,
     ahead: Vec<u8>,
-    at: usize,
+    ahead_used: usize,
     /// Of the next byte.
     pub offset: u64,
     has_ended: bool,
-    total: Option<u64>,
+    total_bytes: Option<u64>,
 }
 
 impl Stream {
     pub fn new(source: Source) -> Self {
         let total = source.file_bytes.filter(|_| source.compression.is_empty());
-        Stream { source, ahead: Vec::new(), at: 0, offset: 0, has_ended: false, total }
+        Stream { source, ahead: Vec::new(), ahead_used: 0, offset: 0, has_ended: false, total_bytes: total }
     }
 
     /// Bytes that follow, where the input's length is known.
     pub fn left(&self) -> Option<u64> {
-        self.total.map(|total| total.saturating_sub(self.offset))
+        self.total_bytes.map(|total| total.saturating_sub(self.offset))
     }
 
-    /// The bytes that were looked at: at least as many as `need` was asked for.
+    /// The bytes that were looked at: at least as many as `look_ahead` was asked for.
     pub fn ahead(&self) -> &[u8] {
-        &self.ahead[self.at..]
+        &self.ahead[self.ahead_used..]
     }
 
     /// Returns true if so many bytes follow, which then are in `ahead`. Memory grows with what is there, not with what is
     /// asked for.
-    pub fn need(&mut self, bytes: usize) -> Result<bool, ReadError> {
-        while self.ahead.len() - self.at < bytes && !self.has_ended {
-            self.ahead.drain(..self.at);
-            self.at = 0;
+    pub fn look_ahead(&mut self, bytes: usize) -> Result<bool, ReadError> {
+        while self.ahead.len() - self.ahead_used < bytes && !self.has_ended {
+            self.ahead.drain(..self.ahead_used);
+            self.ahead_used = 0;
             let start = self.ahead.len();
             self.ahead.resize(start + CHUNK_BYTES, 0);
             let got = self.source.fill(&mut self.ahead[start..])?;
             self.ahead.truncate(start + got);
             self.has_ended = got < CHUNK_BYTES;
         }
-        Ok(self.ahead.len() - self.at >= bytes)
+        Ok(self.ahead.len() - self.ahead_used >= bytes)
     }
 
     /// Passes over bytes that were looked at.
     pub fn consume(&mut self, bytes: usize) {
-        self.at += bytes;
+        self.ahead_used += bytes;
         self.offset += bytes as u64;
     }
 
     /// Moves the next bytes to `to`; fewer than its length mean the end.
     pub fn take(&mut self, to: &mut [u8]) -> Result<usize, ReadError> {
-        let first = to.len().min(self.ahead.len() - self.at);
-        to[..first].copy_from_slice(&self.ahead[self.at..self.at + first]);
-        self.at += first;
+        let first = to.len().min(self.ahead.len() - self.ahead_used);
+        to[..first].copy_from_slice(&self.ahead[self.ahead_used..self.ahead_used + first]);
+        self.ahead_used += first;
         let mut got = first;
         if got < to.len() && !self.has_ended {
             got += self.source.fill(&mut to[first..])?;
@@ -70,19 +70,19 @@ impl Stream {
     /// Gives back bytes that were taken last.
     pub fn put_back(&mut self, bytes: &[u8]) {
         self.offset -= bytes.len() as u64;
-        self.ahead.splice(..self.at, bytes.iter().copied());
-        self.at = 0;
+        self.ahead.splice(..self.ahead_used, bytes.iter().copied());
+        self.ahead_used = 0;
     }
 
     /// Passes over bytes; fewer than asked for mean the end.
     pub fn skip(&mut self, bytes: u64) -> Result<u64, ReadError> {
         let mut skipped = 0;
         while skipped < bytes {
-            let ahead = self.ahead.len() - self.at;
-            if ahead == 0 && !self.need(1)? {
+            let ahead = self.ahead.len() - self.ahead_used;
+            if ahead == 0 && !self.look_ahead(1)? {
                 break;
             }
-            let next = (self.ahead.len() - self.at).min(usize::try_from(bytes - skipped).unwrap_or(usize::MAX));
+            let next = (self.ahead.len() - self.ahead_used).min(usize::try_from(bytes - skipped).unwrap_or(usize::MAX));
             self.consume(next);
             skipped += next as u64;
         }

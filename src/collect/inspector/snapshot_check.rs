@@ -40,10 +40,10 @@ pub(super) struct SnapshotCheck {
     value: TopLevelValue,
     head: Vec<u8>,
     /// Numbers of the two arrays.
-    nodes: u64,
-    edges: u64,
+    node_numbers: u64,
+    edge_numbers: u64,
     /// The last byte that is no blank.
-    last: u8,
+    last_byte: u8,
     has_begun: bool,
     is_broken: bool,
 }
@@ -51,11 +51,11 @@ pub(super) struct SnapshotCheck {
 impl SnapshotCheck {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.byte(byte);
+            self.take_byte(byte);
         }
     }
 
-    fn byte(&mut self, byte: u8) {
+    fn take_byte(&mut self, byte: u8) {
         if self.value == TopLevelValue::Head && self.head.len() < MAX_HEAD_BYTES {
             self.head.push(byte);
         }
@@ -99,32 +99,32 @@ impl SnapshotCheck {
             b'}' | b']' => {
                 if self.depth == 2 {
                     // The last number has no comma behind it.
-                    self.count(u64::from(self.last != b'['));
+                    self.add_numbers(u64::from(self.last_byte != b'['));
                     self.value = TopLevelValue::Other;
                 }
                 self.is_broken |= self.depth == 0;
                 self.depth = self.depth.saturating_sub(1);
             }
-            b',' if self.depth == 2 => self.count(1),
+            b',' if self.depth == 2 => self.add_numbers(1),
             _ => {}
         }
-        self.last = byte;
+        self.last_byte = byte;
     }
 
-    fn count(&mut self, numbers: u64) {
+    fn add_numbers(&mut self, numbers: u64) {
         match self.value {
-            TopLevelValue::Nodes => self.nodes += numbers,
-            TopLevelValue::Edges => self.edges += numbers,
+            TopLevelValue::Nodes => self.node_numbers += numbers,
+            TopLevelValue::Edges => self.edge_numbers += numbers,
             TopLevelValue::Head | TopLevelValue::Other => {}
         }
     }
 
     pub(super) fn objects(&self) -> Option<u64> {
-        let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last == b'}';
+        let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last_byte == b'}';
         let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;
         let numbers = |count: u64, fields: &[serde::de::IgnoredAny]| count.checked_mul(fields.len() as u64);
-        let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.nodes)
-            && numbers(head.edge_count, &head.meta.edge_fields) == Some(self.edges);
+        let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.node_numbers)
+            && numbers(head.edge_count, &head.meta.edge_fields) == Some(self.edge_numbers);
         (ends && fits).then_some(head.node_count)
     }
 }

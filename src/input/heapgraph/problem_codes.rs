@@ -1,10 +1,10 @@
 //! The stable codes of this format's problems (docs/formats/heapgraph.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::codes;
+use crate::input::ProblemCode;
+use crate::input::problem_codes::codes;
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&Code] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
+pub static LOST: &[&ProblemCode] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
 
 codes! {
     BAD_RANGES: warning("bad-ranges", "ranges that do not ascend or leave objects out; all of their kind are passed over");

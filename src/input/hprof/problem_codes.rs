@@ -1,12 +1,12 @@
 //! The stable codes of this format's problems (docs/formats/hprof.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::{GraphCodes, codes};
+use crate::input::ProblemCode;
+use crate::input::problem_codes::{GraphCodes, codes};
 
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
-    duplicate_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
-    conflicting_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
-    dangling_class_root: Code::note(
+    duplicate_object: ProblemCode::warning("repeated-object", "objects listed again; the first was kept"),
+    conflicting_object: ProblemCode::warning("repeated-object", "objects listed again; the first was kept"),
+    dangling_class_root: ProblemCode::note(
         "dangling-class-root",
         "roots of archived classes that were not loaded; ordinary in dumps of HotSpot (JDK 25, all objects)",
     ),

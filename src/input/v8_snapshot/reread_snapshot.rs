@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::block::NOWHERE;
+use super::block::DANGLING;
 use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::Stacks;
@@ -14,39 +14,39 @@ use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
 
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct RereadSnapshot {
     pub(super) snapshot: Snapshot,
     /// By node: its ordinal.
     pub(super) ordinals: Vec<u32>,
     /// Tables of maps and sets, ascending, with the objects they belong to.
-    pub(super) tables: Vec<(u32, u32)>,
+    pub(super) collection_tables: Vec<(u32, u32)>,
     /// Stacks, in recordings of allocations.
     pub(super) stacks: Stacks,
     /// Edges that lead to no object, ascending.
-    pub(super) no_references: Vec<u32>,
+    pub(super) dangling_edges: Vec<u32>,
     /// Entries of maps that have keys: the edge to the value, ascending, and the key. Once they are asked for.
-    pub(super) keys: OnceLock<Vec<(u32, u32)>>,
+    pub(super) entry_keys: OnceLock<Vec<(u32, u32)>>,
     /// By scope a closure of its function. Once they are asked for.
-    pub(super) functions: OnceLock<FxHashMap<u32, u32>>,
+    pub(super) scope_closures: OnceLock<FxHashMap<u32, u32>>,
     /// Once they are asked for.
     pub(super) ropes: OnceLock<Ropes>,
     pub(super) distances: OnceLock<Vec<u32>>,
 }
 
-impl Read {
+impl RereadSnapshot {
     /// A snapshot whose ids are all different, and its tables of maps and sets.
     pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, u32)>) -> Self {
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
-        let leads_nowhere = |&target: &u32| target == NOWHERE || snapshot.is_category(target);
+        let leads_nowhere = |&target: &u32| target == DANGLING || snapshot.is_category(target);
         let edges = (0..).zip(&snapshot.targets);
-        Read {
+        RereadSnapshot {
             ordinals,
-            tables,
+            collection_tables: tables,
             stacks: Stacks::read(&snapshot),
-            no_references: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
-            keys: OnceLock::new(),
-            functions: OnceLock::new(),
+            dangling_edges: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
+            entry_keys: OnceLock::new(),
+            scope_closures: OnceLock::new(),
             ropes: OnceLock::new(),
             distances: OnceLock::new(),
             snapshot,
@@ -69,7 +69,7 @@ impl Read {
     /// The edge of a node's reference, counted as the graph counts them. O(log edges that are no references).
     pub(super) fn edge(&self, ordinal: u32, nth: usize) -> Option<usize> {
         let edges = self.snapshot.edges(ordinal);
-        let behind = &self.no_references[self.no_references.partition_point(|&edge| (edge as usize) < edges.start)..];
+        let behind = &self.dangling_edges[self.dangling_edges.partition_point(|&edge| (edge as usize) < edges.start)..];
         // How many of these come before: so many that as many references as are passed over lie between.
         let (mut least, mut most) = (0, behind.partition_point(|&edge| (edge as usize) < edges.end));
         while least < most {
@@ -83,7 +83,7 @@ impl Read {
     }
 }
 
-impl Read {
+impl RereadSnapshot {
     /// A function of a stack with its place: `leak (app.js:12:5)`.
     fn frame(&self, function: u64) -> String {
         let strings = &self.snapshot.strings;
@@ -102,8 +102,8 @@ impl Read {
 
     /// The stack that allocated a node, the function that did first.
     pub(super) fn stack(&self, node: u32) -> Option<Vec<String>> {
-        let at = self.snapshot.stacks.binary_search_by_key(&node, |&(node, _)| node).ok()?;
-        let number = self.stacks.find(self.snapshot.stacks[at].1)?;
+        let at = self.snapshot.stack_ids.binary_search_by_key(&node, |&(node, _)| node).ok()?;
+        let number = self.stacks.find(self.snapshot.stack_ids[at].1)?;
         Some(self.stacks.functions(number).map(|function| self.frame(function)).collect())
     }
 
@@ -119,18 +119,18 @@ impl Read {
                 frames.push(match stack.parent {
                     Some(parent) => {
                         let name = names.intern(&self.frame(stack.function));
-                        builder.frame(frames[parent as usize], name)
+                        builder.find_or_add_frame(frames[parent as usize], name)
                     }
                     None => 0,
                 });
             }
             if allocator == "live" {
-                for &(ordinal, id) in &self.snapshot.stacks {
+                for &(ordinal, id) in &self.snapshot.stack_ids {
                     let (Some(stack), Some(node)) = (self.stacks.find(id), node_of(ordinal)) else { continue };
-                    if graph.counts(node) {
+                    if graph.is_counted(node) {
                         let class: NameId = names.intern(graph.type_name(graph.type_of(node)));
                         let bytes = graph.shallow_bytes(node);
-                        builder.add(Entry::new(frames[stack as usize], Some(class), bytes, Some(1)));
+                        builder.add_entry(Entry::new(frames[stack as usize], Some(class), bytes, Some(1)));
                     }
                 }
             } else {
@@ -139,10 +139,10 @@ impl Read {
                 let mut goes_on = vec![false; sums.len()];
                 for (number, stack) in self.stacks.all.iter().enumerate().rev() {
                     let (bytes, count) = sums[number];
-                    builder.add(Entry::new(frames[number], None, bytes, Some(count)));
+                    builder.add_entry(Entry::new(frames[number], None, bytes, Some(count)));
                     if goes_on[number] && (stack.bytes, stack.count) != (0, 0) {
-                        let own = builder.frame(frames[number], own_share);
-                        builder.add(Entry::new(own, None, stack.bytes, Some(stack.count)));
+                        let own = builder.find_or_add_frame(frames[number], own_share);
+                        builder.add_entry(Entry::new(own, None, stack.bytes, Some(stack.count)));
                     }
                     if let Some(parent) = stack.parent {
                         let sum = &mut sums[parent as usize];
@@ -151,9 +151,9 @@ impl Read {
                     }
                 }
             }
-            let (frames, entries) = builder.finish(Some(own_share));
+            let (frames, entries) = builder.finish_heap(Some(own_share));
             heaps.push(AllocationHeap {
-                dump: 1,
+                dump_number: 1,
                 pid: 0,
                 part: 1,
                 process: String::new(),

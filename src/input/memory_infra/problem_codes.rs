@@ -1,6 +1,6 @@
 //! The stable codes of this format's problems (docs/formats/memory-infra.md, "Problems").
 
-use crate::input::codes::codes;
+use crate::input::problem_codes::codes;
 
 codes! {
     BAD_ENTRY: warning("bad-entry", "heap entries without a readable size; skipped");

@@ -1,13 +1,13 @@
 //! The stable codes of this format's problems (docs/formats/ibm-classic.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::{GraphCodes, codes};
+use crate::input::ProblemCode;
+use crate::input::problem_codes::{GraphCodes, codes};
 
 /// The dump lists records at addresses.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
-    dangling_ref: Code::warning("dangling-ref", "references to addresses that have no record"),
-    duplicate_object: Code::warning("duplicate-object", "records listed again with the same content; ignored"),
-    conflicting_object: Code::warning(
+    dangling_ref: ProblemCode::warning("dangling-ref", "references to addresses that have no record"),
+    duplicate_object: ProblemCode::warning("duplicate-object", "records listed again with the same content; ignored"),
+    conflicting_object: ProblemCode::warning(
         "conflicting-object",
         "records at the address of another record; the first was kept",
     ),
@@ -15,9 +15,10 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost. Around a dump that is whole there may be anything.
-pub static LOST: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
+pub static LOST: &[&ProblemCode] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
 /// The same for a dump without its trailer.
-pub static LOST_OF_CUT: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
+pub static OBJECT_LOSS_CODES_OF_CUT: &[&ProblemCode] =
+    &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
 
 codes! {
     JUNK_LINE: warning("junk-line", "lines that are no part of a dump; skipped");

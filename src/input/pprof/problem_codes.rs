@@ -1,6 +1,6 @@
 //! The stable codes of this format's problems (docs/formats/pprof.md, "Problems").
 
-use crate::input::codes::codes;
+use crate::input::problem_codes::codes;
 
 codes! {
     BAD_MESSAGE: warning("bad-message", "parts that are no well-formed message; skipped");

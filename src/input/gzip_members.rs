@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use flate2::bufread::GzDecoder;
 
 /// Packed bytes that are read at a time.
-const PACKED_BYTES: usize = 256 * 1024;
+const READ_BYTES: usize = 256 * 1024;
 const PACKED_BYTES_OF_THREAD: usize = 1 << 20;
 /// A member that unpacks to more is left to one decoder.
 const MAX_MEMBER_BYTES: usize = 4 << 20;
@@ -33,21 +33,21 @@ pub(super) type Windows = Arc<AtomicU64>;
 pub(super) type Workers = Arc<AtomicUsize>;
 
 /// Packed bytes with a look ahead.
-struct Packed<R> {
+struct PackedReader<R> {
     inner: R,
     bytes: Vec<u8>,
-    at: usize,
+    used_bytes: usize,
     has_ended: bool,
 }
 
-impl<R: Read> Packed<R> {
+impl<R: Read> PackedReader<R> {
     /// The next bytes: so many, unless the input ends before.
     fn ahead(&mut self, count: usize) -> io::Result<&[u8]> {
-        while self.bytes.len() - self.at < count && !self.has_ended {
-            self.bytes.drain(..self.at);
-            self.at = 0;
+        while self.bytes.len() - self.used_bytes < count && !self.has_ended {
+            self.bytes.drain(..self.used_bytes);
+            self.used_bytes = 0;
             let start = self.bytes.len();
-            self.bytes.resize(start + PACKED_BYTES.max(count - start), 0);
+            self.bytes.resize(start + READ_BYTES.max(count - start), 0);
             let got = loop {
                 match self.inner.read(&mut self.bytes[start..]) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -57,11 +57,11 @@ impl<R: Read> Packed<R> {
             self.bytes.truncate(start + *got.as_ref().unwrap_or(&0));
             self.has_ended = got? == 0;
         }
-        Ok(&self.bytes[self.at..])
+        Ok(&self.bytes[self.used_bytes..])
     }
 }
 
-impl<R: Read> Read for Packed<R> {
+impl<R: Read> Read for PackedReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
         self.consume(count);
@@ -69,13 +69,13 @@ impl<R: Read> Read for Packed<R> {
     }
 }
 
-impl<R: Read> BufRead for Packed<R> {
+impl<R: Read> BufRead for PackedReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.ahead(1)
     }
 
     fn consume(&mut self, count: usize) {
-        self.at += count;
+        self.used_bytes += count;
     }
 }
 
@@ -84,9 +84,9 @@ pub(super) struct GzipMembers<R> {
     state: MemberState<R>,
     /// Members in order, and how many bytes each has; of the first so many were handed out.
     ready: VecDeque<(Vec<u8>, usize)>,
-    given: usize,
+    given_bytes: usize,
     /// Buffers to be used again.
-    spare: Vec<Vec<u8>>,
+    spare_buffers: Vec<Vec<u8>>,
     workers: Workers,
     windows: Windows,
     noted_bytes: u64,
@@ -94,18 +94,23 @@ pub(super) struct GzipMembers<R> {
 
 enum MemberState<R> {
     /// A member begins here, or nothing.
-    Between(Packed<R>),
-    Member(Box<GzDecoder<Packed<R>>>),
-    Ended,
+    BetweenMembers(PackedReader<R>),
+    Member(Box<GzDecoder<PackedReader<R>>>),
+    InputEnded,
 }
 
 impl<R: Read> GzipMembers<R> {
     pub(super) fn new(inner: R, workers: &Workers, windows: &Windows) -> Self {
         GzipMembers {
-            state: MemberState::Between(Packed { inner, bytes: Vec::new(), at: 0, has_ended: false }),
+            state: MemberState::BetweenMembers(PackedReader {
+                inner,
+                bytes: Vec::new(),
+                used_bytes: 0,
+                has_ended: false,
+            }),
             ready: VecDeque::new(),
-            given: 0,
-            spare: Vec::new(),
+            given_bytes: 0,
+            spare_buffers: Vec::new(),
             workers: Arc::clone(workers),
             windows: Arc::clone(windows),
             noted_bytes: 0,
@@ -113,7 +118,7 @@ impl<R: Read> GzipMembers<R> {
     }
 
     /// Unpacks the members that follow, as far as they are in sight and in order.
-    fn unpack_ahead(&mut self, packed: &mut Packed<R>) -> io::Result<()> {
+    fn unpack_ahead(&mut self, packed: &mut PackedReader<R>) -> io::Result<()> {
         let threads = self.workers.load(Ordering::Relaxed);
         if threads < 2 {
             return Ok(());
@@ -126,15 +131,15 @@ impl<R: Read> GzipMembers<R> {
         if starts.len() < 3 || starts[0] != 0 {
             return Ok(());
         }
-        let members = inflate_all(ahead, &starts[..starts.len() - 1], threads, &mut self.spare);
+        let members = inflate_all(ahead, &starts[..starts.len() - 1], threads, &mut self.spare_buffers);
         let mut end = 0;
         for (start, member) in members {
             match member {
                 Some(member) if start == end => {
                     end += member.packed_bytes;
-                    self.ready.push_back((member.out, member.bytes));
+                    self.ready.push_back((member.out, member.unpacked_bytes));
                 }
-                Some(member) => self.spare.push(member.out),
+                Some(member) => self.spare_buffers.push(member.out),
                 None => {}
             }
         }
@@ -142,7 +147,7 @@ impl<R: Read> GzipMembers<R> {
         let capacity = |out: &Vec<u8>| out.capacity() as u64;
         let held = packed.bytes.capacity() as u64
             + self.ready.iter().map(|(out, _)| capacity(out)).sum::<u64>()
-            + self.spare.iter().map(capacity).sum::<u64>();
+            + self.spare_buffers.iter().map(capacity).sum::<u64>();
         // Wrapping, so that one addition does for more and for less.
         self.windows.fetch_add(held.wrapping_sub(self.noted_bytes), Ordering::Relaxed);
         self.noted_bytes = held;
@@ -157,30 +162,30 @@ impl<R: Read> Read for GzipMembers<R> {
         }
         loop {
             if let Some((out, bytes)) = self.ready.front() {
-                let count = buf.len().min(bytes - self.given);
-                buf[..count].copy_from_slice(&out[self.given..self.given + count]);
-                self.given += count;
-                if self.given == *bytes {
-                    self.given = 0;
-                    self.spare.extend(self.ready.pop_front().map(|(out, _)| out));
+                let count = buf.len().min(bytes - self.given_bytes);
+                buf[..count].copy_from_slice(&out[self.given_bytes..self.given_bytes + count]);
+                self.given_bytes += count;
+                if self.given_bytes == *bytes {
+                    self.given_bytes = 0;
+                    self.spare_buffers.extend(self.ready.pop_front().map(|(out, _)| out));
                 }
                 if count > 0 {
                     return Ok(count);
                 }
                 continue;
             }
-            match std::mem::replace(&mut self.state, MemberState::Ended) {
-                MemberState::Ended => return Ok(0),
-                MemberState::Between(mut packed) => {
+            match std::mem::replace(&mut self.state, MemberState::InputEnded) {
+                MemberState::InputEnded => return Ok(0),
+                MemberState::BetweenMembers(mut packed) => {
                     self.unpack_ahead(&mut packed)?;
                     if !self.ready.is_empty() {
-                        self.state = MemberState::Between(packed);
+                        self.state = MemberState::BetweenMembers(packed);
                     } else if !packed.fill_buf()?.is_empty() {
                         self.state = MemberState::Member(Box::new(GzDecoder::new(packed)));
                     }
                 }
                 MemberState::Member(mut decoder) => match decoder.read(buf) {
-                    Ok(0) => self.state = MemberState::Between(decoder.into_inner()),
+                    Ok(0) => self.state = MemberState::BetweenMembers(decoder.into_inner()),
                     Ok(count) => {
                         self.state = MemberState::Member(decoder);
                         return Ok(count);
@@ -202,7 +207,7 @@ struct Member {
     packed_bytes: usize,
     out: Vec<u8>,
     /// Bytes of `out` that are of the member.
-    bytes: usize,
+    unpacked_bytes: usize,
 }
 
 /// Unpacks what begins at `starts`, ascending, as far as there are members that are whole and not too large.
@@ -222,7 +227,9 @@ fn inflate_all(
             let whole = inflate(&packed[start..], &mut out);
             unpacked.fetch_add(out.len(), Ordering::Relaxed);
             match whole {
-                Some((packed_bytes, bytes)) => members.push((start, Some(Member { packed_bytes, out, bytes }))),
+                Some((packed_bytes, bytes)) => {
+                    members.push((start, Some(Member { packed_bytes, out, unpacked_bytes: bytes })))
+                }
                 None => {
                     members.push((start, None));
                     spare.push(out);
@@ -264,7 +271,7 @@ fn inflate(packed: &[u8], out: &mut Vec<u8>) -> Option<(usize, usize)> {
             if filled >= MAX_MEMBER_BYTES {
                 return None;
             }
-            out.resize((2 * filled).clamp(PACKED_BYTES, MAX_MEMBER_BYTES), 0);
+            out.resize((2 * filled).clamp(READ_BYTES, MAX_MEMBER_BYTES), 0);
         }
         match decoder.read(&mut out[filled..]) {
             Ok(0) => return Some((packed.len() - decoder.into_inner().len(), filled)),

@@ -1,6 +1,6 @@
 //! The stable codes of this format's problems (docs/formats/phd.md, "Problems").
 
-use crate::input::codes::codes;
+use crate::input::problem_codes::codes;
 
 codes! {
     BAD_NAME: warning("bad-name", "names of classes with bytes that are no characters");

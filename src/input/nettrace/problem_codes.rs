@@ -1,17 +1,17 @@
 //! The stable codes of this format's problems (docs/formats/nettrace.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::{GraphCodes, codes};
+use crate::input::ProblemCode;
+use crate::input::problem_codes::{GraphCodes, codes};
 
 /// One of several snapshots is read.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
-    dangling_ref: Code::warning("dangling-ref", "references to objects that are not in the snapshot"),
-    dangling_root: Code::warning("dangling-root", "roots of objects that are not in the snapshot"),
+    dangling_ref: ProblemCode::warning("dangling-ref", "references to objects that are not in the snapshot"),
+    dangling_root: ProblemCode::warning("dangling-root", "roots of objects that are not in the snapshot"),
     ..GraphCodes::IN_DUMP
 };
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&Code] =
+pub static LOST: &[&ProblemCode] =
     &[&DROPPED_EVENTS, &MALFORMED_BLOCK, &MALFORMED_CONTAINER, &MALFORMED_EVENT, &MISSING_NODE_EVENTS, &TRUNCATED];
 
 codes! {

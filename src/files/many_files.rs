@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of a file that is small, unpacked.
 const SMALL_BYTES: u64 = 16 << 20;
 /// By how much a packed file grows, at least as a rule.
-const PACKED_FACTOR: u64 = 24;
+const MIN_PACKING_FACTOR: u64 = 24;
 /// Small files that are worked on at a time: their dumps take a few hundred megabytes at most.
 const FILES_AT_A_TIME: usize = 8;
 
@@ -23,7 +23,7 @@ pub fn for_each_file<P: AsRef<Path>, T: Send>(files: &[P], work: impl Fn(usize) 
         let count = small[start..].iter().take_while(|small| **small).count();
         match count {
             0 | 1 => done.push(work(start)),
-            _ => done.extend(together(start..start + count, &work)),
+            _ => done.extend(work_in_parallel(start..start + count, &work)),
         }
     }
     done
@@ -31,11 +31,11 @@ pub fn for_each_file<P: AsRef<Path>, T: Send>(files: &[P], work: impl Fn(usize) 
 
 fn is_small(file: &Path) -> bool {
     let is_packed = file.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
-    let factor = if is_packed { PACKED_FACTOR } else { 1 };
+    let factor = if is_packed { MIN_PACKING_FACTOR } else { 1 };
     file.metadata().is_ok_and(|facts| facts.is_file() && facts.len().saturating_mul(factor) <= SMALL_BYTES)
 }
 
-fn together<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usize) -> T + Sync)) -> Vec<T> {
+fn work_in_parallel<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usize) -> T + Sync)) -> Vec<T> {
     let (next, done) = (AtomicUsize::new(files.start), Mutex::new(Vec::with_capacity(files.len())));
     std::thread::scope(|scope| {
         for _ in 0..files.len().min(FILES_AT_A_TIME) {
@@ -70,7 +70,7 @@ mod tests {
         };
         let mut files: Vec<_> = (0..20).map(|number| file(&format!("{number}.txt"), 10)).collect();
         files.insert(10, file("large.txt", SMALL_BYTES + 1));
-        files.insert(11, file("packed.txt.zst", SMALL_BYTES / PACKED_FACTOR + 1));
+        files.insert(11, file("packed.txt.zst", SMALL_BYTES / MIN_PACKING_FACTOR + 1));
         files.push(folder.path().join("absent"));
         let (at_work, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let numbers = for_each_file(&files, |at| {

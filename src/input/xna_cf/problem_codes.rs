@@ -1,13 +1,13 @@
 //! The stable codes of this format's problems (docs/formats/xna-cf.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::{GraphCodes, codes};
+use crate::input::ProblemCode;
+use crate::input::problem_codes::{GraphCodes, codes};
 
 /// Ids are numbers, and of one section.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
-    dangling_ref: Code::warning("dangling-ref", "references to objects that are not in their section"),
-    dangling_root: Code::warning("dangling-root", "roots of objects that are not in their section"),
-    conflicting_object: Code::warning(
+    dangling_ref: ProblemCode::warning("dangling-ref", "references to objects that are not in their section"),
+    dangling_root: ProblemCode::warning("dangling-root", "roots of objects that are not in their section"),
+    conflicting_object: ProblemCode::warning(
         "conflicting-object",
         "objects with the id of another object; the first was kept",
     ),
@@ -15,7 +15,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&Code] = &[&MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
+pub static LOST: &[&ProblemCode] = &[&MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
 
 codes! {
     CONFLICTING_TYPE: warning("conflicting-type", "types declared again with another name; the first name was kept");

@@ -1,32 +1,32 @@
 //! Problems that any format can have, with their stable codes. A format's own are in `codes.rs` of its folder.
 
-use super::diagnostics::{Code, Diagnostics, Problem};
+use super::diagnostics::{Diagnostics, Problem, ProblemCode};
 use super::error::{ReadError, ReadErrorKind};
 
 /// Declares the codes of a format: `NAME: severity("name", "meaning");`.
 macro_rules! codes {
     ($($name:ident: $severity:ident($($text:literal),*);)*) => {
-        $(pub static $name: $crate::input::Code = $crate::input::Code::$severity($($text),*);)*
+        $(pub static $name: $crate::input::ProblemCode = $crate::input::ProblemCode::$severity($($text),*);)*
     };
 }
 pub(super) use codes;
 
 /// The packed input broke off.
-pub(super) static BROKEN_COMPRESSION: Code =
-    Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
+pub(super) static BROKEN_COMPRESSION: ProblemCode =
+    ProblemCode::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
 
 /// Sums do not fit 64 bits.
-pub(super) static SIZE_OVERFLOW: Code =
-    Code::warning("size-overflow", "sections with more than 18,446,744,073,709,551,615 bytes; sums end there");
+pub(super) static SIZE_OVERFLOW: ProblemCode =
+    ProblemCode::warning("size-overflow", "sections with more than 18,446,744,073,709,551,615 bytes; sums end there");
 
 /// Objects were counted, not kept: which of them came before is not known.
-pub(crate) static POSSIBLE_REPEAT: Code = Code::note(
+pub(crate) static POSSIBLE_REPEAT: ProblemCode = ProblemCode::note(
     "possible-repeat",
     "objects that may be listed twice: --shallow counts repeats each time, a full read leaves them out",
 );
 
 /// Runs of padding that no tool writes.
-pub(super) static PADDING: Code = Code::warning(
+pub(super) static PADDING: ProblemCode = ProblemCode::warning(
     "padding",
     "long runs of NULs or blanks, which were skipped: the file was filled up or not all written",
 );
@@ -35,26 +35,29 @@ pub(super) static PADDING: Code = Code::warning(
 /// of "the dump", "the snapshot" or "their section".
 #[derive(Debug)]
 pub struct GraphCodes {
-    pub(super) dangling_ref: Code,
-    pub(super) cross_domain_ref: Code,
-    pub(super) dangling_root: Code,
-    pub(super) dangling_class_root: Code,
-    pub(super) duplicate_object: Code,
-    pub(super) conflicting_object: Code,
+    pub(super) dangling_ref: ProblemCode,
+    pub(super) cross_domain_ref: ProblemCode,
+    pub(super) dangling_root: ProblemCode,
+    pub(super) dangling_class_root: ProblemCode,
+    pub(super) duplicate_object: ProblemCode,
+    pub(super) conflicting_object: ProblemCode,
 }
 
 impl GraphCodes {
     /// The words of most formats, which have one heap in a dump, and addresses for ids.
     pub(super) const IN_DUMP: GraphCodes = GraphCodes {
-        dangling_ref: Code::warning("dangling-ref", "references to objects that are not in the dump"),
-        cross_domain_ref: Code::warning(
+        dangling_ref: ProblemCode::warning("dangling-ref", "references to objects that are not in the dump"),
+        cross_domain_ref: ProblemCode::warning(
             "cross-domain-ref",
             "dangling references that an object of another AppDomain would fit",
         ),
-        dangling_root: Code::warning("dangling-root", "roots of objects that are not in the dump"),
-        dangling_class_root: Code::warning("dangling-class-root", "roots of classes that are not in the dump"),
-        duplicate_object: Code::warning("duplicate-object", "objects listed again with the same content; ignored"),
-        conflicting_object: Code::warning(
+        dangling_root: ProblemCode::warning("dangling-root", "roots of objects that are not in the dump"),
+        dangling_class_root: ProblemCode::warning("dangling-class-root", "roots of classes that are not in the dump"),
+        duplicate_object: ProblemCode::warning(
+            "duplicate-object",
+            "objects listed again with the same content; ignored",
+        ),
+        conflicting_object: ProblemCode::warning(
             "conflicting-object",
             "objects at the address of another object; the first was kept",
         ),
@@ -63,11 +66,16 @@ impl GraphCodes {
 
 /// An error when no object was read and some were lost. Error: if `objects` is 0 and the dump has any of these
 /// problems, or its packing broke off.
-pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
+pub(super) fn check_any_read(
+    objects: u64,
+    problems: &Diagnostics,
+    lost: &[&'static ProblemCode],
+) -> Result<(), ReadError> {
     if objects > 0 {
         return Ok(());
     }
-    let is_loss = |problem: &&Problem| problem.is(&BROKEN_COMPRESSION) || lost.iter().any(|code| problem.is(code));
+    let is_loss =
+        |problem: &&Problem| problem.has_code(&BROKEN_COMPRESSION) || lost.iter().any(|code| problem.has_code(code));
     let losses = problems.sorted().into_iter().filter(is_loss);
     losses.min_by_key(|problem| problem.first_at).map_or(Ok(()), |problem| {
         Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.to_string(), problem.meaning_and_text()))

@@ -1,11 +1,11 @@
 //! The stable codes of this format's problems (docs/formats/v8-snapshot.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::{GraphCodes, codes};
+use crate::input::ProblemCode;
+use crate::input::problem_codes::{GraphCodes, codes};
 
 /// References are numbers of nodes: what leads past the last node is in no dump.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
-    dangling_ref: Code::warning("dangling-ref", "edges that lead to no node; left out"),
+    dangling_ref: ProblemCode::warning("dangling-ref", "edges that lead to no node; left out"),
     ..GraphCodes::IN_DUMP
 };
 

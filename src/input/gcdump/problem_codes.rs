@@ -1,10 +1,10 @@
 //! The stable codes of this format's problems (docs/formats/gcdump.md, "Problems").
 
-use crate::input::Code;
-use crate::input::codes::codes;
+use crate::input::ProblemCode;
+use crate::input::problem_codes::codes;
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&Code] = &[&MALFORMED_NODE, &TRUNCATED];
+pub static LOST: &[&ProblemCode] = &[&MALFORMED_NODE, &TRUNCATED];
 
 codes! {
     MALFORMED_NODE: warning("malformed-node", "objects whose record cannot be read; dropped");

@@ -33,7 +33,7 @@ impl HeapParts {
             }
         }
         let mut runs: Vec<(Range<usize>, u32)> = Vec::new();
-        for (node, part) in order.column(of_object).into_iter().enumerate() {
+        for (node, part) in order.reorder_column(of_object).into_iter().enumerate() {
             match runs.last_mut() {
                 Some((nodes, last)) if *last == part => nodes.end = node + 1,
                 _ => runs.push((node..node + 1, part)),
@@ -54,7 +54,7 @@ impl HeapParts {
 
 /// Strength of a reference that the runtime may give up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Holding {
+pub enum SoftKind {
     /// Until memory runs short.
     Soft,
     /// Until the object's finalizer has run.
@@ -69,16 +69,16 @@ pub struct SoftReference {
     /// Object held.
     pub target: NodeId,
     /// Strength of the reference.
-    pub holding: Holding,
+    pub kind: SoftKind,
 }
 
 /// Those of (section, from, to, holding) that have both objects, ascending.
-pub(super) fn resolve_soft(soft: Vec<(u32, u64, u64, Holding)>, maps: &[SectionIds]) -> Vec<SoftReference> {
+pub(super) fn resolve_soft_references(soft: Vec<(u32, u64, u64, SoftKind)>, maps: &[SectionIds]) -> Vec<SoftReference> {
     let mut resolved: Vec<SoftReference> = soft
         .into_iter()
         .filter_map(|(section, from, to, holding)| {
             let map = &maps[section as usize];
-            Some(SoftReference { source: map.node(from)?, target: map.node(to)?, holding })
+            Some(SoftReference { source: map.node(from)?, target: map.node(to)?, kind: holding })
         })
         .collect();
     resolved.sort_unstable();
@@ -88,13 +88,13 @@ pub(super) fn resolve_soft(soft: Vec<(u32, u64, u64, Holding)>, maps: &[SectionI
 /// Numbers of one in a column: source, target, 1 for `Final`.
 pub(super) const SOFT_NUMBERS: usize = 3;
 
-pub(super) fn store_soft(soft: &[SoftReference], sink: &mut dyn ColumnSink) -> io::Result<()> {
-    let numbers = soft.iter().flat_map(|soft| [soft.source.0, soft.target.0, (soft.holding == Holding::Final).into()]);
+pub(super) fn store_soft_references(soft: &[SoftReference], sink: &mut dyn ColumnSink) -> io::Result<()> {
+    let numbers = soft.iter().flat_map(|soft| [soft.source.0, soft.target.0, (soft.kind == SoftKind::Final).into()]);
     Column::from(numbers.collect::<Vec<u32>>()).store(sink, "soft")
 }
 
-pub(super) fn soft_of([source, target, kind]: [u32; SOFT_NUMBERS], nodes: usize) -> Option<SoftReference> {
-    let holding = if kind == 0 { Holding::Soft } else { Holding::Final };
+pub(super) fn soft_reference_of([source, target, kind]: [u32; SOFT_NUMBERS], nodes: usize) -> Option<SoftReference> {
+    let holding = if kind == 0 { SoftKind::Soft } else { SoftKind::Final };
     let fits = (source as usize) < nodes && (target as usize) < nodes && kind < 2;
-    fits.then_some(SoftReference { source: NodeId(source), target: NodeId(target), holding })
+    fits.then_some(SoftReference { source: NodeId(source), target: NodeId(target), kind: holding })
 }

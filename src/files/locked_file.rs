@@ -9,7 +9,7 @@ use super::system::{identity_at, identity_of, lock, set_mode};
 use super::unfinished::Unfinished;
 
 /// Other runs that may come between.
-const TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
 /// A new file of this name, which no other run takes until it is closed.
 pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(File, Unfinished)> {
@@ -17,10 +17,10 @@ pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(Fi
     let mut builder = tempfile::Builder::new();
     builder.prefix(name).suffix("").rand_bytes(0);
     set_mode(&mut builder, mode);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         match Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
             Ok((file, unfinished)) => {
-                if lock(&file)? && leads_to_open_file(&file, &path) {
+                if lock(&file)? && is_path_of_file(&file, &path) {
                     return Ok((file, unfinished));
                 }
                 // Another run took it for a leftover before it was locked: the name is that run's to take away.
@@ -30,10 +30,10 @@ pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(Fi
             Err(error) => return Err(error),
         }
     }
-    Err(is_at_work())
+    Err(in_use_error())
 }
 
-fn is_at_work() -> io::Error {
+fn in_use_error() -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, "another run is writing it")
 }
 
@@ -53,13 +53,13 @@ pub fn remove_leftover(path: &Path) -> io::Result<()> {
         file => file?,
     };
     if !lock(&file)? {
-        return Err(is_at_work());
+        return Err(in_use_error());
     }
     // It may have got its name meanwhile, and a new one lie there: that is not to be taken.
-    if leads_to_open_file(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
+    if is_path_of_file(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-fn leads_to_open_file(file: &File, path: &Path) -> bool {
+fn is_path_of_file(file: &File, path: &Path) -> bool {
     let own = identity_of(file);
     own.is_some() && own == path.symlink_metadata().ok().and_then(|facts| identity_at(path, &facts))
 }
