@@ -46,7 +46,7 @@ impl SegmentReader {
                     return Ok(false);
                 }
                 let wanted = bytes as usize;
-                let got = self.stream.take(block.reserve(wanted)?)?;
+                let got = self.stream.take(block.next_bytes(wanted)?)?;
                 block.push(got, offset, got < wanted, segment.heap);
                 if got < wanted {
                     self.note_missing(segment, got as u64);
@@ -58,7 +58,7 @@ impl SegmentReader {
         }
         // The first fits; as many more as do.
         let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let room = block.reserve(wanted)?;
+        let room = block.next_bytes(wanted)?;
         let got = self.stream.take(room)?;
         let data = &room[..got];
         let mut at = 0;
@@ -150,7 +150,7 @@ impl SegmentReader {
         if block.bytes + head_bytes > block.buffer.text.len() {
             return Ok(false);
         }
-        self.stream.take(block.reserve(head_bytes)?)?;
+        self.stream.take(block.next_bytes(head_bytes)?)?;
         let rest = bytes - head_bytes as u64;
         if is_array {
             segment.elements_left = rest / id_bytes as u64;
@@ -181,7 +181,7 @@ impl SegmentReader {
         }
         let offset = self.stream.offset;
         let wanted = elements as usize * id_bytes;
-        let got = self.stream.take(block.reserve(wanted)?)?;
+        let got = self.stream.take(block.next_bytes(wanted)?)?;
         let whole = got - got % id_bytes;
         block.push(whole, offset, got < wanted, segment.heap);
         if got < wanted {

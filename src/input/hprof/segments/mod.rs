@@ -398,7 +398,7 @@ impl SegmentReader {
                     return Ok(false);
                 }
                 let offset = self.stream.offset;
-                let got = self.stream.take(block.reserve(left)?)?;
+                let got = self.stream.take(block.next_bytes(left)?)?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
                     self.note_missing(segment, got as u64);
@@ -471,7 +471,7 @@ impl SegmentReader {
 
 impl OpenBlock<'_> {
     /// The next so many bytes of the buffer.
-    pub(super) fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
+    pub(super) fn next_bytes(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
         let end = self.bytes + bytes;
         if self.buffer.text.len() < end {
             self.buffer.resize(end)?;
