@@ -10,7 +10,7 @@
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
-mod blocks;
+pub(crate) mod blocks;
 mod codes;
 mod contents;
 mod details;
@@ -19,7 +19,7 @@ mod dotnet;
 mod encoding;
 mod error;
 mod foreign;
-mod gcdump;
+pub(crate) mod gcdump;
 mod heapgraph;
 pub(crate) mod hprof;
 mod ibm_classic;
@@ -30,7 +30,7 @@ mod line_details;
 mod members;
 mod memory_infra;
 mod names_only;
-mod nettrace;
+pub(crate) mod nettrace;
 mod observer;
 mod options;
 mod phd;
@@ -45,12 +45,13 @@ mod source;
 mod spool;
 mod text;
 mod unpack;
-mod v8_snapshot;
+pub(crate) mod v8_snapshot;
 mod xna_cf;
 
 #[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
+pub(crate) use details::is_identifier;
 pub use details::{
     AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
     ShownValue, Text, Value,

@@ -280,6 +280,7 @@ pub enum SubBytes {
 }
 
 /// Bytes of the sub-record that `data` begins with.
+#[inline]
 pub fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
     let Some(&tag) = data.first() else { return SubBytes::More };
     let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);

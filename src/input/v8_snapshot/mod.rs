@@ -15,20 +15,20 @@
 mod again;
 mod assemble;
 mod bits;
-mod block;
+pub(crate) mod block;
 mod classes;
 mod codes;
 mod details;
 mod distances;
 mod kinds;
 mod labels;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod numbers;
 mod plain_objects;
 mod ropes;
 mod rules;
-mod scan;
+pub(crate) mod scan;
 mod snapshot;
 mod stacks;
 mod strings;
@@ -44,7 +44,7 @@ use details::V8Details;
 use snapshot::Snapshot;
 use strings::Keep;
 
-pub(super) struct V8Snapshot;
+pub(crate) struct V8Snapshot;
 
 /// Problems by which objects may be lost.
 static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
