@@ -41,7 +41,7 @@ use crate::units::{count_of, format_bytes};
 pub use guard::run_guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
-pub use run::collect;
+pub use run::{collect, default_file_name};
 
 /// Runtime of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -115,6 +115,8 @@ pub struct CollectOptions {
     pub timeout: Option<Duration>,
     /// Go on even if memory or disk may run out.
     pub yes: bool,
+    /// Of a dump that is not whole nothing is kept.
+    pub whole_only: bool,
     /// The runtime's socket, not to be found out: for tests.
     pub socket: Option<PathBuf>,
 }

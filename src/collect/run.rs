@@ -42,15 +42,14 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
         }
         None => options.runtime.unwrap_or(Runtime::Node),
     };
-    let (format, extension) = runtime.format();
-    (collected.runtime, collected.format) = (Some(runtime), Some(format));
+    (collected.runtime, collected.format) = (Some(runtime), Some(runtime.format().0));
     check_options(options, runtime)?;
     if let (Runtime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
         let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).hint(hint));
     }
-    let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, extension));
+    let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, runtime));
     let _lock = process.map(Lock::take).transpose()?;
     let file = DumpFile::create(&path, options.force)?.with_limit(options.max_size);
     let name = file.name();
@@ -67,6 +66,7 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
             collected.file = Some(name);
             file.finish()
         }
+        Some(refusal) if options.whole_only => Err(refusal),
         Some(mut refusal) => {
             let kept = file.keep_incomplete()?;
             collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());
@@ -96,8 +96,9 @@ fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refus
     }
 }
 
-/// `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
-fn default_file_name(pid: Option<u32>, extension: &str) -> PathBuf {
+/// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
+pub fn default_file_name(pid: Option<u32>, runtime: Runtime) -> PathBuf {
+    let (_, extension) = runtime.format();
     let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))
@@ -105,11 +106,11 @@ fn default_file_name(pid: Option<u32>, extension: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::default_file_name;
+    use super::{Runtime, default_file_name};
 
     #[test]
     fn names_say_process_and_time() {
-        let name = default_file_name(Some(4711), "hprof").display().to_string();
+        let name = default_file_name(Some(4711), Runtime::Hotspot).display().to_string();
         let (before, time) = name.split_at("heap-4711-".len());
         assert_eq!((before, time.len(), &time[8..9], &time[15..]), ("heap-4711-", 21, "-", ".hprof"));
     }

@@ -94,7 +94,7 @@ pub(super) mod signals {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
@@ -117,7 +117,8 @@ pub(super) mod signals {
         if *watched {
             return Ok(());
         }
-        let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        let wanted: Vec<i32> = ends.into_iter().filter(|&signal| !is_ignored(signal)).collect();
         let mut signals = Signals::new(&wanted)?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let Some(signal) = signals.forever().next() else { return };

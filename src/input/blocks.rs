@@ -71,7 +71,7 @@ pub(super) struct BlockPlace {
 }
 
 /// Cuts an input into blocks that can be parsed apart.
-pub(super) trait BlockSource: Send {
+pub(crate) trait BlockSource: Send {
     /// The context in which a block is parsed.
     type Context;
     /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
@@ -81,7 +81,7 @@ pub(super) trait BlockSource: Send {
 }
 
 /// The parsed content of a block.
-pub(super) trait Batch: Default + Send {
+pub(crate) trait Batch: Default + Send {
     /// Bytes of memory it has, used or not.
     fn memory_bytes(&self) -> usize;
 }
@@ -98,12 +98,17 @@ struct BlockReader {
 }
 
 /// The bytes of a block, and what they take.
-pub(super) struct Buffer {
-    pub(super) text: Vec<u8>,
+pub(crate) struct Buffer {
+    pub(crate) text: Vec<u8>,
     share: MemoryShare,
 }
 
 impl Buffer {
+    /// An empty one.
+    pub(crate) fn new(share: MemoryShare) -> Self {
+        Buffer { text: Vec::new(), share }
+    }
+
     /// Makes it so long; while it moves, it is there twice.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ReadError> {
         if bytes > self.text.len() {

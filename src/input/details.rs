@@ -62,7 +62,7 @@ fn is_accessor(name: &str) -> bool {
     name.strip_prefix("get ").or_else(|| name.strip_prefix("set ")).is_some_and(is_identifier)
 }
 
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(crate) fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     let begins = chars.next().is_some_and(|first| first.is_alphabetic() || "_$#".contains(first));
     begins && chars.all(|next| next.is_alphanumeric() || "_$".contains(next))

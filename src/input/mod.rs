@@ -10,7 +10,7 @@
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
-mod blocks;
+pub(crate) mod blocks;
 mod contents;
 mod details;
 mod diagnostics;
@@ -18,7 +18,7 @@ mod dotnet;
 mod encoding;
 mod error;
 mod foreign;
-mod gcdump;
+pub(crate) mod gcdump;
 mod gzip_members;
 mod heapgraph;
 pub(crate) mod hprof;
@@ -29,7 +29,7 @@ mod json_lines;
 mod line_details;
 mod memory_infra;
 mod names_only;
-mod nettrace;
+pub(crate) mod nettrace;
 mod observer;
 mod options;
 mod phd;
@@ -46,12 +46,13 @@ mod source;
 mod spool;
 mod text;
 mod unpack;
-mod v8_snapshot;
+pub(crate) mod v8_snapshot;
 mod xna_cf;
 
 pub use contents::{
     ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, Strings, WantedContents, primitive_array_kinds,
 };
+pub(crate) use details::is_identifier;
 pub use details::{
     AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
     ShownValue, Text, Value,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::names::NameMap;
+use super::names::{NameMap, cleaned};
 use crate::answers::{
     AnswerError, BreakdownOptions, DominatorTreeOptions, HistogramOptions, LeaksOptions, RetainedBy, ThreadsOptions,
     breakdown, dominator_tree, histogram, leaks, threads,
@@ -27,7 +27,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn new(what: impl Into<String>, difference: Option<String>) -> Self {
+    pub(super) fn new(what: impl Into<String>, difference: Option<String>) -> Self {
         Check { what: what.into(), is_same: difference.is_none(), difference }
     }
 }
@@ -105,9 +105,24 @@ fn first_difference(at: &str, a: &Value, b: &Value, paths: &[String; 2]) -> Opti
             let mut pairs = a.iter().zip(b).enumerate();
             pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b, paths))
         }
-        (Value::String(a), Value::String(b)) if without(a, &paths[0]) == without(b, &paths[1]) => None,
+        (Value::String(a), Value::String(b))
+            if without(a, &paths[0]) == without(b, &paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
+        {
+            None
+        }
         _ => (a != b).then(|| format!("{at}: {a} and {b}").chars().take(200).collect()),
     }
+}
+
+/// Returns true where a text differs in names that are keys in the copy.
+fn has_keys(text: &str, of_copy: &str) -> bool {
+    let mut parts = of_copy.split("[\"<key>\"]");
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    for part in parts {
+        let Some(at) = rest.find(part).filter(|at| *at > 0 || part.is_empty()) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    of_copy.contains("[\"<key>\"]") && (rest.is_empty() || of_copy.ends_with(']'))
 }
 
 fn retained(dump: &OpenDump, copy: &OpenDump) -> Result<Option<String>, AnswerError> {
@@ -131,7 +146,7 @@ impl Pair<'_> {
     fn is_renamed(&self, a: &str, b: &str) -> bool {
         match self.names.rename(a.as_bytes()) {
             Some(renamed) => renamed == b.as_bytes(),
-            None => a == b,
+            None => a == b || cleaned(a) == b,
         }
     }
 

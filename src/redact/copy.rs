@@ -1,12 +1,12 @@
 //! A copy by the writer of its format, and the search for what is left in it.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::compare::Check;
 use super::dump_file::DumpFile;
-use super::hprof;
-use super::options::{LostBytes, RedactError, RedactOptions, Redacted};
-use crate::input::{ReadError, Source, detect};
+use super::options::{RedactError, RedactOptions, Redacted};
+use super::{blotted, hprof, json, v8};
+use crate::input::{ReadError, Source, detect, gcdump, nettrace};
 use crate::units::{count_of, format_count};
 
 /// Writes a copy of a dump without its values.
@@ -15,44 +15,42 @@ use crate::units::{count_of, format_count};
 /// When the dump cannot be read, is of a format without a writer, or (if that is asked for) is damaged; when the copy cannot
 /// be written.
 pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> Result<Redacted, RedactError> {
-    let source = file.open()?;
-    let reader = detect(&source, &options.read)?;
-    match reader.name() {
-        "hprof" => hprof::redact(file, options, out),
-        name @ ("phd" | "ibm-classic") => copy(source, name, out),
-        _ => Err(RedactError::Format(reader.format().title)),
-    }
-}
-
-/// Copies a dump of a format that has ids, classes and sizes alone.
-fn copy(mut source: Source, format: &'static str, out: &mut dyn Write) -> Result<Redacted, RedactError> {
-    let (mut bytes, mut total) = (vec![0; COPIED_BYTES], 0);
-    loop {
-        let got = source.fill(&mut bytes).map_err(ReadError::from)?;
-        out.write_all(&bytes[..got])?;
-        total += got as u64;
-        if got < bytes.len() {
-            return Ok(Redacted { format, bytes: total, lost: LostBytes::default(), has_values: false });
+    let mut source = file.open()?;
+    let format = detect(&source, &options.read)?.format();
+    let (bytes, lost) = match format.name {
+        "hprof" => return hprof::redact(file, options, out),
+        "v8-snapshot" => return v8::redact(file, options, out),
+        // Names of classes have slashes, and there are no paths.
+        "phd" | "ibm-classic" => blotted::copy(source, (&[], None), false, out),
+        "xna-cf" => blotted::copy(source, (&[], None), true, out),
+        "gcdump" | "nettrace" => {
+            let parts = if format.name == "gcdump" { gcdump::private_parts } else { nettrace::private_parts };
+            let (parts, unread_from) = parts(source)?;
+            blotted::copy(file.open()?, (&parts, unread_from), true, out)
         }
+        _ => json::copy(&mut source, format.name, options.equality.is_some(), out)
+            .unwrap_or(Err(RedactError::Format(format.title))),
+    }?;
+    if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
+        return Err(RedactError::Damaged(lost));
     }
+    let has_values = matches!(format.name, "heapgraph" | "ruby-objspace");
+    Ok(Redacted { format: format.name, bytes, lost, has_values, has_names: true })
 }
-
-/// Bytes that are copied at a time.
-const COPIED_BYTES: usize = 1 << 20;
 
 /// Looks for what is left of a dump in its copy: no run of six bytes that reads as a text may be in both, unless it is part of a
-/// name or of a text that `options` keep, and no number that is not zero may be the same. Nothing for formats without values.
+/// name or of a text that `options` keep, and no number that is not zero may be the same. A copy of a format without such a
+/// search is compared with another one.
 ///
 /// # Errors
 /// When one of them cannot be read.
 pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<Vec<Check>, RedactError> {
     let reader = detect(&dump.open()?, &options.read)?;
-    match reader.name() {
-        "hprof" => {}
-        "phd" | "ibm-classic" => return Ok(Vec::new()),
-        _ => return Err(RedactError::Format(reader.format().title)),
-    }
-    let left = hprof::find_left(dump, copy, &options.keep, &options.names)?;
+    let left = match reader.name() {
+        "hprof" => hprof::find_left(dump, copy, &options.keep, &options.names)?,
+        "v8-snapshot" => v8::find_left(dump, copy, &options.names)?,
+        _ => return Ok(vec![same_again(dump, copy, options)?]),
+    };
     let runs = &left.runs;
     let what = format!(
         "no text is left: {} runs of six bytes looked for in {} of the copy",
@@ -64,10 +62,48 @@ pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> R
         format_count(runs.left),
         runs.first_left.unwrap_or(0)
     );
-    let texts = Check { what, is_same: runs.left == 0, difference: (runs.left > 0).then_some(found) };
-    // Of very many one may become itself.
-    let is_gone = left.same_numbers <= left.numbers >> 24;
-    let what = format!("no number is left: {} that are not zero compared", format_count(left.numbers));
-    let found = format!("{} are the same in the copy", format_count(left.same_numbers));
-    Ok(vec![texts, Check { what, is_same: is_gone, difference: (!is_gone).then_some(found) }])
+    let mut checks = vec![Check::new(what, (runs.left > 0).then_some(found))];
+    if left.numbers > 0 {
+        // Of very many one may become itself.
+        let is_left = left.same_numbers > left.numbers >> 24;
+        let what = format!("no number is left: {} that are not zero compared", format_count(left.numbers));
+        let found = format!("{} are the same in the copy", format_count(left.same_numbers));
+        checks.push(Check::new(what, is_left.then_some(found)));
+    }
+    Ok(checks)
+}
+
+/// Makes the copy again and compares the bytes.
+fn same_again(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<Check, RedactError> {
+    let mut compared = Compared { source: copy.open()?, bytes: Vec::new(), at: 0, differs_at: None };
+    redact(dump, options, &mut compared)?;
+    let has_more = compared.source.fill(&mut [0]).map_err(ReadError::from)? > 0;
+    let differs_at = compared.differs_at.or(has_more.then_some(compared.at));
+    let what = format!("all {} are those that redact writes", count_of(compared.at, "bytes"));
+    Ok(Check::new(what, differs_at.map(|at| format!("other bytes from {at} on"))))
+}
+
+/// Compares what is written with a file.
+struct Compared {
+    source: Source,
+    bytes: Vec<u8>,
+    at: u64,
+    differs_at: Option<u64>,
+}
+
+impl Write for Compared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.resize(bytes.len(), 0);
+        let got = self.source.fill(&mut self.bytes)?;
+        let same = self.bytes[..got].iter().zip(bytes).take_while(|(a, b)| a == b).count();
+        if same < bytes.len() {
+            self.differs_at.get_or_insert(self.at + same as u64);
+        }
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

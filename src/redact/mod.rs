@@ -3,16 +3,20 @@
 //! A copy has the format of its dump. Of each format with values there is a writer that walks through the file and
 //! replaces what is a value; what it cannot parse it does not copy.
 
+mod blotted;
 mod compare;
 mod copy;
 mod dump_file;
+mod filler;
 mod hprof;
+mod json;
 mod keep;
 mod keyed;
 mod names;
 mod options;
 mod packed;
 mod runs;
+mod v8;
 
 pub use compare::{Check, compare};
 pub use copy::{find_left, redact};

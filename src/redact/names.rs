@@ -1,4 +1,6 @@
-//! Other names for packages, classes, methods and fields.
+//! Other names for packages, classes, methods and fields, and names without what is no name in them.
+
+use std::borrow::Cow;
 
 /// Starts of names, and what takes their place.
 #[derive(Debug, Clone, Default)]
@@ -66,9 +68,76 @@ impl NameMap {
     }
 }
 
+/// A name without what it has from the program's data, in its place a filler of the same length: queries and user names of
+/// addresses, attributes of elements, names of keys and values in V8's pairs of WeakMaps.
+pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
+    let mut data = Vec::new();
+    if let Some(at) = name.find("://").map(|at| at + 3) {
+        let end = name[at..].find(char::is_whitespace).map_or(name.len(), |length| at + length);
+        let host = name[at..end].find(['/', '?', '#']).map_or(end, |length| at + length);
+        data.extend(name[at..host].rfind('@').map(|length| at..at + length));
+        data.extend(name[host..end].find(['?', '#']).map(|length| host + length + 1..end));
+    }
+    if name.starts_with("data:") {
+        data.extend(name.find(',').map(|at| at + 1..name.len()));
+    }
+    if let Some(tag) = name.strip_prefix("Detached ").unwrap_or(name).strip_prefix('<')
+        && let Some(blank) = tag.find(' ')
+        && !tag.starts_with("symbol ")
+    {
+        data.push(name.len() - tag.len() + blank + 1..name.len() - usize::from(name.ends_with('>')));
+    }
+    if let (Some(key), Some(value)) = (name.find(" / part of key ("), name.find(") -> value (")) {
+        let end = |from: usize| name[from..].find(" @").map(|length| from..from + length);
+        data.extend(end(key + " / part of key (".len()).filter(|part| part.end <= value));
+        // A value's text may have anything in it.
+        let from = value + ") -> value (".len();
+        data.extend(
+            name[from..]
+                .rfind(") pair in WeakMap (")
+                .and_then(|length| name[from..from + length].rfind(" @"))
+                .map(|length| from..from + length),
+        );
+    }
+    data.retain(|part| !part.is_empty());
+    if data.is_empty() {
+        return Cow::Borrowed(name);
+    }
+    let mut cleaned = String::with_capacity(name.len());
+    let mut at = 0;
+    for part in data.into_iter().filter(|part| part.start <= part.end) {
+        cleaned.push_str(&name[at..part.start]);
+        let units = name[part.clone()].encode_utf16().count();
+        cleaned.extend((0..units).map(|unit| if unit % 2 == 0 { '~' } else { '|' }));
+        at = part.end;
+    }
+    cleaned.push_str(&name[at..]);
+    Cow::Owned(cleaned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_lose_what_is_data_in_them() {
+        for (name, expected) in [
+            ("https://a.example/x.js?user=1", "https://a.example/x.js?~|~|~|"),
+            ("Window / https://me:pw@a.example/#top rest", "Window / https://~|~|~@a.example/#~|~ rest"),
+            ("file:///home/x.js", "file:///home/x.js"),
+            ("data:text/javascript,alert", "data:text/javascript,~|~|~"),
+            ("Detached <div class=\"a\">", "Detached <div ~|~|~|~|~>"),
+            ("<div>", "<div>"),
+            ("<symbol Symbol.iterator>", "<symbol Symbol.iterator>"),
+            (
+                "5 / part of key (Key @7) -> value (a) @b @9) pair in WeakMap (table @11)",
+                "5 / part of key (~|~ @7) -> value (~|~|~ @9) pair in WeakMap (table @11)",
+            ),
+        ] {
+            assert_eq!(cleaned(name), expected);
+            assert_eq!(cleaned(expected), expected);
+        }
+    }
 
     #[test]
     fn names_and_signatures_are_renamed_by_their_starts() {

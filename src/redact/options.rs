@@ -5,6 +5,7 @@ use std::io;
 use super::keep::KeptFields;
 use super::keyed::KeyedHash;
 use super::names::NameMap;
+use super::runs::Runs;
 use crate::input::{ReadError, ReadOptions};
 use crate::units::count_of;
 
@@ -41,6 +42,8 @@ pub struct Redacted {
     pub lost: LostBytes,
     /// The format has values.
     pub has_values: bool,
+    /// Names are in the copy; those of a damaged V8 snapshot are not.
+    pub has_names: bool,
 }
 
 /// A reason for which there is no copy.
@@ -57,8 +60,11 @@ pub enum RedactError {
     #[error("{}", lost_text(.0))]
     Damaged(LostBytes),
     /// There is no writer for the format.
-    #[error("redact writes copies of Java heap dumps (HPROF, PHD and IBM's text); this is {0}")]
+    #[error("redact writes no copies of this format: {0}")]
     Format(&'static str),
+    /// The dump is a part of something that may hold anything.
+    #[error("{0}")]
+    NotApart(&'static str),
 }
 
 /// What is lost, in words.
@@ -70,6 +76,18 @@ pub fn lost_text(lost: &LostBytes) -> String {
         (_, true) => format!("the dump is cut off, and {at}"),
         (_, false) => at,
     }
+}
+
+/// What is left of a dump in its copy.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Runs of texts that were asked for, and those that are left.
+    pub(super) runs: Runs,
+    /// Bytes of the copy.
+    pub(super) bytes: u64,
+    /// Numbers and arrays that are not zero, and those of them that are the same in the copy.
+    pub(super) numbers: u64,
+    pub(super) same_numbers: u64,
 }
 
 /// Bytes that could not be parsed.

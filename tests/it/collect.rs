@@ -259,6 +259,52 @@ fn a_jvm_that_cannot_write_into_a_fifo_writes_a_file() {
     }
 }
 
+#[test]
+fn a_redacted_dump_has_no_values_and_the_first_one_is_gone() {
+    let whole = unpacked("fixtures/hprof/zoo-jdk17-serial.hprof.zst");
+    let peer = jvm_of_files(whole.clone(), "0\nHeap dump file created\n");
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = [&idle.pid(), "-o", "x.gz", "--redact", "--runtime", "hotspot", "--socket", &peer.name()];
+    let (ran, left) = collect_in(folder.path(), &args);
+    let answer = ran.expect_code(0).json();
+    assert_eq!(
+        (&answer["file"], answer["bytes"].as_u64(), left),
+        (&"x.gz".into(), Some(whole.len() as u64), vec!["x.gz".to_string()])
+    );
+    let copy = unpacked(&folder.path().join("x.gz").display().to_string());
+    let has = |bytes: &[u8]| bytes.windows(14).any(|run| run == b"duplicate text");
+    assert!(has(&whole) && !has(&copy) && copy.len() == whole.len());
+    let (ran, _) = collect_in(folder.path(), &args);
+    assert!(ran.code == 2 && ran.stderr.contains("exists"), "{}", ran.stderr);
+    ask_jvm(
+        &jvm_of_files(whole[..whole.len() - 1].to_vec(), "0\nHeap dump file created\n"),
+        &["--redact"],
+        &["incomplete"],
+    );
+    ask_jvm(&jvm(None, "-1\nOperation not recognized!"), &["--redact"], &["refused-by-target"]);
+    // A signal while the process writes.
+    let peer = UnixPeer::start(|mut stream| {
+        attach_request(&mut stream);
+        hang();
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command =
+        heapdump(&["collect", &idle.pid(), "-o", "x", "--redact", "--runtime", "hotspot", "--socket", &peer.name()]);
+    let mut child = command.current_dir(folder.path()).stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    let names = || folder.path().read_dir().expect("a folder").count();
+    for _ in 0..200 {
+        if names() > 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(names(), 1);
+    let killed = std::process::Command::new("kill").args(["-QUIT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill runs").success() && !child.wait().expect("ended").success());
+    assert_eq!(names(), 0);
+}
+
 /// A JVM stands still until its last byte is read: an output that takes nothing more must not hold it.
 #[test]
 fn an_output_that_stalls_lets_the_jvm_go() {

@@ -59,6 +59,173 @@ fn copies_of_every_fixture_answer_alike_and_have_no_texts() {
     }
 }
 
+/// Texts of a V8 snapshot that are values, and names: by a reading of the JSON of its own.
+fn texts_of_v8(bytes: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
+    let file: Value = serde_json::from_slice(bytes).ok()?;
+    let meta = &file["snapshot"]["meta"];
+    let place = |list: &str, name: &str| meta[list].as_array()?.iter().position(|field| field == name);
+    let numbers = |key: &str| {
+        file[key]
+            .as_array()
+            .map(|all| all.iter().filter_map(Value::as_i64).map(|number| number as u64).collect::<Vec<_>>())
+    };
+    let kinds = |list: &str, place: usize| meta[list][place].as_array().cloned();
+    let (nodes, edges) = (numbers("nodes")?, numbers("edges")?);
+    let (kind, name, width) =
+        (place("node_fields", "type")?, place("node_fields", "name")?, meta["node_fields"].as_array()?.len());
+    let (edge_kind, edge_name) = (place("edge_fields", "type")?, place("edge_fields", "name_or_index")?);
+    let (node_kinds, edge_kinds) = (kinds("node_types", kind)?, kinds("edge_types", edge_kind)?);
+    let is_text =
+        |kind: u64| node_kinds.get(kind as usize).and_then(Value::as_str).is_some_and(|kind| kind.contains("string"));
+    let mut named: HashSet<u64> = nodes.chunks(width).filter(|row| !is_text(row[kind])).map(|row| row[name]).collect();
+    named.extend(
+        edges
+            .chunks(3)
+            .filter(|row| {
+                !["element", "hidden"]
+                    .map(|kind| edge_kinds.get(row[edge_kind] as usize) == Some(&Value::from(kind)))
+                    .contains(&true)
+            })
+            .map(|row| row[edge_name]),
+    );
+    for field in ["name", "script_name"] {
+        let Some(place) = place("trace_function_info_fields", field) else { continue };
+        let width = meta["trace_function_info_fields"].as_array()?.len();
+        named.extend(numbers("trace_function_infos").unwrap_or_default().chunks(width).map(|row| row[place]));
+    }
+    let text = |at: &u64| file["strings"][*at as usize].as_str().map(String::from);
+    let values = (0..file["strings"].as_array()?.len() as u64).filter(|at| !named.contains(at));
+    // Kinds of nodes stand in the header.
+    let names = named.iter().filter_map(text).chain([file["snapshot"].to_string()]);
+    Some((values.filter_map(|at| text(&at)).collect(), names.collect()))
+}
+
+/// Snapshots of V8: the same answers, the same rows but for names, and no text.
+#[test]
+fn copies_of_snapshots_answer_alike_and_have_no_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut copied, mut looked) = (0, 0);
+    for fixture in all().into_iter().filter(|fixture| fixture.format == "v8-snapshot") {
+        let path = fixture.path.display().to_string();
+        let copy = folder.path().join(fixture.name().trim_end_matches(".zst")).display().to_string();
+        let ran = run(&["redact", &path, "-o", &copy, "--force"]);
+        let (before, after) = (unpacked(&path), std::fs::read(&copy).unwrap_or_default());
+        // Without its header there is no snapshot.
+        let has_header = !fixture.name().contains("cut-in-header");
+        assert_eq!(ran.code == 0, has_header, "{}", ran.stderr);
+        copied += u32::from(has_header);
+        let Some((values, names)) = texts_of_v8(&before) else { continue };
+        let allowed = runs(&names);
+        let mut present: HashSet<[u8; 6]> = runs_in(&after).difference(&allowed).copied().collect();
+        // Numbers are everywhere.
+        present.retain(|run| run.iter().any(u8::is_ascii_alphabetic));
+        let is_left = |text: &String| !runs(std::slice::from_ref(text)).is_disjoint(&present);
+        let left: Vec<String> = values.into_iter().filter(is_left).collect();
+        assert!(left.is_empty(), "{path}: {left:?}");
+        // Those whose rows are damaged have no names any more.
+        if !ran.stderr.contains("none is left") {
+            let verified = run(&["redact", "--verify", &path, &copy]).expect_code(0).stdout;
+            assert!(verified.contains("no text is left"), "{verified}");
+            looked += 1;
+        }
+    }
+    assert!(copied > 10 && looked > 5, "{copied} {looked}");
+    // Not a copy of itself, nor one in which a text was put.
+    let path = folder.path().join("text.heapsnapshot").display().to_string();
+    let fixture = "fixtures/v8_snapshot/chat-old.heapsnapshot.zst";
+    assert!(run(&["redact", "--verify", fixture, fixture]).expect_code(1).stdout.contains("differs  no text is left"));
+    run(&["redact", fixture, "-o", &path]).expect_code(0);
+    let copy = String::from_utf8(std::fs::read(&path).expect("there")).expect("ASCII");
+    let (values, names) = texts_of_v8(&unpacked(fixture)).expect("sound");
+    let allowed = runs(&names);
+    let is_plain = |text: &&String| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
+            && runs(std::slice::from_ref(text)).difference(&allowed).count() > 8
+            && copy.contains(&format!("\"{}\"", filler(text.len())))
+    };
+    let secret = values.iter().find(is_plain).expect("a text");
+    let planted = copy.replacen(&filler(secret.len()), secret, 1);
+    std::fs::write(&path, planted).expect("written");
+    let told = run(&["redact", "--verify", fixture, &path]).expect_code(1).stdout;
+    assert_eq!(told.lines().filter(|line| line.starts_with("differs")).count(), 1, "{told}");
+    assert!(told.contains("differs  no text is left"), "{told}");
+}
+
+/// The first text that takes the place of one of so many characters.
+fn filler(units: usize) -> String {
+    (0..units)
+        .map(|at| {
+            if at + 1 == units {
+                '0'
+            } else if (units - at) % 2 == 0 {
+                '~'
+            } else {
+                '|'
+            }
+        })
+        .collect()
+}
+
+/// Formats without values of objects, and those of lines: the copy answers alike, and has no texts, users or command lines.
+#[test]
+fn copies_of_other_formats_answer_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut copied = HashSet::new();
+    for fixture in all().into_iter().filter(|fixture| !["hprof", "v8-snapshot"].contains(&fixture.format.as_str())) {
+        let path = fixture.path.display().to_string();
+        let copy = folder.path().join(fixture.name()).display().to_string();
+        let ran = run(&["redact", &path, "-o", &copy, "--force"]);
+        if ran.code != 0 {
+            let is_said = [
+                "a page with a trace",
+                "cannot be read",
+                "does not read",
+                "of version",
+                "damaged",
+                "truncated",
+                "empty",
+            ];
+            assert!(is_said.iter().any(|words| ran.stderr.contains(words)), "{path}: {}", ran.stderr);
+            continue;
+        }
+        copied.insert(fixture.format.clone());
+        let has_lost = ran.stderr.contains("nothing of them");
+        let verified = run(&["redact", "--verify", &path, &copy]);
+        assert!(
+            verified.code == 0 || has_lost || verified.stdout.is_empty(),
+            "{path}: {}{}",
+            verified.stdout,
+            ran.stderr
+        );
+        if fixture.format == "ruby-objspace" {
+            let (left, allowed) = (unpacked(&copy), unpacked(&path));
+            let values = |bytes: &[u8]| {
+                let lines = String::from_utf8_lossy(bytes).into_owned();
+                let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+                lines.filter_map(|line| line["value"].as_str().map(String::from)).collect::<Vec<_>>()
+            };
+            let present: HashSet<String> = values(&left).into_iter().collect();
+            assert!(values(&allowed).iter().all(|text| text.len() < 6 || !present.contains(text)), "{path}");
+            assert_eq!(values(&allowed).len(), values(&left).len());
+        }
+    }
+    assert_eq!(copied.len(), 8, "{copied:?}");
+    let trace = unpacked("fixtures/nettrace/small-net9.nettrace.zst");
+    let path = folder.path().join("again.nettrace").display().to_string();
+    run(&["redact", "fixtures/nettrace/small-net9.nettrace.zst", "-o", &path]).expect_code(0);
+    let copy = std::fs::read(&path).expect("there");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|run| run == text);
+    // The name of the program stands in its command line, and as that of a module.
+    assert!(
+        trace.len() == copy.len() && trace != copy && has(&copy, &wide("System.")),
+        "{} {}",
+        trace.len(),
+        copy.len()
+    );
+    assert!(!run(&["info", &path]).stdout.contains("process ") || !has(&copy, &wide("dotnet ")));
+}
+
 #[test]
 fn texts_and_numbers_go_and_sizes_and_thread_names_stay() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -60,8 +60,10 @@ fn zero_arrays(
     counted: &mut NodeSet,
     found: &mut Vec<Wasteful>,
 ) {
-    // Characters that were blotted out say nothing of the program.
-    let is_meant = |node: NodeId| strings.redacted.is_none() || !of_strings.contains(node);
+    // Characters that were blotted out say nothing of the program, nor do other arrays where all of them are zeros.
+    let others = || contents.arrays.iter().filter(|(node, _)| !of_strings.contains(*node));
+    let is_blotted = strings.redacted.is_some() && others().all(|(_, key)| key.is_zero());
+    let is_meant = |node: NodeId| strings.redacted.is_none() || !(is_blotted || of_strings.contains(node));
     for &(node, key) in contents.arrays.iter().filter(|(node, key)| key.is_zero() && is_meant(*node)) {
         debug_assert!(key.is_known());
         counted.insert(node);

@@ -1,15 +1,27 @@
 //! `heapdump collect`: a heap dump of a live process.
 
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+
+use super::redact::write_copy;
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, words};
+use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
-use crate::collect::{CollectOptions, Observer, Plan, Runtime, collect, list_processes, list_targets};
+use crate::collect::{
+    CollectOptions, Collected, Observer, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
+};
+use crate::files::{AtEnd, folder_of};
+use crate::input::NoObserver;
+use crate::redact::{KeptFields, RedactOptions};
 use crate::report::Format;
 use crate::units::{parse_duration, parse_size};
 
@@ -22,6 +34,8 @@ use crate::units::{parse_duration, parse_size};
 /// Example: heapdump collect --list
 ///
 /// Example: heapdump collect 4711 -o app.hprof && heapdump leaks app.hprof
+///
+/// Example: heapdump collect 4711 --redact -o shared.hprof.gz
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The process
@@ -63,6 +77,9 @@ pub(crate) struct Args {
     /// End when more comes [default: the free disk less a tenth, ten times that in .gz]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
     max_size: Option<u64>,
+    /// Without values, as `heapdump redact` writes it: the dump itself is overwritten and removed, whatever happens
+    #[arg(long, conflicts_with = "list")]
+    redact: bool,
     /// Do not ask before a long pause; go on even if memory or disk may run out
     #[arg(long)]
     yes: bool,
@@ -88,8 +105,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if to_output && io::stdout().is_terminal() {
         bail!("-o -: a dump is nothing for a terminal to show");
     }
-    let options = args.options();
-    let collected = collect(&options, &mut Teller { session, args });
+    let collected = match args.redact {
+        true => collect_redacted(args, session)?,
+        false => collect(&args.options(), &mut Teller { session, args }),
+    };
     // What the end by a signal has broken off is no answer.
     crate::files::give_way_to_signals();
     if args.form.format == Format::Json {
@@ -98,6 +117,65 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let is_quiet = args.quiet && collected.refusal.is_none();
     collected.lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
     Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Done })
+}
+
+/// Lets the dump be written into a folder that only its owner may look into, and makes the copy of it.
+fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
+    let output = args.output.clone();
+    if let Some(output) = output.as_ref().filter(|output| output.is_file() && !args.force) {
+        bail!("{} exists (--force replaces it)", output.display());
+    }
+    let is_file = |output: &&PathBuf| output.as_os_str() != "-";
+    let beside = output.as_ref().filter(is_file).map(|output| folder_of(output).to_path_buf());
+    let folder = if output.is_none() { PathBuf::from(".") } else { beside.unwrap_or_else(std::env::temp_dir) };
+    let private = PrivateFolder::create(&folder)?;
+    let dump = private.path.join("dump");
+    let options = CollectOptions { output: Some(dump.clone()), force: false, whole_only: true, ..args.options() };
+    let mut collected = collect(&options, &mut Teller { session, args });
+    collected.file = None;
+    if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
+        let output = output.unwrap_or_else(|| default_file_name(args.pid, runtime));
+        let options = RedactOptions { keep: KeptFields::known(), ..RedactOptions::default() };
+        let redacted = write_copy(&DumpInput::Path(dump), &output, &options, Arc::new(NoObserver), session)?;
+        collected.bytes = redacted.bytes;
+        collected.file = Some(if is_file(&&output) { output.display().to_string() } else { "standard output".into() });
+    }
+    Ok(collected)
+}
+
+/// A folder that only its owner may look into. At the end, also by a signal, what is in it is overwritten and it is removed.
+struct PrivateFolder {
+    path: PathBuf,
+    _removal: AtEnd,
+}
+
+impl PrivateFolder {
+    fn create(place: &Path) -> Result<Self> {
+        let name = format!(".heapdump-{}-{:016x}", std::process::id(), RandomState::new().hash_one(place));
+        let path = place.join(name);
+        let own = path.clone();
+        let make = || fs::DirBuilder::new().mode(0o700).create(&path);
+        let made = AtEnd::make(make, move || remove_overwritten(&own));
+        let ((), removal) = made.with_context(|| format!("no folder can be made in {}", place.display()))?;
+        Ok(PrivateFolder { path, _removal: removal })
+    }
+}
+
+/// Overwrites the files of a folder and removes it. What cannot be overwritten is removed all the same.
+fn remove_overwritten(folder: &Path) {
+    const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if let Ok(mut file) = fs::File::options().write(true).open(entry.path()) {
+            let mut left = file.metadata().map_or(0, |facts| facts.len());
+            while left > 0 && file.write_all(&ZEROS[..left.min(ZEROS.len() as u64) as usize]).is_ok() {
+                left -= left.min(ZEROS.len() as u64);
+            }
+            // Otherwise the zeros might never reach the disk.
+            let _ = file.sync_data();
+        }
+        let _ = fs::remove_file(entry.path());
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
@@ -154,6 +232,7 @@ impl Args {
             timeout: self.timeout,
             max_size: self.max_size,
             yes: self.yes,
+            whole_only: false,
             socket: self.socket.clone(),
         }
     }

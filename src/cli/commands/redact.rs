@@ -12,9 +12,10 @@ use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::dump::{IndexUse, OpenOptions};
+use crate::input::Observer;
 use crate::redact::{
-    Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, compare,
-    find_left, lost_text, redact,
+    Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, Redacted,
+    compare, find_left, lost_text, redact,
 };
 use crate::report::format_bytes;
 
@@ -65,23 +66,41 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     let Some(output) = &args.output else { bail!("where to? heapdump redact FILE -o shared.hprof") };
     let input = DumpInput::find(args.file.as_deref())?;
-    let target = find_target(std::slice::from_ref(&input), Some(output))?;
-    if target.is_standard_output() && std::io::stdout().is_terminal() {
+    if output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         bail!("-o -: a dump is nothing for a terminal to show");
     }
-    if !target.is_standard_output() && output.is_file() && !args.force {
+    if output.is_file() && !args.force {
         bail!("{} exists; --force replaces it", output.display());
     }
-    let options = args.options()?;
     let observer = open_options(session, None, &args.read)?.0.observer;
-    let file = match &input {
+    let redacted = write_copy(&input, output, &args.options()?, observer, session)?;
+    if !args.read.quiet {
+        let bytes = format_bytes(redacted.bytes);
+        let words =
+            if redacted.has_values { "without values" } else { "without traces of its user: the format has no values" };
+        let name = if output.as_os_str() == "-" { "standard output".into() } else { output.display().to_string() };
+        session.print_sentence(&format!("wrote {name} ({bytes} unpacked) {words}"));
+    }
+    Ok(CommandOutcome::Done)
+}
+
+/// Writes a copy, and says what of the dump is not in it.
+pub(crate) fn write_copy(
+    input: &DumpInput,
+    output: &Path,
+    options: &RedactOptions,
+    observer: Arc<dyn Observer>,
+    session: &Session,
+) -> Result<Redacted> {
+    let target = find_target(std::slice::from_ref(input), Some(output))?;
+    let file = match input {
         DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
         DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
     };
     let file = file.map_err(|error| input.unless_url(error.into())).with_context(|| input.name())?;
     let out = target.begin_with_first_byte(|| {});
     let mut out = PackedOutput::new(out, OutputPacking::of_name(output));
-    let redacted = redact(&file, &options, &mut out).map_err(|error| match error {
+    let redacted = redact(&file, options, &mut out).map_err(|error| match error {
         RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
         RedactError::Damaged(lost) => {
             anyhow!("{}: {} (an error because of --strict)", input.name(), lost_text(&lost))
@@ -91,15 +110,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
     session.progress.end();
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
-        let so = if redacted.lost.bytes > 0 { "; they are zero in the copy" } else { "" };
+        let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
         session.print_note("warning", None, &format!("{}: {}{so}", input.name(), lost_text(&redacted.lost)));
     }
-    if !args.read.quiet {
-        let bytes = format_bytes(redacted.bytes);
-        let words = if redacted.has_values { "without values" } else { "as it is: the format has no values" };
-        session.print_sentence(&format!("wrote {} ({bytes} unpacked) {words}", target.name()));
+    if !redacted.has_names {
+        let text = format!("{}: damaged, so that names may be values: none is left", input.name());
+        session.print_note("warning", None, &text);
     }
-    Ok(CommandOutcome::Done)
+    Ok(redacted)
 }
 
 /// Says what of a dump and its copy is the same, and whether a text is left.

@@ -29,6 +29,8 @@ pub(super) struct HeapDump<'a> {
     pub(super) wrapper_counts: (u32, u32),
     /// The offset from which the fields behind the heap could not be read.
     pub(super) unread_from: Option<usize>,
+    /// Where texts of the machine and of what was printed while the dump was taken stand, with their lengths.
+    pub(super) private: Vec<std::ops::Range<usize>>,
 }
 
 /// A reason for which nothing can be read.
@@ -70,9 +72,9 @@ impl<'a> HeapDump<'a> {
             FoundObject::Begun(..) => self.read_segments(objects, after)?.0,
             _ => after,
         };
-        (*rest, _) = text(rest)?;
+        *rest = self.private_text(objects, rest)?;
         (*rest, self.ticks) = le_i64(*rest)?;
-        (*rest, _) = text(rest)?;
+        *rest = self.private_text(objects, rest)?;
         (*rest, self.process_name) = text(rest)?;
         (*rest, self.process_id) = le_i32(*rest)?;
         (*rest, _) = le_i64(*rest)?;
@@ -98,6 +100,13 @@ impl<'a> HeapDump<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// A text that no answer needs. Its characters, which may take several bytes each, are noted.
+    fn private_text(&mut self, objects: &ObjectReader<'a>, input: &'a [u8]) -> Result<&'a [u8], nom::Err<()>> {
+        let (rest, _) = text(input)?;
+        self.private.push(objects.offset(input) + 4..objects.offset(rest));
+        Ok(rest)
     }
 
     /// `i64 bytes, i32 count`, segments `i64 start, end, gen0End .. gen3End`, from version 1 on `gen4End`.

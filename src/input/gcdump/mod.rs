@@ -18,6 +18,8 @@ mod problem_codes;
 mod roots;
 mod serialization;
 
+use std::ops::Range;
+
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
@@ -31,7 +33,7 @@ use heap_dump::{HeapDump, Unreadable};
 /// Bytes that are asked of the source at once.
 const READ_BYTES: usize = 1 << 20;
 
-pub(super) struct Gcdump;
+pub(crate) struct Gcdump;
 
 impl Reader for Gcdump {
     fn format(&self) -> Format {
@@ -85,6 +87,15 @@ impl Reader for Gcdump {
         let (sections, names) = assembly.builder.into_names();
         Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), origins: Vec::new(), sections })
     }
+}
+
+/// The parts of a file that tell of the machine and of how the dump was taken, and from where on it cannot be read. Reads it whole.
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<Range<u64>>, Option<u64>), ReadError> {
+    let budget = MemoryBudget::default();
+    let file = WholeFile::read(source, &budget)?;
+    let (dump, _share) = parse(&file.bytes, &budget)?;
+    let parts = dump.private.iter().map(|part| part.start as u64..part.end as u64);
+    Ok((parts.collect(), dump.unread_from.map(|from| from as u64)))
 }
 
 /// The whole file, for its parts refer to each other from end to end.

@@ -282,6 +282,7 @@ pub enum SubRecordLength {
 }
 
 /// Bytes of the sub-record that `data` begins with.
+#[inline]
 pub fn sub_record_length(data: &[u8], id_bytes: usize) -> SubRecordLength {
     let Some(&tag) = data.first() else { return SubRecordLength::NeedsMore };
     let known = |bytes: Option<u64>| bytes.map_or(SubRecordLength::NeedsMore, SubRecordLength::Known);

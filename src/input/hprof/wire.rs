@@ -123,6 +123,7 @@ pub(crate) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// The same with a width that is known only at run time.
+#[inline]
 pub(crate) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
     if id_bytes == 8 { id_at::<8>(bytes, at) } else { id_at::<4>(bytes, at) }
 }

@@ -12,7 +12,7 @@ use super::fields::{Parsed, varu32, varu64};
 use super::metadata::{self, DeclaredEvent, EventKind};
 use super::payload::{self, ComReference, DependentHandle, RootEdge, StaticRoot};
 use super::problem_codes::*;
-use super::rundown::Rundown;
+use super::rundown::{RUNTIME_BYTES, Rundown};
 use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
@@ -45,6 +45,8 @@ pub(super) struct Collector {
     /// Process of each thread index (version 6).
     thread_processes: FxHashMap<u64, u64>,
     pointer_bytes: usize,
+    /// Parts of the file that tell of more than the heap, where they are asked for.
+    pub(super) private: Option<Vec<Range<u64>>>,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
@@ -101,7 +103,10 @@ impl Collector {
     pub(super) fn block(&mut self, kind: BlockKind, content: &[u8], offset: u64, version6: bool) -> Result<(), usize> {
         let good = |rest: &[u8]| content.len() - rest.len();
         match kind {
-            BlockKind::Other => Ok(()),
+            BlockKind::Other => {
+                self.note_private(offset..offset + content.len() as u64);
+                Ok(())
+            }
             BlockKind::Events => for_each_event(content, offset, version6, |event| self.event(event)),
             BlockKind::Metadata if version6 => {
                 let (_, header) = le_u16::<_, ()>(content).map_err(|_| 0usize)?;
@@ -188,13 +193,33 @@ impl Collector {
             return;
         }
         self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
-        let Some(&DeclaredEvent { kind, version, .. }) = self.declared_events.get(&event.metadata_id) else {
+        let declared = self.declared_events.get(&event.metadata_id).copied();
+        if self.private.is_some() {
+            self.note_private_event(declared.map(|declared| declared.kind), event);
+        }
+        let Some(DeclaredEvent { kind, version, .. }) = declared else {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;
         };
         if kind != EventKind::Other && self.take(kind, version, event).is_err() {
             self.problem(&MALFORMED_EVENT, event.offset);
         }
+    }
+
+    fn note_private(&mut self, part: Range<u64>) {
+        if let Some(private) = self.private.as_mut().filter(|_| !part.is_empty()) {
+            private.push(part);
+        }
+    }
+
+    /// Of the runtime all behind its version; of the process and of other events all.
+    fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
+        let from = match kind {
+            Some(EventKind::RuntimeInformation) => event.payload.len().min(RUNTIME_BYTES),
+            Some(EventKind::ProcessInfo | EventKind::Other) | None => 0,
+            Some(_) => return,
+        };
+        self.note_private(event.offset + from as u64..event.offset + event.payload.len() as u64);
     }
 
     fn take(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {

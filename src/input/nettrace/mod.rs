@@ -31,17 +31,20 @@ mod trace;
 mod types;
 mod window;
 
+use std::ops::Range;
+
 use super::problem_codes::GraphCodes;
 use super::{
-    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, Problem, ReadError,
     ReadErrorKind, Reader, Reading, Runtime, Source,
 };
+use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
 use collect::Collector;
 use store::{CountStore, SnapshotStore};
 use window::Window;
 
-pub(super) struct Nettrace;
+pub(crate) struct Nettrace;
 
 impl Reader for Nettrace {
     fn format(&self) -> Format {
@@ -105,6 +108,33 @@ fn collect(
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))
+}
+
+/// The parts of a trace that tell of more than its heap: payloads of all other events, the process and its command line; and from where
+/// on it cannot be read. 16 bytes for each.
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<Range<u64>>, Option<u64>), ReadError> {
+    let budget = MemoryBudget::default();
+    let store = SnapshotStore::Counts(CountStore::default());
+    let mut collector = Collector::new(store, budget.for_content(), source.tally());
+    collector.private = Some(Vec::new());
+    let mut window = Window::new(source);
+    container::read_blocks(&mut window, &mut collector)?;
+    collector.check()?;
+    window.join();
+    let is_damage = |problem: &&&Problem| {
+        [&problem_codes::TRUNCATED, &problem_codes::MALFORMED_BLOCK, &problem_codes::MALFORMED_CONTAINER]
+            .iter()
+            .any(|code| problem.has_code(code))
+    };
+    let offset = |problem: &&Problem| match problem.first_at {
+        Position::Byte(at) => Some(at),
+        _ => None,
+    };
+    let damage = collector.diagnostics.sorted();
+    let unread_from = damage.iter().filter(is_damage).filter_map(offset).min();
+    let mut parts = collector.private.unwrap_or_default();
+    parts.sort_by_key(|part| part.start);
+    Ok((parts, unread_from))
 }
 
 /// As .gcdump files begin, but the first object is a trace.

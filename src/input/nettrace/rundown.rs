@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 use super::fields::{Parsed, text_of_utf16, utf16z};
 use crate::input::dotnet::{clean_type_name, file_name_of};
 
+/// Bytes of a runtime's description up to its version.
+pub(super) const RUNTIME_BYTES: usize = 20;
+
 /// Names by the numbers that events use. Methods by the hundred thousand are kept as they came, in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Rundown {

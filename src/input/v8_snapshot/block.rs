@@ -9,61 +9,61 @@ use crate::graph::{PackedBytes, SourcePlace};
 use crate::input::blocks::Batch;
 
 /// Stands for an edge that leads to no node.
-pub(super) const DANGLING: u32 = u32::MAX;
+pub(crate) const DANGLING: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
-pub(super) const LARGE_SIZE: u16 = u16::LARGE;
+pub(crate) const LARGE_SIZE: u16 = u16::LARGE;
 
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
-    pub(super) kinds: Vec<u8>,
-    pub(super) names: Vec<u32>,
-    pub(super) ids: Vec<u64>,
-    pub(super) sizes: Vec<u16>,
+pub(crate) struct Nodes {
+    pub(crate) kinds: Vec<u8>,
+    pub(crate) names: Vec<u32>,
+    pub(crate) ids: Vec<u64>,
+    pub(crate) sizes: Vec<u16>,
     /// (node of the piece, bytes).
-    pub(super) large_sizes: Vec<(u32, u64)>,
-    pub(super) edge_counts: Vec<u32>,
+    pub(crate) large_sizes: Vec<(u32, u64)>,
+    pub(crate) edge_counts: Vec<u32>,
     /// (node of the piece, state), where there is one.
-    pub(super) detachedness: Vec<(u32, u8)>,
+    pub(crate) detachedness: Vec<(u32, u8)>,
     /// (node of the piece, id of the stack that allocated it), where it is known.
-    pub(super) stack_ids: Vec<(u32, u32)>,
+    pub(crate) stack_ids: Vec<(u32, u32)>,
 }
 
 /// A function of a stack: names are indices of strings, line and column from 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Function {
-    pub(super) name: u32,
-    pub(super) script_name: u32,
-    pub(super) line: u32,
-    pub(super) column: u32,
+pub(crate) struct Function {
+    pub(crate) name: u32,
+    pub(crate) script_name: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Edges {
+pub(crate) struct Edges {
     /// The kind of each, and the index of its name or its number.
-    pub(super) labels: Vec<(u8, u32)>,
-    pub(super) targets: Vec<u32>,
+    pub(crate) labels: Vec<(u8, u32)>,
+    pub(crate) targets: Vec<u32>,
 }
 
 /// The parsed content of a piece; of one region at a time. Who takes it leaves it empty.
 #[derive(Debug, Default)]
-pub(super) struct Block {
-    pub(super) region: SnapshotArray,
+pub(crate) struct Block {
+    pub(crate) region: SnapshotArray,
     /// The header, where it came before.
-    pub(super) layout: Option<Arc<SnapshotHeader>>,
-    pub(super) offset: u64,
-    pub(super) nodes: Nodes,
-    pub(super) edges: Edges,
-    pub(super) locations: Vec<(u32, SourcePlace)>,
-    pub(super) functions: Vec<Function>,
+    pub(crate) layout: Option<Arc<SnapshotHeader>>,
+    pub(crate) offset: u64,
+    pub(crate) nodes: Nodes,
+    pub(crate) edges: Edges,
+    pub(crate) locations: Vec<(u32, SourcePlace)>,
+    pub(crate) functions: Vec<Function>,
     /// (time in microseconds, last id that was given until then).
-    pub(super) samples: Vec<(u64, u64)>,
+    pub(crate) samples: Vec<(u64, u64)>,
     /// Strings behind one another, and where each ends.
-    pub(super) string_text: Vec<u8>,
-    pub(super) string_ends: Vec<u32>,
+    pub(crate) string_text: Vec<u8>,
+    pub(crate) string_ends: Vec<u32>,
     /// Numbers of a piece before the header.
-    pub(super) numbers_before_header: Vec<i64>,
-    pub(super) bad_numbers: u64,
-    pub(super) incomplete_rows: u64,
+    pub(crate) numbers_before_header: Vec<i64>,
+    pub(crate) bad_numbers: u64,
+    pub(crate) incomplete_rows: u64,
 }
 
 impl Batch for Block {
@@ -85,7 +85,7 @@ impl Batch for Block {
 }
 
 impl Block {
-    pub(super) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
+    pub(crate) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
         (self.region, self.offset) = (context.region, context.offset);
         self.layout.clone_from(&context.layout);
         match (context.region, &context.layout) {
@@ -105,7 +105,7 @@ impl Block {
     }
 
     /// Takes the rows of a region from numbers, of which there are about so many.
-    pub(super) fn rows(
+    pub(crate) fn rows(
         &mut self,
         region: SnapshotArray,
         layout: &SnapshotHeader,
@@ -278,7 +278,7 @@ fn next_row(row: &mut [i64], numbers: &mut impl Iterator<Item = i64>, incomplete
 }
 
 /// Appends the text of a JSON string without its quotes; what is no text becomes U+FFFD.
-pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     if memchr::memchr(b'\\', raw).is_none() {
         return push_lossy(raw, out);
     }

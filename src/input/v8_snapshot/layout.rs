@@ -5,11 +5,11 @@ use serde_json::Value;
 use crate::input::{ReadError, ReadErrorKind};
 
 /// Values in one row; more have not been seen by far.
-pub(super) const MAX_FIELDS: usize = 32;
+pub(crate) const MAX_FIELDS: usize = 32;
 
 /// Kinds of nodes that rules know; each header numbers them for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeKind {
+pub(crate) enum NodeKind {
     Hidden,
     Array,
     String,
@@ -49,7 +49,7 @@ impl NodeKind {
 /// Kinds of edges that rules know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum EdgeKind {
+pub(crate) enum EdgeKind {
     Context,
     Element,
     Property,
@@ -62,7 +62,7 @@ pub(super) enum EdgeKind {
 
 impl EdgeKind {
     /// In the order of their numbers.
-    pub(super) const ALL: [EdgeKind; 8] = [
+    pub(crate) const ALL: [EdgeKind; 8] = [
         EdgeKind::Context,
         EdgeKind::Element,
         EdgeKind::Property,
@@ -89,60 +89,60 @@ impl EdgeKind {
 
 /// Places of the fields in a node's row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct NodeFields {
-    pub(super) width: usize,
-    pub(super) kind: usize,
-    pub(super) name: usize,
-    pub(super) id: usize,
-    pub(super) self_size: usize,
-    pub(super) edge_count: usize,
-    pub(super) detachedness: Option<usize>,
+pub(crate) struct NodeFields {
+    pub(crate) width: usize,
+    pub(crate) kind: usize,
+    pub(crate) name: usize,
+    pub(crate) id: usize,
+    pub(crate) self_size: usize,
+    pub(crate) edge_count: usize,
+    pub(crate) detachedness: Option<usize>,
     /// The stack that allocated it, in recordings of allocations.
-    pub(super) trace_node_id: Option<usize>,
+    pub(crate) trace_node_id: Option<usize>,
 }
 
 /// Places of the fields in an edge's row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct EdgeFields {
-    pub(super) width: usize,
-    pub(super) kind: usize,
-    pub(super) name: usize,
-    pub(super) target: usize,
+pub(crate) struct EdgeFields {
+    pub(crate) width: usize,
+    pub(crate) kind: usize,
+    pub(crate) name: usize,
+    pub(crate) target: usize,
 }
 
 /// Places of some fields in the rows of one kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowFields<const N: usize> {
-    pub(super) width: usize,
-    pub(super) places: [usize; N],
+pub(crate) struct RowFields<const N: usize> {
+    pub(crate) width: usize,
+    pub(crate) places: [usize; N],
 }
 
 #[derive(Debug, Default)]
-pub(super) struct SnapshotHeader {
-    pub(super) node: NodeFields,
-    pub(super) edge: EdgeFields,
+pub(crate) struct SnapshotHeader {
+    pub(crate) node: NodeFields,
+    pub(crate) edge: EdgeFields,
     /// Object, script, line, column.
-    pub(super) location: Option<RowFields<4>>,
+    pub(crate) location: Option<RowFields<4>>,
     /// Of the functions that stacks have: name, name of the script, line, column.
-    pub(super) function: Option<RowFields<4>>,
+    pub(crate) function: Option<RowFields<4>>,
     /// Id, function, allocations, their bytes, and the stacks that go on from it, which come last.
-    pub(super) stack: Option<RowFields<5>>,
+    pub(crate) stack: Option<RowFields<5>>,
     /// Time, and the last id that was given until then.
-    pub(super) sample: Option<RowFields<2>>,
+    pub(crate) sample: Option<RowFields<2>>,
     /// By number.
-    pub(super) kinds: Vec<NodeKind>,
-    pub(super) kind_names: Vec<String>,
-    pub(super) edge_kinds: Vec<EdgeKind>,
-    pub(super) root: u32,
-    pub(super) node_count: Option<u64>,
-    pub(super) edge_count: Option<u64>,
+    pub(crate) kinds: Vec<NodeKind>,
+    pub(crate) kind_names: Vec<String>,
+    pub(crate) edge_kinds: Vec<EdgeKind>,
+    pub(crate) root: u32,
+    pub(crate) node_count: Option<u64>,
+    pub(crate) edge_count: Option<u64>,
     /// Bytes outside of all nodes.
-    pub(super) extra_native_bytes: u64,
+    pub(crate) extra_native_bytes: u64,
 }
 
 impl SnapshotHeader {
     /// Reads the value of `"snapshot"`. Error: if it is not the header of a snapshot.
-    pub(super) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
+    pub(crate) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
         let meta = &header["meta"];
@@ -186,16 +186,16 @@ impl SnapshotHeader {
     }
 
     #[inline]
-    pub(super) fn kind(&self, number: u8) -> NodeKind {
+    pub(crate) fn kind(&self, number: u8) -> NodeKind {
         self.kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
     }
 
-    pub(super) fn kind_name(&self, number: u8) -> String {
+    pub(crate) fn kind_name(&self, number: u8) -> String {
         self.kind_names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("type {number}"))
     }
 
     /// The kinds that the header has, with what it says besides: for people.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!("{} node fields, {} node types", self.node.width, self.kind_names.len())
     }
 }

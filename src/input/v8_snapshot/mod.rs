@@ -14,13 +14,13 @@
 
 mod assemble;
 mod bits;
-mod block;
+pub(crate) mod block;
 mod classes;
 mod details;
 mod distances;
 mod kinds;
 mod labels;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod numbers;
 mod plain_objects;
@@ -28,7 +28,7 @@ mod problem_codes;
 mod reread_snapshot;
 mod ropes;
 mod rules;
-mod scan;
+pub(crate) mod scan;
 mod snapshot;
 mod stacks;
 mod strings;
@@ -44,7 +44,7 @@ use problem_codes::*;
 use snapshot::Snapshot;
 use strings::KeptStrings;
 
-pub(super) struct V8Snapshot;
+pub(crate) struct V8Snapshot;
 
 /// Problems by which objects may be lost.
 static LOST: [&crate::input::ProblemCode; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];

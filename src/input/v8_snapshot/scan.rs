@@ -16,7 +16,7 @@ const MAX_KEY_BYTES: usize = 1 << 10;
 
 /// The arrays that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum SnapshotArray {
+pub(crate) enum SnapshotArray {
     #[default]
     Nodes,
     Edges,
@@ -27,13 +27,13 @@ pub(super) enum SnapshotArray {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct PieceContext {
-    pub(super) region: SnapshotArray,
+pub(crate) struct PieceContext {
+    pub(crate) region: SnapshotArray,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
-    pub(super) layout: Option<Arc<SnapshotHeader>>,
-    pub(super) values_per_row: usize,
+    pub(crate) layout: Option<Arc<SnapshotHeader>>,
+    pub(crate) values_per_row: usize,
     /// Offset of the piece in the input.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// The part of the input that the scanner is in.
@@ -49,7 +49,7 @@ enum ScanState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EndOfInput {
+pub(crate) enum EndOfInput {
     /// To its last brace.
     End,
     /// All arrays were whole, the last brace is missing.
@@ -61,7 +61,7 @@ pub(super) enum EndOfInput {
 }
 
 /// Cuts a snapshot into pieces.
-pub(super) struct Scanner {
+pub(crate) struct Scanner {
     source: Source,
     window: Vec<u8>,
     share: MemoryShare,
@@ -73,18 +73,18 @@ pub(super) struct Scanner {
     has_ended: bool,
     state: ScanState,
     /// The header, once it came.
-    pub(super) layout: Option<Arc<SnapshotHeader>>,
+    pub(crate) layout: Option<Arc<SnapshotHeader>>,
     /// Arrays that were read to their ends.
-    pub(super) whole_arrays: Vec<SnapshotArray>,
-    pub(super) end_of_input: EndOfInput,
-    pub(super) has_data_after_end: bool,
+    pub(crate) whole_arrays: Vec<SnapshotArray>,
+    pub(crate) end_of_input: EndOfInput,
+    pub(crate) has_data_after_end: bool,
     keeps_stacks: bool,
     /// The tree of stacks as the file has it, where it is kept.
-    pub(super) stack_tree: Vec<u8>,
+    pub(crate) stack_tree: Vec<u8>,
 }
 
 impl Scanner {
-    pub(super) fn new(source: Source, keeps_stacks: bool, budget: &MemoryBudget) -> Self {
+    pub(crate) fn new(source: Source, keeps_stacks: bool, budget: &MemoryBudget) -> Self {
         Scanner {
             source,
             window: Vec::new(),
@@ -104,7 +104,7 @@ impl Scanner {
     }
 
     /// Bytes of the input so far.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.offset + self.len as u64
     }
 
@@ -366,7 +366,7 @@ impl Scanner {
 }
 
 /// Behind the closing quote of a string whose first character is at `from`; `None` when it is not there.
-pub(super) fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;

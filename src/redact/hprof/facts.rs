@@ -1,7 +1,9 @@
 //! Facts about a file that must be known before its values can be taken out: classes, which texts are names, where
 //! objects lie, which objects hold kept texts.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::input::hprof::layout::texts::{TextRecords, source_form};
 use crate::input::hprof::records::{ClassDump, FieldRecord};
@@ -29,6 +31,8 @@ pub(super) struct Facts {
     pub(super) places: Places,
     /// By dump of the file: strings whose texts are kept, and the arrays of their characters.
     pub(super) kept: Vec<KeptTexts>,
+    /// Hashes of the kept texts, where equal values stay equal.
+    pub(super) kept_texts: FxHashSet<u64>,
     /// Arrays of a dump that are longer than what is at hand: the hash of their content; `None` of zeros alone.
     pub(super) digests: FxHashMap<(usize, u64), Option<[u64; 2]>>,
 }
@@ -57,11 +61,24 @@ pub(super) fn keep_parts(elements: &mut [u8], basic_type: u8, parts: &[(u32, u32
     }
 }
 
-const CHAR: u8 = 5;
-const BYTE: u8 = 8;
+pub(super) const CHAR: u8 = 5;
+pub(super) const BYTE: u8 = 8;
 const INT: u8 = 10;
 
+/// A hash of an array's elements and their type.
+pub(super) fn hash_of_text(basic_type: u8, elements: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u8(basic_type);
+    hasher.write(elements);
+    hasher.finish()
+}
+
 impl Facts {
+    /// Returns true for the elements of a kept text, in whatever array: it may stay there too.
+    pub(super) fn is_kept_text(&self, basic_type: u8, elements: &[u8]) -> bool {
+        !self.kept_texts.is_empty() && self.kept_texts.contains(&hash_of_text(basic_type, elements))
+    }
+
     pub(super) fn is_class(&self, id: u64) -> bool {
         self.class_names.contains_key(&id) || self.dumps.iter().any(|classes| classes.contains_key(&id))
     }

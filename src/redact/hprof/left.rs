@@ -14,22 +14,11 @@ use crate::input::{ReadError, Source};
 use crate::redact::dump_file::DumpFile;
 use crate::redact::keep::KeptFields;
 use crate::redact::names::NameMap;
+use crate::redact::options::Left;
 use crate::redact::runs::{RUN_BYTES, Runs};
 
 /// Bytes of the copy that are looked through at a time.
 const READ_BYTES: usize = 1 << 20;
-
-/// What is left of a dump in its copy.
-#[derive(Debug, Default)]
-pub(in crate::redact) struct Left {
-    /// Runs of texts that were asked for, and those that are left.
-    pub(in crate::redact) runs: Runs,
-    /// Bytes of the copy.
-    pub(in crate::redact) bytes: u64,
-    /// Numbers and arrays that are not zero, and those of them that are the same in the copy.
-    pub(in crate::redact) numbers: u64,
-    pub(in crate::redact) same_numbers: u64,
-}
 
 /// Looks through the bytes of a copy, however it is built, for runs of texts of its dump, and compares its numbers. What names
 /// something in the dump may stand there, and texts of kept fields.
@@ -149,8 +138,10 @@ impl Work for Numbers<'_> {
             }
             sub::PRIMITIVE_ARRAY => {
                 let id = id_of(data, 1, id_bytes).unwrap_or(0);
+                let elements = data.get(10 + id_bytes..).unwrap_or_default();
                 if self.kept.remove(&id).is_none() {
-                    self.sent.push(hashed(data.get(10 + id_bytes..).unwrap_or_default()));
+                    let may_stay = self.facts.is_kept_text(data[9 + id_bytes], elements);
+                    self.sent.push(if may_stay { 0 } else { hashed(elements) });
                 }
             }
             sub::CLASS_DUMP => {

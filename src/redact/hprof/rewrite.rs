@@ -54,6 +54,7 @@ impl<'f> Rewrite<'f> {
     }
 
     /// Lets the id at the start of `bytes` stay if it may be one of an object. False if it may not.
+    #[inline]
     fn check(&self, bytes: &mut [u8]) -> bool {
         let id_bytes = self.facts.id_bytes;
         let is_fine = id_of(bytes, 0, id_bytes).is_some_and(|id| self.facts.places.has(id));
@@ -106,6 +107,7 @@ impl<'f> Rewrite<'f> {
         id == 0 || self.facts.names.contains(&id)
     }
 
+    #[inline]
     fn instance(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let (head, values) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
@@ -153,7 +155,9 @@ impl<'f> Rewrite<'f> {
         if let Some(parts) = kept.filter(|_| elements.len() as u64 == said) {
             keep_parts(elements, basic_type, &parts);
         } else if let (Some(hash), true) = (self.hash, elements.len() as u64 == said) {
-            hash.content(elements);
+            if !self.facts.is_kept_text(basic_type, elements) {
+                hash.content(elements);
+            }
         } else {
             elements.fill(0);
             let digest = self.facts.digests.get(&(self.dump, id)).copied().flatten();

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::facts::{Facts, Plans};
+use super::facts::{BYTE, CHAR, Facts, Plans, hash_of_text};
 use super::walk::{MAX_WHOLE_BYTES, Work, count_at};
 use crate::input::hprof::records::{ClassDump, FrameRecord, LoadClass, StaticValue, TraceRecord};
 use crate::input::hprof::wire::{OBJECT, id_of, record, sub, u32_at};
@@ -116,6 +116,7 @@ impl<'k> Scan<'k> {
         }
     }
 
+    #[inline]
     fn instance(&mut self, data: &[u8]) {
         let id_bytes = self.facts.id_bytes;
         let head = 9 + 2 * id_bytes;
@@ -159,11 +160,17 @@ impl<'k> Scan<'k> {
 
     fn array(&mut self, data: &[u8], id: u64) {
         self.facts.places.add(id);
-        if self.facts.kept[self.dump].contains_key(&id) && self.met.insert((self.dump, id)) {
+        let elements = data.get(10 + self.facts.id_bytes..).unwrap_or_default();
+        let parts = self.facts.kept[self.dump].get(&id);
+        // Of a text that is a part of a longer array no other is known to be equal.
+        let is_whole = parts.is_some_and(|parts| parts.iter().all(|&(start, count)| start == 0 && count == u32::MAX));
+        if parts.is_some() && self.met.insert((self.dump, id)) {
             self.met_kept += 1;
+            if let (Some(&(BYTE | CHAR)), true) = (data.get(9 + self.facts.id_bytes), is_whole) {
+                self.facts.kept_texts.insert(hash_of_text(data[9 + self.facts.id_bytes], elements));
+            }
         }
         self.end_array();
-        let elements = data.get(10 + self.facts.id_bytes..).unwrap_or_default();
         if self.hash.is_some()
             && elements.is_empty()
             && count_at(data, 5 + self.facts.id_bytes) as u64 > MAX_WHOLE_BYTES / 16

@@ -50,6 +50,8 @@ pub(super) struct Walk<'w, W> {
     known_total: Option<u64>,
     id_bytes: usize,
     pub(super) lost: LostBytes,
+    /// The output could not be written.
+    pub(super) write_error: Option<std::io::Error>,
     // ---- dumps of the file
     dumps: usize,
     in_run: bool,
@@ -79,6 +81,7 @@ impl<'w, W: Work> Walk<'w, W> {
             known_total: known_total.or(total),
             id_bytes: header.id_bytes,
             lost: LostBytes::default(),
+            write_error: None,
             dumps: 0,
             in_run: false,
             is_complete: false,
@@ -132,8 +135,12 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     fn flush(&mut self) -> Result<(), ReadError> {
-        if let Some(out) = &mut self.out {
-            out.write_all(&self.bytes[self.written..self.at])?;
+        if let Some(out) = &mut self.out
+            && self.write_error.is_none()
+        {
+            self.write_error = out.write_all(&self.bytes[self.written..self.at]).err();
+            // Nothing is there to be read any more.
+            self.has_ended |= self.write_error.is_some();
         }
         self.written = self.at;
         Ok(())
@@ -388,6 +395,7 @@ impl<'w, W: Work> Walk<'w, W> {
 }
 
 /// The number of elements or bytes that an entry says it has, at an offset.
+#[inline]
 pub(super) fn count_at(data: &[u8], at: usize) -> usize {
     u32_at(data, at).unwrap_or(0) as usize
 }

@@ -22,5 +22,8 @@ pub(in crate::redact) fn redact(
     let work = Rewrite::new(&facts, &options.keep, options.hash(), &options.names);
     let mut walk = Walk::new(file.open()?, &header, Some(bytes), work, Some(out));
     let bytes = walk.run(&header)?;
-    Ok(Redacted { format: "hprof", bytes, lost: walk.lost, has_values: true })
+    if let Some(error) = walk.write_error {
+        return Err(RedactError::Write(error));
+    }
+    Ok(Redacted { format: "hprof", bytes, lost: walk.lost, has_values: true, has_names: true })
 }

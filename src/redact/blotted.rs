@@ -1,0 +1,109 @@
+//! Formats that have no values of objects: copied but for what tells of the process and its user, in place.
+
+use std::io::Write;
+use std::ops::Range;
+
+use super::options::{LostBytes, RedactError};
+use crate::input::{ReadError, Source};
+
+/// Bytes that are copied at a time.
+const COPIED_BYTES: usize = 1 << 20;
+/// Bytes at the end of these that are looked at again with the next: a folder and a name may go on there.
+const OVERLAP_BYTES: usize = 512;
+/// Letters of a user's name, at most.
+const MAX_NAME: usize = 64;
+/// Folders with one folder for each user.
+const HOMES: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
+
+/// Copies a dump: zeros in place of parts (ascending) and of all from `unread_from` on; and, where a format has paths, letters in
+/// place of users' names in them.
+pub(super) fn copy(
+    mut source: Source,
+    (parts, unread_from): (&[Range<u64>], Option<u64>),
+    has_paths: bool,
+    out: &mut dyn Write,
+) -> Result<(u64, LostBytes), RedactError> {
+    let (mut bytes, mut kept, mut offset) = (vec![0; COPIED_BYTES], 0, 0u64);
+    let mut lost = LostBytes::default();
+    loop {
+        let got = source.fill(&mut bytes[kept..]).map_err(ReadError::from)?;
+        let (end, is_last) = (kept + got, kept + got < bytes.len());
+        let window = offset..offset + end as u64;
+        let from = parts.partition_point(|part| part.end <= window.start);
+        let here = parts[from..].iter().take_while(|part| part.start < window.end);
+        for part in here.cloned().chain(unread_from.map(|from| from..u64::MAX)) {
+            let at = |place: u64| (place.clamp(window.start, window.end) - window.start) as usize;
+            bytes[at(part.start)..at(part.end)].fill(0);
+        }
+        if has_paths {
+            hide_users(&mut bytes[..end]);
+        }
+        let done = if is_last { end } else { end - OVERLAP_BYTES };
+        out.write_all(&bytes[..done])?;
+        offset += done as u64;
+        if is_last {
+            break;
+        }
+        bytes.copy_within(done..end, 0);
+        kept = end - done;
+    }
+    if let Some(first_at) = unread_from.filter(|&from| from < offset) {
+        lost = LostBytes { bytes: offset - first_at, first_at, is_cut: false };
+    }
+    Ok((offset, lost))
+}
+
+/// Puts letters in place of users' names in paths, in one byte a character and in two.
+pub(super) fn hide_users(bytes: &mut [u8]) {
+    for home in HOMES {
+        let wide: Vec<u8> = home.bytes().flat_map(|byte| [byte, 0]).collect();
+        for (pattern, width) in [(home.as_bytes(), 1), (&wide[..], 2)] {
+            let mut from = 0;
+            while let Some(at) = memchr::memmem::find(&bytes[from..], pattern) {
+                from += at + pattern.len();
+                let mut name = bytes[from..].chunks_exact_mut(width).peekable();
+                // A separator that is escaped.
+                _ = name.next_if(|unit| unit[0] == b'\\');
+                let is_letter = |unit: &&mut [u8]| {
+                    unit[0] >= b' ' && !b"/\\\":;<>|*?'".contains(&unit[0])
+                        || unit.get(1).is_some_and(|high| *high != 0)
+                };
+                for unit in name.take_while(|unit| is_letter(&unit)).take(MAX_NAME) {
+                    unit.fill(0);
+                    unit[0] = b'x';
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_users_go_and_parts_are_zero() {
+        for (text, expected) in [
+            ("in /home/alice/app.dll", "in /home/xxxxx/app.dll"),
+            ("C:\\Users\\bob b\\a.dll\"", "C:\\Users\\xxxxx\\a.dll\""),
+            ("C:\\\\Users\\\\bob\\\\a", "C:\\\\Users\\\\xxx\\\\a"),
+            ("/homes/alice /home/", "/homes/alice /home/"),
+        ] {
+            let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+            let (mut narrow, mut both) = (text.as_bytes().to_vec(), wide(text));
+            hide_users(&mut narrow);
+            hide_users(&mut both);
+            assert_eq!((String::from_utf8_lossy(&narrow).as_ref(), both), (expected, wide(expected)));
+        }
+        // Over the end of what is copied at a time.
+        let mut file = vec![b'.'; 3 * COPIED_BYTES];
+        file.splice(COPIED_BYTES - 9..COPIED_BYTES, *b"/home/ali");
+        let source = Source::from_reader(std::io::Cursor::new(file)).expect("bytes");
+        let mut out = Vec::new();
+        let (bytes, lost) = copy(source, (&[1..3, 10..11], Some(3_000_000)), true, &mut out).expect("copied");
+        assert_eq!((bytes, lost.bytes), (3 * COPIED_BYTES as u64, 3 * COPIED_BYTES as u64 - 3_000_000));
+        assert_eq!(&out[..12], b".\0\0.......\0.");
+        assert_eq!(&out[COPIED_BYTES - 9..COPIED_BYTES + 3], b"/home/xxxxxx");
+        assert!(out[3_000_000..].iter().all(|byte| *byte == 0));
+    }
+}

@@ -1,0 +1,63 @@
+//! Text in place of another of its length.
+
+use rustc_hash::FxHashMap;
+
+const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// Shorter ones are no runs: each character may be a digit.
+const SHORT: usize = 6;
+
+/// Makes texts of some lengths, as many different ones as there are.
+#[derive(Debug, Default)]
+pub(super) struct Fillers {
+    made: FxHashMap<usize, u64>,
+}
+
+impl Fillers {
+    /// Appends another text of so many units. Every second sign of a longer one is `~`, which nobody writes.
+    pub(super) fn append(&mut self, units: usize, out: &mut Vec<u8>) {
+        let made = self.made.entry(units).or_default();
+        *made += 1;
+        Self::append_number(*made - 1, units, out);
+    }
+
+    /// Appends the text of a number of so many units.
+    pub(super) fn append_number(mut number: u64, units: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        let step = if units < SHORT { 1 } else { 2 };
+        out.extend((0..units).map(|at| if (units - at) % 2 == 0 { b'~' } else { b'|' }));
+        for at in (start..start + units).rev().step_by(step) {
+            out[at] = DIGITS[(number % 62) as usize];
+            number /= 62;
+            if number == 0 && step == 2 {
+                break;
+            }
+        }
+    }
+}
+
+/// Returns true for what stands in long fillers alone.
+pub(super) fn is_filler(run: &[u8]) -> bool {
+    let is_sign = |from: usize| run.iter().skip(from).step_by(2).all(|byte| *byte == b'~');
+    run.len() > 1 && (is_sign(0) || is_sign(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_length_are_different_and_cannot_be_written_by_chance() {
+        let mut fillers = Fillers::default();
+        let mut made = std::collections::HashSet::new();
+        for units in [0, 1, 2, 5, 6, 7, 40] {
+            for _ in 0..if units == 1 { 62 } else { 1000 } {
+                let mut text = Vec::new();
+                fillers.append(units, &mut text);
+                assert_eq!(text.len(), units);
+                assert!(units < 6 || text.windows(6).all(is_filler));
+                made.insert(text);
+            }
+        }
+        assert_eq!(made.len(), 1 + 62 + 5 * 1000);
+    }
+}

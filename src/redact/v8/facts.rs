@@ -1,0 +1,294 @@
+//! Facts about a snapshot: which of its strings name something.
+//!
+//! Names are those of types, functions and slots, of variables, and of properties: of these what reads as an identifier or
+//! is a part of the name of a type (a plain object is named by its properties), and is no key of an object that is used as
+//! a dictionary. What is wrong with a row may make a name of any text: of a damaged snapshot no string stays.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashSet, FxHasher};
+
+use super::pieces::Pieces;
+use crate::graph::make_room;
+use crate::input::v8_snapshot::block::DANGLING;
+use crate::input::v8_snapshot::layout::{EdgeKind, NodeKind, SnapshotHeader};
+use crate::input::v8_snapshot::scan::{EndOfInput, SnapshotArray};
+use crate::input::{ReadError, is_identifier};
+use crate::redact::dump_file::DumpFile;
+
+/// An object with so many properties is a dictionary.
+const MANY_PROPERTIES: usize = 1000;
+/// One with so many that no other object has is one too, if three of four are such and lead to objects of one class.
+const MANY_OF_ITS_OWN: usize = 10;
+/// Characters of the name of a plain object.
+const MAX_SHAPE_UNITS: u32 = 120;
+
+mod role {
+    /// Of a type, a function, a variable, a slot.
+    pub(super) const NAME: u16 = 1;
+    /// A text, a number, a symbol.
+    pub(super) const VALUE: u16 = 1 << 1;
+    /// Of a property, and of one more.
+    pub(super) const PROPERTY: u16 = 1 << 2;
+    pub(super) const PROPERTY_AGAIN: u16 = 1 << 3;
+    /// Of a property by which a plain object is named.
+    pub(super) const SHAPE: u16 = 1 << 4;
+    /// Of a dictionary.
+    pub(super) const KEY: u16 = 1 << 5;
+    // ---- by the text itself
+    pub(super) const IDENTIFIER: u16 = 1 << 6;
+    /// Small letters and blanks alone, as in `heap number`.
+    pub(super) const WORDS: u16 = 1 << 7;
+    /// Control characters.
+    pub(super) const NO_NAME: u16 = 1 << 8;
+    /// `Object`
+    pub(super) const PLAIN: u16 = 1 << 9;
+}
+
+/// Facts about a snapshot. Memory: 6 bytes a string, 2 bytes a node.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) layout: Arc<SnapshotHeader>,
+    /// By number of the node's kind: such nodes are named by their value.
+    has_value: Vec<bool>,
+    /// By string: its length in units of UTF-16, and what it is used for.
+    units: Vec<u32>,
+    roles: Vec<u16>,
+    /// By node: some bits of a hash of its class.
+    classes: Vec<u16>,
+    /// The strings that are to get another entry for values, in the order of these entries.
+    pub(super) with_own: Vec<u32>,
+    /// Nothing is wrong with the rows.
+    pub(super) is_sound: bool,
+    /// The file ends early.
+    pub(super) is_cut: bool,
+    /// Something follows the end.
+    pub(super) has_more: bool,
+}
+
+impl Facts {
+    /// Walks through a snapshot three times.
+    pub(super) fn gather(file: &DumpFile) -> Result<Facts, ReadError> {
+        let mut pieces = Pieces::open(file, None)?;
+        let (mut units, mut roles) = (Vec::new(), Vec::new());
+        while pieces.next_of(SnapshotArray::Strings)? {
+            let mut start = 0;
+            for &end in &pieces.block.string_ends {
+                let text = String::from_utf8_lossy(&pieces.block.string_text[start..end as usize]);
+                units.push(text.encode_utf16().count() as u32);
+                roles.push(role_of_text(&text));
+                start = end as usize;
+            }
+        }
+        let scanner = &pieces.scanner;
+        // Without a header there was an error.
+        let layout = scanner.layout.clone().unwrap_or_default();
+        let has_value = layout.kind_names.iter().map(|name| is_value(name)).collect();
+        let is_cut = !matches!(scanner.end_of_input, EndOfInput::End | EndOfInput::MissingLastBrace);
+        let (has_more, with_own) = (scanner.has_data_after_end, Vec::new());
+        let classes = Vec::new();
+        let mut facts = Facts { layout, has_value, units, roles, classes, with_own, is_sound: true, is_cut, has_more };
+        facts.find_names(file)?;
+        facts.find_keys(file)?;
+        let is_both = |at: &u32| facts.roles[*at as usize] & role::VALUE != 0 && facts.is_kept(*at);
+        facts.with_own = (0..facts.roles.len() as u32).filter(is_both).collect();
+        Ok(facts)
+    }
+
+    /// Returns true if a string stays.
+    pub(super) fn is_kept(&self, string: u32) -> bool {
+        let Some(&role) = self.roles.get(string as usize).filter(|_| self.is_sound) else { return false };
+        let has = |bits: u16| role & bits == bits;
+        let is_property = has(role::IDENTIFIER | role::PROPERTY) && !has(role::KEY);
+        !has(role::NO_NAME) && (has(role::NAME) || has(role::SHAPE) || is_property)
+    }
+
+    /// Returns true for a node that is named by its value: a number may be by a word, `heap number`.
+    pub(super) fn is_value(&self, kind: u8, name: u32) -> bool {
+        let has_word = || self.kind_is_number(kind) && self.has(name, role::WORDS);
+        self.has_value.get(usize::from(kind)).is_none_or(|&has_value| has_value && !has_word())
+    }
+
+    fn kind_is_number(&self, kind: u8) -> bool {
+        let name = self.layout.kind_names.get(usize::from(kind));
+        name.is_some_and(|name| ["number", "bigint"].contains(&&name[..]))
+    }
+
+    pub(super) fn units(&self, string: u32) -> usize {
+        self.units.get(string as usize).map_or(0, |&units| units as usize)
+    }
+
+    /// The entry for values of a string that has a name's entry too.
+    pub(super) fn own(&self, string: u32) -> Option<u64> {
+        let at = self.with_own.binary_search(&string).ok()?;
+        Some(self.units.len() as u64 + at as u64)
+    }
+
+    fn mark(&mut self, string: u32, bits: u16) {
+        match self.roles.get_mut(string as usize) {
+            Some(role) => *role |= bits,
+            // Strings that are cut off are not there.
+            None => self.is_sound &= self.is_cut,
+        }
+    }
+
+    fn has(&self, string: u32, bits: u16) -> bool {
+        self.roles.get(string as usize).is_some_and(|role| role & bits != 0)
+    }
+
+    fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+        let mut functions = Pieces::open(file, Some(&self.layout))?;
+        while functions.next_of(SnapshotArray::Functions)? {
+            for function in &functions.block.functions {
+                [function.name, function.script_name].into_iter().for_each(|name| self.mark(name, role::NAME));
+            }
+        }
+        let mut rows = Rows::open(file, &self.layout)?;
+        let mut properties = Vec::new();
+        while let Some((kind, name, edges)) = rows.node()? {
+            self.is_sound &= self.has_value.len() > usize::from(kind);
+            let is_value = self.is_value(kind, name);
+            self.mark(name, if is_value { role::VALUE } else { role::NAME });
+            let mut hasher = FxHasher::default();
+            (kind, if is_value { 0 } else { name }).hash(&mut hasher);
+            make_room(&mut self.classes, 1);
+            self.classes.push((hasher.finish() >> 48) as u16);
+            properties.clear();
+            for _ in 0..edges {
+                let Some((kind, name, _)) = rows.edge()? else { break };
+                match kind {
+                    EdgeKind::Property => properties.push(name),
+                    EdgeKind::Context | EdgeKind::Internal | EdgeKind::Shortcut | EdgeKind::Weak => {
+                        self.mark(name, role::NAME);
+                    }
+                    EdgeKind::Element | EdgeKind::Hidden | EdgeKind::Other => {}
+                }
+            }
+            if properties.len() < MANY_PROPERTIES {
+                for &name in &properties {
+                    let again = if self.has(name, role::PROPERTY) { role::PROPERTY_AGAIN } else { 0 };
+                    self.mark(name, role::PROPERTY | again);
+                }
+            }
+        }
+        self.is_sound &= rows.is_sound()?;
+        Ok(())
+    }
+
+    /// Finds the keys of dictionaries, and the properties that name plain objects.
+    fn find_keys(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+        let mut rows = Rows::open(file, &self.layout)?;
+        let (mut properties, mut unnamed, mut shapes) = (Vec::new(), Vec::new(), FxHashSet::default());
+        while let Some((kind, name, edges)) = rows.node()? {
+            properties.clear();
+            unnamed.clear();
+            for _ in 0..edges {
+                let Some((kind, name, to)) = rows.edge()? else { break };
+                properties.extend((kind == EdgeKind::Property).then_some(name));
+                if kind == EdgeKind::Property && !self.has(name, role::NAME) {
+                    unnamed.push((self.classes.get(to as usize).copied(), name));
+                }
+            }
+            let unnamed_count = unnamed.len();
+            unnamed.retain(|(_, name)| !self.has(*name, role::PROPERTY_AGAIN));
+            unnamed.sort_unstable();
+            let of_class = unnamed.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+            if of_class >= MANY_OF_ITS_OWN && 4 * of_class >= 3 * unnamed_count {
+                unnamed.iter().for_each(|&(_, name)| self.mark(name, role::KEY));
+            } else if self.layout.kind(kind) == NodeKind::Object && self.has(name, role::PLAIN) {
+                let mut left = MAX_SHAPE_UNITS;
+                let fits = |name: &&u32| {
+                    let units = self.units(**name) as u32 + 2;
+                    left.checked_sub(units).inspect(|&rest| left = rest).is_some()
+                };
+                let named_by = properties.iter().take_while(fits).count().max(1).min(properties.len());
+                let mut hasher = FxHasher::default();
+                properties[..named_by].hash(&mut hasher);
+                if !shapes.insert(hasher.finish()) {
+                    properties[..named_by].iter().for_each(|&name| self.mark(name, role::SHAPE));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true for kinds of nodes whose names are what they hold: of V8, and what other writers call so.
+fn is_value(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    ["string", "symbol", "regexp", "bigint", "number"].iter().any(|word| kind.contains(word))
+}
+
+fn role_of_text(text: &str) -> u16 {
+    let accessed = text.strip_prefix("get ").or_else(|| text.strip_prefix("set "));
+    let symbol = text.strip_prefix("<symbol").and_then(|text| text.strip_suffix('>'));
+    let is_symbol = symbol.is_some_and(|name| name.trim_start().split('.').all(is_identifier));
+    let bit = |is_so: bool, role: u16| if is_so { role } else { 0 };
+    bit(is_symbol || is_identifier(accessed.unwrap_or(text)), role::IDENTIFIER)
+        | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::WORDS)
+        | bit(text.contains(char::is_control), role::NO_NAME)
+        | bit(text == "Object", role::PLAIN)
+}
+
+/// Rows of nodes, and behind each those of its edges: two ways through one file.
+struct Rows {
+    nodes: Pieces,
+    edges: Pieces,
+    /// Of the pieces at hand: rows that were passed.
+    node: usize,
+    edge: usize,
+    is_whole: bool,
+}
+
+impl Rows {
+    fn open(file: &DumpFile, layout: &Arc<SnapshotHeader>) -> Result<Self, ReadError> {
+        let [nodes, edges] = [Pieces::open(file, Some(layout))?, Pieces::open(file, Some(layout))?];
+        Ok(Rows { nodes, edges, node: 0, edge: 0, is_whole: true })
+    }
+
+    /// Kind, name and number of edges of the next node.
+    fn node(&mut self) -> Result<Option<(u8, u32, u32)>, ReadError> {
+        while self.node == self.nodes.block.nodes.kinds.len() {
+            self.note(true);
+            if !self.nodes.next_of(SnapshotArray::Nodes)? {
+                return Ok(None);
+            }
+            self.node = 0;
+        }
+        let (nodes, at) = (&self.nodes.block.nodes, self.node);
+        self.node += 1;
+        Ok(Some((nodes.kinds[at], nodes.names[at], nodes.edge_counts[at])))
+    }
+
+    /// Kind, name and target of the next edge.
+    fn edge(&mut self) -> Result<Option<(EdgeKind, u32, u32)>, ReadError> {
+        while self.edge == self.edges.block.edges.labels.len() {
+            self.note(false);
+            if !self.edges.next_of(SnapshotArray::Edges)? {
+                // Edges that are cut off are not there.
+                self.is_whole &= !self.edges.scanner.whole_arrays.contains(&SnapshotArray::Edges);
+                return Ok(None);
+            }
+            self.edge = 0;
+        }
+        let edges = &self.edges.block.edges;
+        let ((kind, name), to) = (edges.labels[self.edge], edges.targets[self.edge]);
+        self.is_whole &= to != DANGLING;
+        self.edge += 1;
+        Ok(Some((EdgeKind::ALL[usize::from(kind).min(EdgeKind::ALL.len() - 1)], name, to)))
+    }
+
+    /// Notes what was wrong with the piece that is passed.
+    fn note(&mut self, of_nodes: bool) {
+        let block = if of_nodes { &self.nodes.block } else { &self.edges.block };
+        self.is_whole &= block.bad_numbers == 0 && block.incomplete_rows == 0;
+    }
+
+    /// All rows are whole, and each edge belongs to a node.
+    fn is_sound(&mut self) -> Result<bool, ReadError> {
+        let is_over = self.edge == self.edges.block.edges.labels.len() && !self.edges.next_of(SnapshotArray::Edges)?;
+        self.note(false);
+        Ok(self.is_whole && is_over)
+    }
+}
