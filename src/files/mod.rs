@@ -20,8 +20,8 @@ mod together;
 mod unfinished;
 
 pub use at_end::AtEnd;
-pub use inputs::Inputs;
 pub(crate) use inputs::hash_file;
+pub use inputs::{Inputs, open, refuse_links};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use output::Raw;
 pub use output::{LazyOutput, Output, Settled, free_temporary_bytes, nameless_file};
