@@ -22,6 +22,20 @@ enum PatternForm {
     Regex(Box<regex_lite::Regex>),
 }
 
+/// Bytes of a compiled expression, and groups in it: each match takes memory by their product.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+const MAX_REGEX_GROUPS: usize = 50;
+
+/// A regular expression that takes some 100 MiB at most. Error: in words.
+fn bounded(text: &str) -> Result<regex_lite::Regex, String> {
+    let compiled = regex_lite::RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
+    let regex = compiled.map_err(|error| format!("\"{text}\" is not a regular expression: {error}"))?;
+    if regex.captures_len() > MAX_REGEX_GROUPS {
+        return Err(format!("\"{text}\" has more than {MAX_REGEX_GROUPS} groups"));
+    }
+    Ok(regex)
+}
+
 impl TypePattern {
     /// Reads a pattern: `/regex/` between slashes, a whole name behind `=`, a glob when it has `*` or `?`, else a substring.
     ///
@@ -30,9 +44,7 @@ impl TypePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let form = match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             None if text.starts_with('=') => PatternForm::Exact(text[1..].to_string()),
-            Some(regex) => regex_lite::Regex::new(regex)
-                .map(|regex| PatternForm::Regex(Box::new(regex)))
-                .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"))?,
+            Some(regex) => PatternForm::Regex(Box::new(bounded(regex)?)),
             None if text.contains(['*', '?']) => PatternForm::Glob(text.chars().collect()),
             None => PatternForm::Substring,
         };
@@ -260,6 +272,14 @@ const MAX_CHARACTERS: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_takes_bounded_memory() {
+        for text in ["(a*)*".repeat(6_000), format!("({}){{1000}}", "(a)".repeat(40)), "a?".repeat(100_000)] {
+            assert!(TypePattern::parse(&format!("/{text}/")).is_err(), "{}", &text[..20]);
+        }
+        assert!(TypePattern::parse(r"/^([a-z]+\.){3,20}(Foo|Bar){0,5}[0-9a-f]{36}$/").is_ok());
+    }
 
     #[test]
     fn the_four_kinds_of_pattern() {

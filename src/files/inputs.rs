@@ -1,12 +1,13 @@
-//! Files that are read: what an output must not be, and whose mode it must not exceed.
+//! Files that are read: how they are opened, what an output must not be, and whose mode it must not exceed.
 
 use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mode::MAX_OUTPUT_MODE;
-use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
+use super::system::{Identity, file_behind, identity_at, identity_of, mode_of, open_without_links};
 
 #[derive(Debug)]
 struct InputFile {
@@ -20,6 +21,24 @@ struct InputFile {
 #[derive(Debug)]
 pub struct Inputs {
     files: Vec<InputFile>,
+}
+
+static REFUSES_LINKS: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`open`] follows no link: of a process that reads for others, and was told paths that had none when they
+/// were checked.
+pub fn refuse_links() {
+    REFUSES_LINKS.store(true, Ordering::Relaxed);
+}
+
+/// Opens a file to be read. Error: those of the file system; after [`refuse_links`] also when there is a link at any place
+/// of the path, or no regular file at its end.
+pub fn open(path: &Path) -> io::Result<File> {
+    if !REFUSES_LINKS.load(Ordering::Relaxed) {
+        return File::open(path);
+    }
+    let file = open_without_links(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 const HASH_BUFFER_BYTES: usize = 1 << 20;
@@ -86,7 +105,7 @@ pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
 
 /// Feeds all bytes of a file to `hasher`. O(bytes). Error: when it cannot be read.
 pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let mut buffer = vec![0; HASH_BUFFER_BYTES];
     loop {
         match file.read(&mut buffer) {
@@ -95,5 +114,24 @@ pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()>
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_vendor = "apple")))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_link_is_followed_at_any_place_of_a_path() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        std::fs::create_dir(root.join("a")).expect("a folder");
+        std::fs::write(root.join("a/file"), "own").expect("written");
+        symlink("a", root.join("folder")).expect("a link");
+        symlink("file", root.join("a/link")).expect("a link");
+        let read = |name: &str| open_without_links(&root.join(name)).and_then(std::io::read_to_string);
+        assert_eq!(read("a/file").expect("there"), "own");
+        assert!(["a/link", "folder/file", "a/not", "a/file/x"].iter().all(|name| read(name).is_err()));
     }
 }

@@ -20,8 +20,8 @@ mod target;
 mod unfinished;
 
 pub use at_end::AtEnd;
-pub use inputs::Inputs;
 pub(crate) use inputs::hash_file;
+pub use inputs::{Inputs, open, refuse_links};
 #[cfg(feature = "parquet")]
 pub(crate) use locked_file::remove_leftover;
 pub use many_files::for_each_file;

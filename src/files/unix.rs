@@ -1,12 +1,18 @@
 //! Calls to a Unix about files, and about signals that end the program.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
@@ -26,6 +32,32 @@ pub(super) fn identity_at(_: &Path, facts: &Metadata) -> Option<Identity> {
 
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     identity_at(Path::new(""), &file.metadata().ok()?)
+}
+
+/// Opens a file to be read, step by step, so that no link is followed, and waits for nobody.
+#[cfg(target_os = "linux")]
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::ISDIR.into()) };
+    let (common, none) = (OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+    let step = |at: OwnedFd, name: &OsStr| openat(at, name, common | OFlags::PATH | OFlags::DIRECTORY, none);
+    let mut at = rustix::fs::open(".", common | OFlags::PATH, none)?;
+    for part in folder.components() {
+        at = step(at, part.as_os_str())?;
+    }
+    Ok(openat(at, name, common | OFlags::NONBLOCK, none)?.into())
+}
+
+/// The same by a flag of macOS (`O_NONBLOCK`, and `O_NOFOLLOW_ANY` of `sys/fcntl.h`).
+#[cfg(target_vendor = "apple")]
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(0x2000_0004).open(path)
+}
+
+/// Elsewhere links are followed.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// The file behind standard input or output.

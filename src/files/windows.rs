@@ -42,6 +42,11 @@ pub(super) fn identity_of(file: &File) -> Option<Identity> {
     (is_known && number != 0).then_some(Identity { volume: facts.dwVolumeSerialNumber, file: number })
 }
 
+/// Opens a file to be read. Links are followed: who may make them here is an administrator.
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 /// The file behind standard input or output.
 pub(super) fn file_behind(stream: impl AsHandle) -> Option<File> {
     stream.as_handle().try_clone_to_owned().ok().map(File::from)

@@ -1,6 +1,5 @@
 //! The identity of the file that an index belongs to.
 
-use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use crate::files::hash_file;
+use crate::files::{self, hash_file};
 
 /// Bytes at both ends of the source that are compared.
 const END_BYTES: u64 = 1 << 16;
@@ -36,7 +35,7 @@ impl SourceKey {
     /// # Errors
     /// When it cannot be read.
     pub fn of(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path)?;
         let facts = file.metadata()?;
         let modified_ns = facts.modified().ok().map(|time| match time.duration_since(UNIX_EPOCH) {
             Ok(after) => after.as_nanos() as i128,

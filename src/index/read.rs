@@ -1,6 +1,5 @@
 //! Opening an index.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +15,7 @@ use super::layout::{
     ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
 };
 use super::map::map;
-use crate::files::owner_of;
+use crate::files::{self, owner_of};
 use crate::graph::{ColumnSource, MappedImage};
 
 /// The reason for which an index is not used.
@@ -49,7 +48,7 @@ impl From<io::Error> for IndexError {
 /// Does the file begin as an index does? False when it cannot be read, and for pipes, which are not looked at.
 pub fn is_index(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
+    path.is_file() && files::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
 }
 
 /// An index whose header and tail are as they were written.
@@ -68,7 +67,7 @@ impl Index {
     /// # Errors
     /// When it is none that this program can use.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let facts = file.metadata()?;
         let (length, owner) = (facts.len(), owner_of(&facts));
         if length < ALIGNMENT as u64 {

@@ -1,11 +1,11 @@
 //! A dump's file, to be read again after its graph was made; of a pipe a copy in a temporary file, where that is wanted.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::spool::{FromStart, SharedFile};
 use super::{Encoding, ReadError, Source};
+use crate::files;
 use crate::graph::{HeapGraph, MemoryBudget};
 
 /// A packed dump of fewer bytes is unpacked into memory.
@@ -64,7 +64,7 @@ impl Reread {
             return self.unpacked();
         }
         let file = match &self.origin {
-            RereadOrigin::Path(path) => SharedFile::new(File::open(path)?),
+            RereadOrigin::Path(path) => SharedFile::new(files::open(path)?),
             RereadOrigin::Spool(kept) => kept.clone(),
         };
         let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
@@ -169,6 +169,7 @@ mod tests {
 
     use super::*;
     use crate::input::NoObserver;
+    use std::fs::File;
 
     #[test]
     fn a_file_is_read_at_any_place_and_again_from_its_start() {

@@ -12,6 +12,7 @@ use super::gzip_members::{Windows, Workers};
 use super::observer::{NoObserver, ObjectTally, Observer};
 use super::spool::{SharedFile, Spooled};
 use super::unpack::{BrokenNote, Packing};
+use crate::files;
 use crate::graph::{MemoryBudget, MemoryShare};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
@@ -65,7 +66,7 @@ impl Source {
 
     /// Opens a file and tells `observer` of the bytes that are read.
     pub fn open_observed(path: &Path, observer: Arc<dyn Observer>) -> Result<Self, ReadError> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(ReadError::new(ReadErrorKind::IsDirectory));

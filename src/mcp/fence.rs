@@ -1,7 +1,6 @@
 //! The files that may be read: those named when the server was started, and those below folders.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +12,8 @@ use serde_json::json;
 use super::page::Told;
 use crate::dump::{dump_named, path_of_index};
 use crate::escape::escape_controls;
+use crate::files;
+use crate::index::is_index;
 use crate::input::{Detected, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
@@ -101,13 +102,16 @@ impl Fence {
         self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_LEVELS, &mut left, &mut files));
         let mut nameless = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = std::mem::take(&mut *formats);
         let dumps = files.iter().take_while(|_| !is_cancelled()).filter_map(|file| {
             let real = self.checked(file)?;
-            let facts = real.metadata().ok()?;
+            let opened = files::open(&real).ok()?;
+            let facts = opened.metadata().ok()?;
             let is_named = self.files.iter().any(|(named, _)| named == file);
-            let format = *formats
-                .entry((file.clone(), facts.len(), facts.modified().ok()))
-                .or_insert_with(|| recognised(&real, is_named).or(is_named.then_some("index")));
+            let key = (file.clone(), facts.len(), facts.modified().ok());
+            let look = || recognised(opened, is_named).or_else(|| (is_named && is_index(&real)).then_some("index"));
+            let format = known.get(&key).copied().unwrap_or_else(look);
+            formats.insert(key, format);
             // Only Unicode can be said in a call.
             nameless += u64::from(format.is_some() && file.to_str().is_none());
             Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
@@ -118,9 +122,8 @@ impl Fence {
 }
 
 /// The format of a dump by its first bytes. Of a file that nobody named for certain alone: many a JSON file may be one.
-fn recognised(path: &Path, is_named: bool) -> Option<&'static str> {
-    let start = File::open(path).ok()?.take(START_BYTES);
-    let source = Source::from_reader(start).ok()?;
+fn recognised(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
+    let source = Source::from_reader(file.take(START_BYTES)).ok()?;
     let reader = detect(&source, &ReadOptions::default()).ok()?;
     (is_named || reader.detect(source.start()) == Detected::Yes).then_some(reader.name())
 }

@@ -159,8 +159,8 @@ impl Page {
             (all.len() + 1 == lines.len()).then_some((object, at, all))
         });
         if let Some((object, at, all)) = table {
-            if skip > all.len() {
-                own += &format!("\nThere are {} rows.", all.len());
+            if skip > 0 && skip >= all.len() {
+                own += &format!("\nThere are {} rows: none from \"cursor\": {skip} on.", all.len());
             } else if all.len() >= skip.saturating_add(rows) {
                 own += &format!("\nThere may be more rows: the same call with \"cursor\": {}.", skip + rows);
             }

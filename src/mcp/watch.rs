@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::orders::{Order, write_line};
 
-/// A worker that goes on so long after its order was cancelled is ended.
+/// A worker that goes on so long after its order was cancelled gets no more orders, which ends it; after twice as long it is
+/// ended by force.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
@@ -28,9 +30,15 @@ struct Calls {
     running: Option<(String, Option<Value>)>,
     /// Since when the one that is answered is cancelled.
     cancelled: Option<Instant>,
-    worker: Option<Child>,
+    worker: Option<Worker>,
     /// Of the last order.
     number: u64,
+}
+
+struct Worker {
+    process: Child,
+    /// To the thread that writes to it: a worker that does not read holds nobody else up. None when there are no more.
+    orders: Option<Sender<Order>>,
 }
 
 impl Calls {
@@ -38,9 +46,11 @@ impl Calls {
         self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
     }
 
-    fn give(&mut self, order: &Order) -> io::Result<()> {
-        let orders = self.worker.as_mut().and_then(|worker| worker.stdin.as_mut());
-        order.write(orders.ok_or(io::ErrorKind::BrokenPipe)?)
+    /// Of a worker that is gone the reports end.
+    fn give(&self, order: Order) {
+        if let Some(Worker { orders: Some(orders), .. }) = &self.worker {
+            _ = orders.send(order);
+        }
     }
 }
 
@@ -94,20 +104,21 @@ impl Watch {
         *is_cancelled = true;
         if calls.running.as_ref().is_some_and(|(running, _)| *running == id) {
             calls.cancelled = Some(Instant::now());
-            let order = Order::Cancel { number: calls.number };
-            // A worker that is gone needs none.
-            _ = calls.give(&order);
+            calls.give(Order::Cancel { number: calls.number });
         }
     }
 
     /// Ends a worker that does not answer to being cancelled. To be called from time to time.
     pub(super) fn look_after_worker(&self) {
         let mut calls = self.calls();
-        let is_late = calls.cancelled.is_some_and(|since| since.elapsed() > PATIENCE) && calls.running.is_some();
-        if let Some(worker) = &mut calls.worker {
-            // One that has ended is known to the system until it is asked about.
-            _ = if is_late { worker.kill() } else { worker.try_wait().map(drop) };
+        let cancelled = calls.cancelled.filter(|_| calls.running.is_some()).map(|since| since.elapsed());
+        let Some(worker) = &mut calls.worker else { return };
+        if cancelled > Some(PATIENCE) {
+            // It takes away what it has not written to the end.
+            worker.orders = None;
         }
+        // One that has ended is known to the system until it is asked about.
+        _ = if cancelled > Some(2 * PATIENCE) { worker.process.kill() } else { worker.process.try_wait().map(drop) };
     }
 
     /// The call that is answered was cancelled.
@@ -116,28 +127,31 @@ impl Watch {
     }
 
     /// Has a worker, which reads its orders from its standard input.
-    pub(super) fn set_worker(&self, worker: Child) {
-        self.calls().worker = Some(worker);
+    pub(super) fn set_worker(&self, mut process: Child) -> io::Result<()> {
+        let mut input = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let (orders, given) = channel::<Order>();
+        self.calls().worker = Some(Worker { process, orders: Some(orders) });
+        let write = move || _ = given.iter().try_for_each(|order| order.write(&mut input));
+        std::thread::Builder::new().name("orders".into()).spawn(write).map(drop)
     }
 
     /// Ends the worker. Returns how it ended.
     pub(super) fn end_worker(&self) -> Option<ExitStatus> {
-        let mut worker = self.calls().worker.take()?;
+        let mut worker = self.calls().worker.take()?.process;
         // It has ended already, unless what it wrote was no report.
         _ = worker.kill();
         worker.wait().ok()
     }
 
-    /// Orders the worker to answer, unless the call was cancelled. Returns whether it did; error: there is no worker.
-    pub(super) fn order(&self, line: &[OsString]) -> io::Result<bool> {
+    /// Orders the worker to answer, unless the call was cancelled. Returns whether it did.
+    pub(super) fn order(&self, line: &[OsString]) -> bool {
         let mut calls = self.calls();
         if calls.is_cancelled() {
-            return Ok(false);
+            return false;
         }
         calls.number += 1;
-        let order = Order::Answer { number: calls.number, line: line.to_vec() };
-        calls.give(&order)?;
-        Ok(true)
+        calls.give(Order::Answer { number: calls.number, line: line.to_vec() });
+        true
     }
 
     /// Tells how far the call is, to who asked for it.

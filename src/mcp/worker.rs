@@ -61,20 +61,17 @@ impl Workers {
             Some(reports) => reports,
             none => none.insert(start(&self.watch, (self.command)().map_err(cannot)?).map_err(cannot)?),
         };
-        let is_ordered = self.watch.order(line);
-        if let Ok(false) = is_ordered {
+        if !self.watch.order(line) {
             return Ok(Err("cancelled".into()));
         }
-        if is_ordered.is_ok() {
-            for text in reports.lines().map_while(Result::ok) {
-                match serde_json::from_str(&text) {
-                    Ok(Report::Progress { progress, message }) => self.watch.progress(progress, &message),
-                    Ok(Report::Sentence(sentence)) => sentences.push(sentence),
-                    Ok(Report::Answer(told)) => return Ok(Ok(Told { sentences, ..told })),
-                    Ok(Report::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
-                    Ok(Report::Failed(why)) => return Ok(Err(why)),
-                    Err(_) => break,
-                }
+        for text in reports.lines().map_while(Result::ok) {
+            match serde_json::from_str(&text) {
+                Ok(Report::Progress { progress, message }) => self.watch.progress(progress, &message),
+                Ok(Report::Sentence(sentence)) => sentences.push(sentence),
+                Ok(Report::Answer(told)) => return Ok(Ok(Told { sentences, ..told })),
+                Ok(Report::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
+                Ok(Report::Failed(why)) => return Ok(Err(why)),
+                Err(_) => break,
             }
         }
         self.reports = None;
@@ -97,7 +94,7 @@ fn ended(status: Option<ExitStatus>) -> String {
 fn start(watch: &Watch, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let reports = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    watch.set_worker(child);
+    watch.set_worker(child)?;
     Ok(BufReader::new(reports))
 }
 

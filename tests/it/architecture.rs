@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
     ("allocations", &[], &["rustc_hash"]),
     (
         "input",
-        &["graph", "allocations", "parallel", "sort"],
+        &["files", "graph", "allocations", "parallel", "sort"],
         &[
             "base64",
             "chrono",
@@ -91,7 +91,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
         &["files", "input", "units", "sort"],
         &["chrono", "flate2", "memchr", "rustix", "serde", "serde_json", "thiserror"],
     ),
-    ("mcp", &["files", "input", "dump", "escape"], &["serde", "serde_json"]),
+    ("mcp", &["files", "input", "index", "dump", "escape"], &["serde", "serde_json"]),
     (
         "explore",
         &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "names", "report", "units", "sort"],

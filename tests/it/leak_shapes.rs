@@ -245,8 +245,8 @@ fn direct_buffers(count: u64) -> Vec<u8> {
     dump.finish()
 }
 
-/// Entries of a map whose keys have one of 20 values.
-fn equal_keys(count: u64) -> Vec<u8> {
+/// Entries of a map whose keys have one of 20 values; or of ten maps, each of which has a key once.
+fn equal_keys(maps: u64, count: u64) -> Vec<u8> {
     let mut dump = JavaDump::new();
     let object = dump.class("java.lang.Object", 0, &[], &[]);
     let array = dump.class("[Ljava.util.HashMap$Node;", object, &[], &[]);
@@ -258,13 +258,19 @@ fn equal_keys(count: u64) -> Vec<u8> {
     let entries: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
     for (at, &id) in entries.iter().enumerate() {
         dump.instance(id, entry, &[Held::Reference(id + 0x20), Held::Reference(id + 0x40)]);
-        dump.instance(id + 0x20, key, &[Held::Int(at as i32 % 20)]);
+        let values = if maps == 1 { 20 } else { count / maps };
+        dump.instance(id + 0x20, key, &[Held::Int((at as u64 % values) as i32)]);
         dump.instance(id + 0x40, item, &[Held::Reference(id + 0x80)]);
         dump.primitives(id + 0x80, 8, 1, &[0; 300]);
     }
-    dump.references(0x8000, array, &entries);
-    dump.instance(0x7000, map, &[Held::Reference(0x8000)]);
-    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
+    let tables = entries.chunks((count / maps) as usize).zip(0u64..);
+    let ids: Vec<u64> = (0..maps).map(|at| 0x7000 + 8 * at).collect();
+    for (entries, at) in tables {
+        dump.references(0x8000 + 8 * at, array, entries);
+        dump.instance(ids[at as usize], map, &[Held::Reference(0x8000 + 8 * at)]);
+    }
+    dump.references(0x6000, array, &ids);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(if maps == 1 { ids[0] } else { 0x6000 }))]);
     dump.finish()
 }
 
@@ -435,7 +441,8 @@ fn every_shape_that_has_a_name_is_met() {
     let buffers = suspect(folder.path(), direct_buffers);
     assert_eq!(buffers["off_heap_bytes"], COUNTS[1] << 20);
     check("direct-buffers", "java.nio.DirectByteBuffer", COUNTS, buffers);
-    check("equal-keys", ITEM, COUNTS, suspect(folder.path(), equal_keys));
+    check("equal-keys", ITEM, COUNTS, suspect(folder.path(), |count| equal_keys(1, count)));
+    check("", ITEM, [1000, 7000], suspect(folder.path(), |count| equal_keys(10, 10 * count)));
     // Of one activity and of seven; those that were destroyed are told of however small they are.
     check("android-activities", "shop.MainActivity", [0, 6], suspect(folder.path(), activities));
     for (pattern, steps) in NODE {
@@ -454,6 +461,65 @@ fn every_shape_that_has_a_name_is_met() {
     let shapes = std::fs::read_to_string(project("src/answers/leaks/shapes.txt")).expect("shapes");
     let names = shapes.lines().filter(|line| !line.starts_with(['#', ' ']) && !line.is_empty());
     assert_eq!(names.filter(|name| !met.contains(*name)).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// Several types in one place, a class without a name that is a map, texts that were put together.
+#[test]
+fn what_is_kept_has_its_words_and_is_counted_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let java = |count: u64| {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+        let map = dump.class("java.util.HashMap", object, &[("table", Held::Reference(0))], &[]);
+        let cache = dump.class("shop.App$1", map, &[], &[]);
+        let types =
+            ["shop.Login", "shop.Logout"].map(|name| dump.class(name, object, &[("data", Held::Reference(0))], &[]));
+        let elements: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+        for (at, &id) in elements.iter().enumerate() {
+            dump.instance(id, types[at % 2], &[Held::Reference(id + 0x40)]);
+            dump.primitives(id + 0x40, 8, 1, &[0; 300]);
+        }
+        dump.references(0x8000, array, &elements);
+        dump.instance(0x7000, cache, &[Held::Reference(0x8000)]);
+        dump.class("shop.App", object, &[], &[("held", Held::Reference(0x7000))]);
+        dump.finish()
+    };
+    let found = suspect(folder.path(), java);
+    let sentence = found["sentence"].as_str().expect("words");
+    assert!(sentence.starts_with("350 Login and 350 Logout ("), "{sentence}");
+    assert!(sentence.contains("are kept in static App.held (HashMap); 600 are new since OLD."), "{sentence}");
+    let beside = json!([{"type": "shop.Logout", "objects": 350, "objects_old": 50}]);
+    assert_eq!(found["element"]["beside"], beside);
+    let texts = |count: u64| {
+        let count = count as usize;
+        let mut nodes: Vec<Node> = vec![
+            node("synthetic", "", 0).edge("shortcut", "global", 1),
+            node("object", "global", 40).edge("property", "app", 2),
+            node("closure", "Store", 64).edge("property", "seen", 3),
+        ];
+        let array = node("array", "(object elements)", 16);
+        nodes.push((0..count).fold(array, |array, at| array.edge("element", at, 4 + 3 * at)));
+        for at in 0..count {
+            let part = 4 + 3 * at;
+            // Every second one was put together.
+            nodes.push(match at % 2 {
+                0 => node("string", format!("text {at}"), 300),
+                _ => node("concatenated string", "", 300).edge("internal", "first", part + 1).edge(
+                    "internal",
+                    "second",
+                    part + 2,
+                ),
+            });
+            nodes.push(node("string", format!("a {at}"), 24));
+            nodes.push(node("string", format!("b {at}"), 24));
+        }
+        v8_nodes(&nodes)
+    };
+    let found = suspect(folder.path(), texts);
+    assert_eq!(found["element"]["objects"], COUNTS[1], "{found:#}");
+    let sentence = found["sentence"].as_str().expect("words");
+    assert!(sentence.starts_with("700 strings (") && sentence.contains("kept in static Store.seen"), "{sentence}");
 }
 
 /// Formats that have types and roots alone.

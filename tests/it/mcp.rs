@@ -540,6 +540,43 @@ fn the_fence_holds_for_every_spelling() {
     client.end();
 }
 
+/// A file that becomes a link to elsewhere and a file again, all the time: nothing of what is behind the link is told.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_exchanged_for_a_link_is_not_followed() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let (inside, secret) = (root.join("inside"), root.join("secret.txt"));
+    std::fs::create_dir(&inside).expect("a folder");
+    let own = std::fs::read_to_string(project("fixtures/xna_cf/pair_after.txt")).expect("text");
+    std::fs::write(&secret, own.replace("BubbleGame", "SecretGame")).expect("written");
+    let (dump, spare) = (inside.join("x.txt"), inside.join("spare"));
+    std::fs::write(&dump, &own).expect("written");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::os::unix::fs::symlink(&secret, &spare).expect("a link");
+                std::fs::rename(&spare, &dump).expect("exchanged");
+                std::thread::sleep(Duration::from_millis(2));
+                std::fs::write(&spare, &own).expect("written");
+                std::fs::rename(&spare, &dump).expect("exchanged");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let mut client = Client::of(&["--allow", inside.to_str().expect("text")]);
+        let call = |_| client.call_line("histogram", json!({"dump": "x.txt"}));
+        let told: Vec<String> = (0..400).map(call).collect();
+        is_over.store(true, Ordering::Relaxed);
+        let count = |word: &str| told.iter().filter(|line| line.contains(word)).count();
+        println!("of 400 told {}, refused {}", count("BubbleGame"), count("\"isError\":true"));
+        assert!(count("BubbleGame") > 0 && count("\"isError\":true") > 0);
+        assert_eq!(count("SecretGame"), 0);
+        client.end();
+    });
+}
+
 #[cfg(unix)]
 fn nix_fifo(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().is_ok_and(|status| status.success());
@@ -911,9 +948,12 @@ fn whatever_becomes_of_the_worker_calls_go_on() {
     assert_eq!(client.call("leaks", json!({}))["isError"], false);
     // It stands still, and is ended some seconds after the call is cancelled.
     signal(&client, "-STOP");
-    let id = client.begin("tools/call", json!({"name": "leaks", "arguments": {}}));
+    // Longer than what a pipe holds.
+    let long = json!({"type": vec!["x".repeat(1_900); 100]});
+    let id = client.begin("tools/call", json!({"name": "leaks", "arguments": long}));
     // The order is to be on its way: one that waits is cancelled without it.
     std::thread::sleep(Duration::from_secs(1));
+    assert!(client.ask("ping", json!({}))["result"].is_object(), "a worker that does not read holds nobody else up");
     client
         .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}).to_string());
     assert_eq!(client.call("leaks", json!({}))["isError"], false);

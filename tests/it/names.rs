@@ -218,7 +218,7 @@ fn captured_variables_are_those_of_a_function() {
         assert!(csv.contains("system / Context") && !csv.contains("closure variables"), "{question}: {csv}");
     }
     let path = asked("roots @11", &["--pretty"]);
-    assert!(path.contains("held by the collector (interned strings, class descriptions) of (GC roots)"), "{path}");
+    assert!(path.contains("held by the collector (interned strings, class descriptions) (GC roots)"), "{path}");
     let merged = asked("roots --type Context", &["--pretty"]);
     assert!(merged.contains("collector (GC roots): Server"), "{merged}");
 }

@@ -22,7 +22,7 @@ pub struct Row {
     pub label: u32,
     /// The type of the first.
     pub type_id: TypeId,
-    /// Objects.
+    /// Objects, but those that are parts of others.
     pub objects: u32,
     /// Their bytes.
     pub own_bytes: u64,
@@ -101,7 +101,7 @@ impl RowTree {
                 bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
             }
             let into = &mut rows[row as usize];
-            into.objects += 1;
+            into.objects += u32::from(!(nature.has_parts && folded == Some(parent)));
             into.own_bytes = into.own_bytes.saturating_add(bytes);
             let of_type = &mut types[type_id.index()];
             *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));

@@ -20,6 +20,8 @@ const FREQUENT_ELEMENT_SHARE: f64 = 0.04;
 const MANY: u64 = 10;
 /// Levels below the rows that grew in which the element is looked for.
 const LEVELS: usize = 20;
+/// Types beside the element are told with it where there is one object of them for so many of the element's.
+const BESIDE: u64 = 4;
 /// A list's nodes give way to what they carry where there is one for so many of them.
 const ONE_FOR_EACH_NODE: f64 = 0.9;
 /// A path has moved where less than this share of the new objects is new in the whole heap.
@@ -36,6 +38,8 @@ pub struct Grown {
     pub objects: u64,
     /// The same in the older dump.
     pub objects_old: u64,
+    /// Rows of other types in the same place, of as many objects almost, the most first; with the same figures.
+    pub beside: Vec<(u32, u64, u64)>,
     /// Bytes by which the rows grew, all below them included.
     pub growth: u64,
     /// More objects explain that, or many; else it is one thing that is large.
@@ -112,10 +116,33 @@ impl<'s> Search<'s> {
     fn is_explained_by_count(&self, row: u32) -> bool {
         let objects = u64::from(self.row(row).objects);
         if self.old.is_none() {
-            return objects >= MANY * u64::from(self.row(self.row(row).parent).objects.max(1));
+            let is_many = objects >= MANY * u64::from(self.row(self.row(row).parent).objects.max(1));
+            return is_many && !self.holds_more(row);
         }
         let new = self.new_objects(row) as f64 / objects.max(1) as f64;
         new > 0.0 && new * self.row(row).total_bytes as f64 >= COUNT_EXPLAINS * self.growth(row) as f64
+    }
+
+    /// True where the way of most bytes leads to more objects below each of a row than the row has: there the walk goes on.
+    fn holds_more(&self, row: u32) -> bool {
+        let (top, mut at) = (self.row(row), row);
+        let objects = u64::from(top.objects);
+        let least = objects * objects.max(MANY);
+        while !self.nature(at).is_notable {
+            let below = self.new.below(at);
+            let Some(&largest) = below.iter().max_by_key(|&&below| self.row(below).total_bytes) else { break };
+            let label = self.row(largest).label;
+            let alike = || below.iter().map(|&below| self.row(below)).filter(|row| row.label == label);
+            let bytes = alike().fold(0, |sum: u64, row| sum.saturating_add(row.total_bytes));
+            if (bytes as f64) < COUNT_EXPLAINS * top.total_bytes as f64 || self.nature(largest).is_notable {
+                break;
+            }
+            if alike().map(|row| u64::from(row.objects)).sum::<u64>() > least {
+                return true;
+            }
+            at = largest;
+        }
+        false
     }
 
     /// So many of what grew at most, that which grew most first. O(rows) beside the sorting: a row is below one candidate,
@@ -190,14 +217,15 @@ impl<'s> Search<'s> {
     fn grown(&self, rows: Vec<u32>, is_many: bool) -> Option<Grown> {
         let element = if is_many { self.element(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
-        let count = |tree: &RowTree, tops: &[u32]| -> u64 {
+        let partners: Vec<u32> = rows.iter().filter_map(|&row| self.partner(row)).collect();
+        let count = |tree: &RowTree, tops: &[u32], symbol: u32| -> u64 {
             let rows = tree.with_below(tops).into_iter().map(|at| tree.row(at));
             rows.filter(|row| row.symbol == symbol).map(|row| u64::from(row.objects)).sum()
         };
-        let objects = count(self.new, &rows);
-        let mut objects_old = 0;
+        let counts =
+            |symbol: u32| (count(self.new, &rows, symbol), self.old.map_or(0, |old| count(old, &partners, symbol)));
+        let (objects, objects_old) = counts(symbol);
         if let Some(old) = self.old {
-            objects_old = count(old, &rows.iter().filter_map(|&row| self.partner(row)).collect::<Vec<_>>());
             let in_heap = |tree: &RowTree| tree.of_type(symbol).0;
             let more = objects.saturating_sub(objects_old) as f64;
             let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
@@ -208,7 +236,20 @@ impl<'s> Search<'s> {
             }
         }
         let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
-        Some(Grown { element, objects, objects_old, growth: u64::try_from(growth).unwrap_or(0), is_many, rows })
+        let growth = u64::try_from(growth).unwrap_or(0);
+        let mut beside: Vec<(u32, u64, u64)> = Vec::new();
+        if is_many {
+            let others = self.beside(element, &rows).map(|row| (row, counts(self.row(row).symbol)));
+            beside.extend(others.map(|(row, (objects, objects_old))| (row, objects, objects_old)));
+            beside.sort_by_key(|&(_, objects, _)| std::cmp::Reverse(objects));
+            // Nodes that carry one each have all of them; of more some are the keys of the others.
+            let carriers = u64::from(self.row(self.row(element).parent).objects);
+            let all = beside.iter().fold(objects, |sum, (_, objects, _)| sum + objects);
+            if carriers >= objects && all > carriers + carriers / MANY {
+                beside.clear();
+            }
+        }
+        Some(Grown { element, objects, objects_old, beside, growth, is_many, rows })
     }
 
     /// The first level below the rows with a type of the program's own that has its share of the growth; where there is none
@@ -247,6 +288,23 @@ impl<'s> Search<'s> {
         let largest = rows.iter().copied().max_by_key(|&row| self.growth(row)).unwrap_or(0);
         let element = best.iter().min_by_key(|(rank, _)| **rank).map_or(largest, |(_, &(_, row))| row);
         self.carried(element).unwrap_or(element)
+    }
+
+    /// Rows of other types that are in the same place as the element: a list may hold several.
+    fn beside(&self, element: u32, rows: &[u32]) -> impl Iterator<Item = u32> {
+        let (own, nature) = (self.row(element), *self.nature(element));
+        let is_top = rows.contains(&element);
+        let is_beside = move |below: &u32| {
+            let (row, other) = (self.row(*below), self.nature(*below));
+            *below != element
+                && row.label == own.label
+                && other.owner == nature.owner
+                && !(other.is_glue || other.is_inner || other.is_class)
+                && u64::from(row.objects) * BESIDE >= u64::from(own.objects)
+                && (self.old.is_none() || self.new_objects(*below) > 0)
+                && (!is_top || rows.contains(below))
+        };
+        self.new.below(own.parent).iter().copied().filter(is_beside)
     }
 
     /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.

@@ -52,6 +52,7 @@ fn nature(symbol: u32, owner: Owner) -> TypeNature {
         is_inner: false,
         is_link: false,
         folds: true,
+        has_parts: false,
         is_notable: false,
         is_list_node: false,
         is_anonymous: false,
@@ -169,4 +170,43 @@ fn what_grew_in_number_is_found_with_its_figures() {
     assert_eq!(cause.topmost.len(), 1);
     let holder = causes.common_dominator(&cause.topmost).map(|number| dominators.node_at(number));
     assert_eq!(holder, Some(NodeId::new(1)));
+}
+
+/// References that are elements, of one cost.
+struct Elements;
+
+impl Ways for Elements {
+    fn steps(&mut self, _: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+        steps.extend(to.iter().map(|_| Step { cost: 1, label: ELEMENT }));
+    }
+}
+
+/// A root with a list of `lists` arrays, each with `each` objects of three types in turn.
+fn lists_in_a_list(lists: usize, each: usize) -> Vec<Object> {
+    let mut objects: Vec<Object> = vec![(0, 10, vec![1]), (1, 10, (2..2 + lists).collect())];
+    for list in 0..lists {
+        let first = 2 + lists + list * each;
+        objects.push((2, 16, (first..first + each).collect()));
+    }
+    objects.extend((0..lists * each).map(|at| (3 + at as u32 % 3, 100, Vec::new())));
+    objects
+}
+
+#[test]
+fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all_types_there() {
+    let array = TypeNature { is_glue: true, ..nature(101, Owner::Runtime) };
+    let mut natures = vec![nature(100, Owner::Own), array];
+    natures.extend((102..106).map(|symbol| nature(symbol, Owner::Own)));
+    // 12 with 300 each: what is in them; 300 with 12 each: themselves.
+    for (lists, each, symbol, objects) in [(12, 300, 103, 1200), (300, 12, 102, 300)] {
+        let graph = graph(&lists_in_a_list(lists, each), 6);
+        let starts = [Start { node: NodeId::new(0), cost: 0, label: ELEMENT }];
+        let (_, rows) = RowTree::find(&graph, &starts, &mut Elements, &natures, &ObjectFacts::default());
+        let found = Search::new(&rows, None, &natures, Threshold::Bytes(1000)).run(24);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((rows.row(found.element).symbol, found.objects), (symbol, objects), "{lists} {each}");
+        let beside: Vec<(u32, u64)> =
+            found.beside.iter().map(|&(row, objects, _)| (rows.row(row).symbol, objects)).collect();
+        assert_eq!(beside, if lists == 12 { vec![(104, 1200), (105, 1200)] } else { Vec::new() });
+    }
 }

@@ -95,13 +95,15 @@ pub(super) fn causes<'d>(
     };
     let threshold = search.threshold();
     let finder = Finder { program: &program, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
+    // With an older dump all of these grew, told or not.
+    let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
     let mut named = finder.named(found);
     named.extend(finder.left_over_loaders(twins.as_ref()));
     named.extend(finder.destroyed_activities());
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
     if before.is_some() {
-        let told: Vec<u32> = named.iter().flat_map(|named| &named.rows).copied().collect();
-        let is_told = program.rows.around(&told);
+        grew.extend(named.iter().flat_map(|named| &named.rows));
+        let is_told = program.rows.around(&grew);
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
     Ok(Causes { named, large, threshold, program, before, exact_sizes: options.exact_sizes })

@@ -2,7 +2,7 @@
 //! replaced, and Android's activities that were destroyed.
 
 use super::growth::SuspectGrowth;
-use super::naming::{ElementRow, Finder, MIN_BYTES, Named};
+use super::naming::{ElementRow, Finder, MIN_BYTES, Named, are};
 use super::program::{LeftOverLoaders, Program, simple_name};
 use super::shapes::Shape;
 use super::states::Over;
@@ -117,7 +117,7 @@ impl Finder<'_, '_> {
         let heap = &self.program.heap;
         let grew_by = now.retained_bytes.saturating_sub(before.as_ref().map_or(0, |before| before.retained_bytes));
         if let Some(before) = &before {
-            sentence += &format!("; {} are new since OLD", now.count.saturating_sub(before.count));
+            sentence += &format!("; {} new since OLD", are(now.count.saturating_sub(before.count) as u64));
         }
         Named {
             sentence: sentence + ".",
@@ -125,6 +125,7 @@ impl Finder<'_, '_> {
                 type_name: heap.type_name(first),
                 objects: now.count as u64,
                 objects_old: before.as_ref().map(|before| before.count as u64),
+                beside: Vec::new(),
             },
             holder,
             keeper,

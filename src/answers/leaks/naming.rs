@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::growth::SuspectGrowth;
-use super::program::{Program, simple_name};
+use super::program::{Program, STRINGS, simple_name};
 use super::shapes::{Shape, shape_of};
 use super::states::{has_equal_keys, over};
 use super::way::{Way, key_of_thread_local, root_of, root_text};
@@ -13,6 +13,7 @@ use super::words::{HolderKind, HolderRow, Words, common_name};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::leaks::{Cause, Grown, Owner, Search};
+use crate::answers::libraries::dotted;
 use crate::graph::{Loader, NodeId, SoftKind, SoftReference, TypeId};
 use crate::units::{count_of, format_bytes, format_count};
 
@@ -20,6 +21,10 @@ use crate::units::{count_of, format_bytes, format_count};
 const RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 pub(super) const MIN_BYTES: u64 = 64 << 10;
+/// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
+const MADE_ONCE: u64 = 10;
+/// Types that a sentence names beside the element's.
+const TYPES_BESIDE: usize = 2;
 /// Letters of one name in a sentence.
 const MAX_LETTERS: usize = 120;
 
@@ -35,6 +40,9 @@ pub struct ElementRow {
     /// The same in the older dump, where one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects_old: Option<u64>,
+    /// Other types that the same place holds almost as many of, the most first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<ElementRow>,
 }
 
 /// The reason to tell of something.
@@ -162,13 +170,14 @@ impl Finder<'_, '_> {
         key.is_some_and(is_of_variable)
             || way.steps.iter().any(|step| step.is_local() && step.owner == Owner::Own)
             || root_of(self.program, way.start).is_some_and(|root| root_text(self.program, root).0 != Owner::Runtime)
-            || cause.grown.growth as f64 >= RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
+            || (cause.grown.objects_old > 0 || cause.grown.objects >= MADE_ONCE)
+                && cause.grown.growth as f64 >= RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
     pub(super) fn name(&self, cause: Cause, retained_old: Option<u64>, reason: Reason) -> Named {
         let program = self.program;
         let heap = &program.heap;
-        let Grown { rows, element, objects, objects_old, growth, .. } = cause.grown;
+        let Grown { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
         let way = Way::to(program, cause.example, &rows);
         let words = match heap.kinds {
             Some(_) => Words::of_script(program, &way),
@@ -195,9 +204,14 @@ impl Finder<'_, '_> {
                 retained_bytes_delta: grew,
             }
         });
+        let beside = beside.into_iter().map(|(row, objects, objects_old)| {
+            let type_name = dotted(heap.graph.type_name(program.rows.row(row).type_id)).into_owned();
+            ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
+        });
+        let beside = beside.collect();
         let mut named = Named {
             sentence: String::new(),
-            element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old) },
+            element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
             holder: words.holder,
             keeper: words.keeper,
             shape,
@@ -236,7 +250,7 @@ impl Finder<'_, '_> {
 
     fn sentence(&self, named: &Named, reason: Reason, way: &Way, element: u32, example: NodeId) -> String {
         let heap = &self.program.heap;
-        let ElementRow { type_name, objects, .. } = &named.element;
+        let ElementRow { objects, .. } = &named.element;
         let size = self.size(named.retained_bytes, named.off_heap_bytes);
         match heap.threads.contains_key(&example) {
             true => self.threads(named, element, &size),
@@ -244,12 +258,8 @@ impl Finder<'_, '_> {
                 let are = if *objects == 1 { "is" } else { "are" };
                 let by = if named.holder.kind == HolderKind::Root { "by" } else { "in" };
                 let large = if reason == Reason::Size { "large, " } else { "" };
-                let mut text = format!(
-                    "{} {} ({size}) {are} {large}kept {by} {}",
-                    format_count(*objects),
-                    brief(&noun(type_name, *objects)),
-                    brief(&named.holder.text)
-                );
+                let mut text =
+                    format!("{} ({size}) {are} {large}kept {by} {}", what(&named.element), brief(&named.holder.text));
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
@@ -263,13 +273,14 @@ impl Finder<'_, '_> {
 
     /// How it grew.
     fn news(&self, named: &Named, reason: Reason) -> String {
-        let ElementRow { objects, objects_old, .. } = &named.element;
-        match (objects_old.map(|old| objects.saturating_sub(old)), &named.growth) {
+        let all = || std::iter::once(&named.element).chain(&named.element.beside);
+        let new = all().map(|row| Some(row.objects.saturating_sub(row.objects_old?))).sum::<Option<u64>>();
+        match (new, &named.growth) {
             _ if reason == Reason::Size => String::new(),
             (Some(0), Some(growth)) => {
                 format!("; grew by {}", self.amount(growth.retained_bytes_delta.unsigned_abs()))
             }
-            (Some(new), _) => format!("; {} are new since OLD", format_count(new)),
+            (Some(new), _) => format!("; {} new since OLD", are(new)),
             _ => String::new(),
         }
     }
@@ -315,11 +326,29 @@ fn brief(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// `1 is`, `2 are`.
+pub(super) fn are(count: u64) -> String {
+    format!("{} {}", format_count(count), if count == 1 { "is" } else { "are" })
+}
+
+/// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
+fn what(element: &ElementRow) -> String {
+    let of_row =
+        |row: &ElementRow| format!("{} {}", format_count(row.objects), brief(&noun(&row.type_name, row.objects)));
+    let (named, more) = element.beside.split_at(element.beside.len().min(TYPES_BESIDE));
+    let mut parts: Vec<String> = std::iter::once(element).chain(named).map(of_row).collect();
+    if !more.is_empty() {
+        parts.push(format!("{} of {} more types", format_count(more.iter().map(|row| row.objects).sum()), more.len()));
+    }
+    let last = parts.pop().unwrap_or_default();
+    if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
+}
+
 /// The word for so many objects of a type.
 fn noun(type_name: &str, objects: u64) -> String {
     let many = if objects == 1 { "" } else { "s" };
     match type_name {
-        "(string)" | "(concatenated string)" | "(sliced string)" => format!("string{many}"),
+        name if STRINGS.contains(&name) => format!("string{many}"),
         name if name.starts_with('{') => format!("plain object{many} {name}"),
         "Object" => format!("plain object{many}"),
         name => simple_name(name).to_string(),

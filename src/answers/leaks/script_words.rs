@@ -19,6 +19,8 @@ struct Part {
     field: String,
     node: NodeId,
     is_variable: bool,
+    /// The object is a class, and the field a static one.
+    is_static: bool,
 }
 
 impl Words {
@@ -30,21 +32,30 @@ impl Words {
             .filter_map(|step| {
                 let field = field_of(program, step)?;
                 let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
-                Some(Part { class: class_of(program, step.from), field, node: step.from, is_variable })
+                let own_class = own_class_of(program, step);
+                let is_static = own_class.is_some();
+                let class = own_class.unwrap_or_else(|| class_of(program, step.from));
+                Some(Part { class, field, node: step.from, is_variable, is_static })
             })
             .collect();
         let is_named = |part: &Part| has_name(program, part.node, &part.class);
         let last = above.last().map_or(way.start, |step| step.from);
         let last_class = class_of(program, last);
         if has_name(program, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
-            parts.push(Part { class: last_class.clone(), field: String::new(), node: last, is_variable: false });
+            let (class, field) = (last_class.clone(), String::new());
+            parts.push(Part { class, field, node: last, is_variable: false, is_static: false });
         }
         let named = parts.iter().rposition(is_named);
         let (text, via, class) = match named {
             Some(at) => {
                 let fields = joined(&parts[at..]);
                 let dot = if fields.is_empty() || fields.starts_with('[') { "" } else { "." };
-                (format!("{}{dot}{fields}", parts[at].class), shortened(&parts[..at]), Some(parts[at].class.clone()))
+                let static_ = if parts[at].is_static { "static " } else { "" };
+                (
+                    format!("{static_}{}{dot}{fields}", parts[at].class),
+                    shortened(&parts[..at]),
+                    Some(parts[at].class.clone()),
+                )
             }
             None => (joined(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
         };
@@ -55,7 +66,11 @@ impl Words {
             text: if text.is_empty() { last_class } else { text },
             class,
             fields: fields.collect(),
-            kind: if is_variable { HolderKind::Variable } else { HolderKind::Field },
+            kind: match named {
+                Some(at) if parts[at].is_static => HolderKind::Static,
+                _ if is_variable => HolderKind::Variable,
+                _ => HolderKind::Field,
+            },
         };
         let keeper = match (via.is_empty(), place_of(program, way)) {
             (true, place) => place,
@@ -158,6 +173,14 @@ fn has_name(program: &Program<'_>, node: NodeId, class: &str) -> bool {
     !(is_own_name && (program.heap.nature(node).is_glue || class == "Module"))
         && !class.starts_with("system / ")
         && !class.starts_with(['(', '{'])
+}
+
+/// The name of the class or function whose own property this is.
+fn own_class_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
+    let heap = &program.heap;
+    let is_static = matches!(step.name, Some(ReferenceName::Property(_))) && heap.type_name(step.from) == "Function";
+    let function = is_static.then(|| heap.details?.function(heap.graph, step.from).ok().flatten()).flatten()?;
+    function.strip_suffix("()").filter(|name| !name.is_empty()).map(String::from)
 }
 
 /// The name of the constructor of the prototype, where it says more than V8's own name of the object.

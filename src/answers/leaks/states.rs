@@ -98,6 +98,8 @@ impl Over {
 /// Keys of a hash table that are looked at, and how many are enough to judge.
 const KEYS_LOOKED_AT: usize = 1000;
 const KEYS_ENOUGH: usize = 100;
+/// References between a key and its map: its entry, others of the same bin, the table.
+const STEPS_TO_MAP: usize = 64;
 /// Keys are equal where so many of them are one by their fields.
 const EQUAL_KEYS: usize = 4;
 
@@ -117,7 +119,12 @@ pub(super) fn has_equal_keys(program: &Program<'_>, way: &Way) -> bool {
     let entry = entry.filter(|&entry| heap.type_name(entry).starts_with("java.util."));
     let key = entry.and_then(key_of).filter(|&key| heap.nature(key).owner == Owner::Own);
     let Some(row) = key.and_then(|key| program.rows.row_of(key)) else { return false };
-    let keys = program.causes().members(row);
+    // Keys of one map: others of its kind may have equal ones.
+    let above =
+        |node: NodeId| std::iter::successors(Some(node), |&at| program.paths.parent(at)).skip(1).take(STEPS_TO_MAP);
+    let map = entry.and_then(|entry| above(entry).find(|&node| !heap.nature(node).is_glue));
+    let mut keys = program.causes().members(row);
+    keys.retain(|&key| map.is_some_and(|map| above(key).any(|node| node == map)));
     let text = |value: &Value| match value {
         Value::Object(node) => values.said_by(*node).map_or_else(|| format!("{value:?}"), |said| said.plain()),
         value => format!("{value:?}"),

@@ -118,6 +118,8 @@ impl WayStep {
             Some(ReferenceName::Local(frame)) => program.heap.owner_of_local(*frame).0,
             // An element says nothing of where it is.
             None if program.heap.nature(from).is_glue => Owner::Runtime,
+            // A field that is inherited is no word of the program's.
+            Some(ReferenceName::Field(class, _)) => program.heap.natures[class.index()].owner,
             _ => program.heap.owner(from),
         };
         WayStep { from, to, name, owner }

@@ -112,7 +112,13 @@ impl Words {
                 last = step.to;
             }
         }
-        let last_type = heap.type_name(last);
+        // A class without a name is what it is derived from.
+        let mut types = heap.graph.types().superclass_chain(heap.graph.type_of(last));
+        let with_name = types
+            .find(|id| !heap.natures[id.index()].is_anonymous)
+            .filter(|id| heap.graph.types().superclass(*id).is_some());
+        let last_type =
+            with_name.map_or_else(|| heap.type_name(last), |id| dotted(heap.graph.type_name(id)).into_owned());
         let is_kept = program.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
         if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));

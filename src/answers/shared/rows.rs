@@ -176,6 +176,8 @@ impl RootRow {
             (Some(_), _) if is(RootKind::Static) => "static field".to_string(),
             (Some(_), _) if self.method.is_some() => "a local variable".to_string(),
             (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
+            // A category of V8's roots.
+            (_, Some(container)) if container.starts_with('(') => self.meaning.to_string(),
             (_, Some(_)) => format!("{} of", self.meaning),
             (_, None) => self.meaning.to_string(),
         };

@@ -17,6 +17,7 @@ use crate::cli::terminal::output::is_output_closed;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::index_writer;
+use crate::files::refuse_links;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
 use crate::mcp::{
@@ -195,6 +196,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         bail!("--allow {}: is no folder; a dump is named without --allow", file.display());
     }
     let fence = Fence::new(&args.files, &args.allow)?;
+    refuse_links();
     let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
     let mut tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
     let commands = program.get_subcommands().map(|command| command.get_name().to_string()).collect();
@@ -242,6 +244,8 @@ fn check_dump(file: &Path) -> Result<()> {
 
 /// Answers lines of the program with dumps that stay open.
 fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
+    // The server has checked paths without links: one that is there now was exchanged since.
+    refuse_links();
     let reporter = Arc::new(Reporter::new(stdout()));
     let progress = ProgressDisplay::told_to(reporter.clone());
     let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);

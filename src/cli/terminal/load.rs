@@ -210,9 +210,9 @@ pub(crate) fn read_dump(
     let open = |options: &OpenOptions| input.open(options, &memory);
     let dump = match (&session.kept, input.path()) {
         (Some(kept), Some(path)) => {
-            let writer = kept.index_writer.filter(|_| options.roots.is_as_dumped());
-            let write_index = writer.and_then(|writer| writer(path, &options));
             kept.find_or_open(path, args, options, |options| {
+                let writer = kept.index_writer.filter(|_| options.roots.is_as_dumped());
+                let write_index = writer.and_then(|writer| writer(path, options));
                 let dump = open(options)?;
                 if let Some(write) = write_index.as_ref().filter(|_| !dump.is_indexed() && dump.graph().is_some()) {
                     // The question is answered all the same.

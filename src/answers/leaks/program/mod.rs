@@ -13,6 +13,6 @@ mod symbols;
 pub(super) use heap::{Heap, masked};
 pub(super) use java::LeftOverLoaders;
 pub(super) use modules::{Modules, owner_of_script};
-pub(super) use natures::simple_name;
+pub(super) use natures::{STRINGS, simple_name};
 pub(super) use ready::Program;
 pub(super) use symbols::Symbols;

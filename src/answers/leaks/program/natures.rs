@@ -133,6 +133,7 @@ impl Structural {
             symbol: symbols.number(match self.same.iter().find(|names| names.contains(&name)) {
                 Some(names) => names[0],
                 None if is_script && is_plain => "Object",
+                None if STRINGS.contains(&name) => STRINGS[0],
                 None => without_numbers(name),
             }),
             // A plain object is the runtime's, before its texts.
@@ -142,6 +143,7 @@ impl Structural {
             is_inner: self.inner.contains(&name) || is_script && ENGINE_INNER.contains(&name),
             is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
             folds: !(is_array || (is_script || has_plain_glue) && is_glue && !is_engine),
+            has_parts: STRINGS.contains(&name),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
             is_anonymous: runtime == Some(Runtime::Java) && is_anonymous(simple),
@@ -168,6 +170,9 @@ fn is_anonymous(simple: &str) -> bool {
     let number = simple.rsplit_once('$').map_or("", |(_, number)| number);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
+
+/// Texts of V8, by how they were made.
+pub(in crate::answers::leaks) const STRINGS: [&str; 3] = ["(string)", "(concatenated string)", "(sliced string)"];
 
 /// V8's own data about the program.
 const ENGINE_INNER: [&str; 7] = [
