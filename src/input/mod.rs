@@ -11,6 +11,7 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
+mod blot;
 mod codes;
 mod contents;
 mod details;
@@ -48,6 +49,7 @@ mod unpack;
 pub(crate) mod v8_snapshot;
 mod xna_cf;
 
+pub(crate) use blot::Blot;
 #[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
