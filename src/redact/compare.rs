@@ -200,7 +200,7 @@ fn first_difference(at: &str, a: &Value, b: &Value, paths: &[&String; 2]) -> Opt
             pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b, paths))
         }
         (Value::String(a), Value::String(b))
-            if without(a, &paths[0]) == without(b, &paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
+            if without(a, paths[0]) == without(b, paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
         {
             None
         }
