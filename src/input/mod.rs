@@ -11,6 +11,7 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
+mod blot;
 mod contents;
 mod details;
 mod diagnostics;
@@ -49,6 +50,7 @@ mod unpack;
 pub(crate) mod v8_snapshot;
 mod xna_cf;
 
+pub(crate) use blot::Blot;
 pub use contents::{
     ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, Strings, WantedContents, primitive_array_kinds,
 };

@@ -1,10 +1,9 @@
 //! Formats that have no values of objects: copied but for what tells of the process and its user, in place.
 
 use std::io::Write;
-use std::ops::Range;
 
 use super::options::{LostBytes, RedactError};
-use crate::input::{ReadError, Source};
+use crate::input::{Blot, ReadError, Source};
 
 /// Bytes that are copied at a time.
 const COPIED_BYTES: usize = 1 << 20;
@@ -15,11 +14,11 @@ const MAX_NAME: usize = 64;
 /// Folders with one folder for each user.
 const HOMES: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
 
-/// Copies a dump: zeros in place of parts (ascending) and of all from `unread_from` on; and, where a format has paths, letters in
+/// Copies a dump: other bytes in place of parts (ascending), zeros in place of all from `unread_from` on; and, where a format has paths, letters in
 /// place of users' names in them.
 pub(super) fn copy(
     mut source: Source,
-    (parts, unread_from): (&[Range<u64>], Option<u64>),
+    (parts, unread_from): (&[Blot], Option<u64>),
     has_paths: bool,
     out: &mut dyn Write,
 ) -> Result<(u64, LostBytes), RedactError> {
@@ -29,11 +28,20 @@ pub(super) fn copy(
         let got = source.fill(&mut bytes[kept..]).map_err(ReadError::from)?;
         let (end, is_last) = (kept + got, kept + got < bytes.len());
         let window = offset..offset + end as u64;
-        let from = parts.partition_point(|part| part.end <= window.start);
-        let here = parts[from..].iter().take_while(|part| part.start < window.end);
-        for part in here.cloned().chain(unread_from.map(|from| from..u64::MAX)) {
-            let at = |place: u64| (place.clamp(window.start, window.end) - window.start) as usize;
+        let from = parts.partition_point(|(part, _)| part.end <= window.start);
+        let here = parts[from..].iter().take_while(|(part, _)| part.start < window.end);
+        let at = |place: u64| (place.clamp(window.start, window.end) - window.start) as usize;
+        for (part, instead) in here {
             bytes[at(part.start)..at(part.end)].fill(0);
+            let end = part.end.min(part.start + instead.len() as u64);
+            let there = &mut bytes[at(part.start)..at(end)];
+            let first = (window.start.max(part.start) - part.start).min(instead.len() as u64) as usize;
+            let instead = &instead[first..];
+            let count = there.len().min(instead.len());
+            there[..count].copy_from_slice(&instead[..count]);
+        }
+        if let Some(from) = unread_from {
+            bytes[at(from)..end].fill(0);
         }
         if has_paths {
             hide_users(&mut bytes[..end]);
@@ -68,7 +76,7 @@ pub(super) fn hide_users(bytes: &mut [u8]) {
                     unit[0] >= b' ' && !b"/\\\":;<>|*?'".contains(&unit[0])
                         || unit.get(1).is_some_and(|high| *high != 0)
                 };
-                for unit in name.take_while(|unit| is_letter(&unit)).take(MAX_NAME) {
+                for unit in name.take_while(is_letter).take(MAX_NAME) {
                     unit.fill(0);
                     unit[0] = b'x';
                 }
@@ -100,9 +108,10 @@ mod tests {
         file.splice(COPIED_BYTES - 9..COPIED_BYTES, *b"/home/ali");
         let source = Source::from_reader(std::io::Cursor::new(file)).expect("bytes");
         let mut out = Vec::new();
-        let (bytes, lost) = copy(source, (&[1..3, 10..11], Some(3_000_000)), true, &mut out).expect("copied");
+        let (bytes, lost) = copy(source, (&[(1..3, Vec::new()), (9..12, vec![7, 8])], Some(3_000_000)), true, &mut out)
+            .expect("copied");
         assert_eq!((bytes, lost.bytes), (3 * COPIED_BYTES as u64, 3 * COPIED_BYTES as u64 - 3_000_000));
-        assert_eq!(&out[..12], b".\0\0.......\0.");
+        assert_eq!(&out[..13], b".\0\0......\x07\x08\0.");
         assert_eq!(&out[COPIED_BYTES - 9..COPIED_BYTES + 3], b"/home/xxxxxx");
         assert!(out[3_000_000..].iter().all(|byte| *byte == 0));
     }

@@ -1,19 +1,25 @@
-//! A dump and its copy side by side: every answer that prints no values must be the same.
+//! A dump and its copy: every answer that prints no values must be the same. One is looked at after the other, for both may not
+//! have room beside each other.
 
-use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
 use serde_json::Value;
 
 use super::names::{NameMap, cleaned};
+use crate::analysis::dominators::Dominator;
 use crate::answers::{
     AnswerError, BreakdownOptions, DominatorTreeOptions, HistogramOptions, LeaksOptions, RetainedBy, ThreadsOptions,
     breakdown, dominator_tree, histogram, leaks, threads,
 };
 use crate::dump::OpenDump;
-use crate::graph::{Frame, HeapGraph, NameId, NodeId, TypeId};
+use crate::graph::{HeapGraph, NameId, NodeId, TypeId};
 use crate::units::{count_of, format_count};
 
 /// Levels of the dominator tree whose rows are compared; the tree itself is compared whole.
 const DEPTH: usize = 3;
+/// Objects with one hash.
+const HASHED_TOGETHER: usize = 1 << 12;
 
 /// Something that was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,40 +38,128 @@ impl Check {
     }
 }
 
-/// Compares a dump with its copy, whose classes may have other names: objects, references, roots, threads, dominators, retained
-/// sizes, and answers. Both are to be open without values (`OpenOptions::hides_values`). O(objects + references) beside the
-/// dominator trees.
-///
-/// # Errors
-/// When there is not the memory for an answer.
-pub fn compare(dump: &OpenDump, copy: &OpenDump, names: &NameMap) -> Result<Vec<Check>, AnswerError> {
-    let mut checks = Vec::new();
-    let formats = (dump.info().format == copy.info().format).then_some(());
-    checks.push(Check::new("the format", formats.is_none().then(|| format!("the copy is {}", copy.info().format))));
-    if let (Some(a), Some(b)) = (dump.graph(), copy.graph()) {
-        let pair = Pair { a, b, names };
-        checks.push(Check::new(
-            format!("{} with ids, types, sizes and references", count_of(a.node_count() as u64, "objects")),
-            pair.objects(),
-        ));
-        checks.push(Check::new(count_of(a.roots().len() as u64, "root records"), pair.roots()));
-        let frames = format_count(a.frames().len() as u64);
-        let what = format!("{} with {frames} frames", count_of(a.threads().len() as u64, "threads"));
-        checks.push(Check::new(what, pair.threads()));
+/// What is compared of a dump: hashes of its objects, references, roots, threads, dominators and retained sizes, and answers. 16 bytes for
+/// each 4,096 objects.
+#[derive(Debug, Default)]
+pub struct Seen {
+    format: String,
+    path: String,
+    /// What, and its hashes: each with the object that it begins with, where it is one of objects.
+    parts: Vec<(String, Vec<(u64, String)>)>,
+    answers: Vec<(&'static str, Value)>,
+}
+
+impl Seen {
+    /// Looks at a dump that is open without values (`OpenOptions::hides_values`), as a copy with other names would be. O(objects +
+    /// references) beside the dominator tree and the answers.
+    ///
+    /// # Errors
+    /// When there is not the memory for an answer.
+    pub fn of(dump: &OpenDump, names: &NameMap) -> Result<Self, AnswerError> {
+        let path = dump.path().map(|path| path.display().to_string()).unwrap_or_default();
+        let mut seen = Seen { format: dump.info().format.to_string(), path, ..Seen::default() };
+        if let Some(graph) = dump.graph() {
+            let types: Vec<u64> = graph.types().ids().map(|id| hash_of(renamed(names, graph.type_name(id)))).collect();
+            let type_of = |type_id: TypeId| types.get(type_id.index());
+            let what =
+                format!("{} with ids, types, sizes and references", count_of(graph.node_count() as u64, "objects"));
+            seen.add(graph, what, |node, hasher| {
+                (graph.original_id(node), type_of(graph.type_of(node)), graph.shallow_bytes(node)).hash(hasher);
+                graph.references(node).for_each(|to| (to.node.index(), to.is_weak).hash(hasher));
+            });
+            let roots = graph.roots().iter().map(|root| {
+                let text = format!("{:?}", (root.kind, root.flags, root.thread, root.frame, root.origin));
+                (hash_of((root.node.index(), text)), format!("a root of {}", graph.display_id(root.node)))
+            });
+            seen.parts.push((count_of(graph.roots().len() as u64, "root records"), roots.collect()));
+            seen.parts.push(threads_of(graph, names));
+            if !graph.references_missing() {
+                let (dominators, retained) = dump.dominators()?;
+                seen.add(graph, "dominators and retained sizes of all objects".into(), |node, hasher| {
+                    match dominators.dominator_of(node) {
+                        Dominator::Node(dominator) => dominator.index().hash(hasher),
+                        other => format!("{other:?}").hash(hasher),
+                    }
+                    retained.bytes_of(dominators, node).hash(hasher);
+                });
+            }
+        }
+        seen.answers = answers(dump)?;
+        Ok(seen)
+    }
+
+    fn add(&mut self, graph: &HeapGraph, what: String, mut see: impl FnMut(NodeId, &mut FxHasher)) {
+        let mut hashes = Vec::new();
+        for first in (0..graph.node_count()).step_by(HASHED_TOGETHER) {
+            let mut hasher = FxHasher::default();
+            let end = (first + HASHED_TOGETHER).min(graph.node_count());
+            (first..end).for_each(|node| see(NodeId::new(node), &mut hasher));
+            hashes
+                .push((hasher.finish(), format!("among the objects from {} on", graph.display_id(NodeId::new(first)))));
+        }
+        self.parts.push((what, hashes));
+    }
+}
+
+fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A name as it is in the copy.
+fn renamed(names: &NameMap, name: &str) -> String {
+    let renamed = names.rename(name.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
+    cleaned(renamed.as_deref().unwrap_or(name)).into_owned()
+}
+
+fn threads_of(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>) {
+    let text = |name: Option<NameId>| name.map(|name| renamed(names, graph.name(name)));
+    let frames = graph.frames().iter().map(|frame| {
+        let class = frame.class.map(|class| renamed(names, graph.type_name(class)));
+        hash_of((
+            class,
+            format!("{:?}", frame.line),
+            text(Some(frame.method)),
+            text(frame.signature),
+            text(frame.source_file),
+        ))
+    });
+    let threads =
+        graph.threads().iter().map(|thread| hash_of(format!("{:?}", (thread.serial, thread.node, thread.frames()))));
+    let hashes =
+        threads.map(|hash| (hash, "a thread".to_string())).chain(frames.map(|hash| (hash, "a frame".to_string())));
+    let hashes = hashes.collect();
+    let frames = format_count(graph.frames().len() as u64);
+    (format!("{} with {frames} frames", count_of(graph.threads().len() as u64, "threads")), hashes)
+}
+
+/// Compares what was seen of a dump with what was seen of its copy; answers where names are not `renamed`.
+pub fn compare(dump: &Seen, copy: &Seen, is_renamed: bool) -> Vec<Check> {
+    let format = (dump.format != copy.format).then(|| format!("the copy is {}", copy.format));
+    let mut checks = vec![Check::new("the format", format)];
+    for (at, (what, hashes)) in dump.parts.iter().enumerate() {
+        let difference = match copy.parts.get(at) {
+            Some((of_copy, _)) if of_copy != what => Some(format!("the copy has {of_copy}")),
+            Some((_, of_copy)) => {
+                let mut pairs = hashes.iter().zip(of_copy);
+                pairs.find(|(a, b)| a.0 != b.0).map(|(a, _)| a.1.clone())
+            }
+            None => Some("the copy has none".to_string()),
+        };
         // What is wrong with the objects is wrong with all that follows from them.
-        if checks.iter().all(|check| check.is_same) && !a.references_missing() {
-            checks.push(Check::new("dominators and retained sizes of all objects", retained(dump, copy)?));
+        let follows = at == 3 && checks.iter().any(|check| !check.is_same);
+        if !follows {
+            checks.push(Check::new(what, difference));
         }
     }
-    if names.is_empty() {
-        let paths = [dump, copy].map(|dump| dump.path().map(|path| path.display().to_string()).unwrap_or_default());
-        for (what, of_dump, of_copy) in
-            answers(dump)?.into_iter().zip(answers(copy)?).map(|((what, a), (_, b))| (what, a, b))
-        {
-            checks.push(Check::new(what, first_difference("", &of_dump, &of_copy, &paths)));
+    if !is_renamed {
+        let paths = [&dump.path, &copy.path];
+        for ((what, a), (_, b)) in dump.answers.iter().zip(&copy.answers) {
+            checks.push(Check::new(*what, first_difference("", a, b, &paths)));
         }
     }
-    Ok(checks)
+    checks
 }
 
 /// Answers as data.
@@ -88,7 +182,7 @@ fn answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
 
 /// The first place where two answers differ, but for the files' names in command lines. Problems of the dumps are left out,
 /// of which the copy has others.
-fn first_difference(at: &str, a: &Value, b: &Value, paths: &[String; 2]) -> Option<String> {
+fn first_difference(at: &str, a: &Value, b: &Value, paths: &[&String; 2]) -> Option<String> {
     let without = |text: &str, path: &str| match path {
         "" => text.to_string(),
         path => text.replace(&format!("'{path}'"), "").replace(path, ""),
@@ -106,7 +200,7 @@ fn first_difference(at: &str, a: &Value, b: &Value, paths: &[String; 2]) -> Opti
             pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b, paths))
         }
         (Value::String(a), Value::String(b))
-            if without(a, &paths[0]) == without(b, &paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
+            if without(a, paths[0]) == without(b, paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
         {
             None
         }
@@ -123,100 +217,4 @@ fn has_keys(text: &str, of_copy: &str) -> bool {
         rest = &rest[at + part.len()..];
     }
     of_copy.contains("[\"<key>\"]") && (rest.is_empty() || of_copy.ends_with(']'))
-}
-
-fn retained(dump: &OpenDump, copy: &OpenDump) -> Result<Option<String>, AnswerError> {
-    let ((dominators, retained), (of_copy, retained_of_copy)) = (dump.dominators()?, copy.dominators()?);
-    let Some(graph) = dump.graph() else { return Ok(None) };
-    let differs = |node: &NodeId| {
-        dominators.dominator_of(*node) != of_copy.dominator_of(*node)
-            || retained.bytes_of(dominators, *node) != retained_of_copy.bytes_of(of_copy, *node)
-    };
-    Ok(graph.nodes().find(differs).map(|node| graph.display_id(node)))
-}
-
-/// Two graphs that should be the same.
-struct Pair<'g> {
-    a: &'g HeapGraph,
-    b: &'g HeapGraph,
-    names: &'g NameMap,
-}
-
-impl Pair<'_> {
-    fn is_renamed(&self, a: &str, b: &str) -> bool {
-        match self.names.rename(a.as_bytes()) {
-            Some(renamed) => renamed == b.as_bytes(),
-            None => a == b || cleaned(a) == b,
-        }
-    }
-
-    fn is_same_type(&self, a: TypeId, b: TypeId) -> bool {
-        self.is_renamed(self.a.type_name(a), self.b.type_name(b))
-    }
-
-    fn objects(&self) -> Option<String> {
-        let Pair { a, b, .. } = *self;
-        if a.node_count() != b.node_count() {
-            return Some(format!("the copy has {}", count_of(b.node_count() as u64, "objects")));
-        }
-        let mut types: FxHashMap<TypeId, TypeId> = FxHashMap::default();
-        let differs = |node: &NodeId| {
-            let (of_a, of_b) = (a.type_of(*node), b.type_of(*node));
-            let known = *types.entry(of_a).or_insert(of_b);
-            let is_first = known == of_b;
-            a.original_id(*node) != b.original_id(*node)
-                || !is_first
-                || a.shallow_bytes(*node) != b.shallow_bytes(*node)
-                || !a
-                    .references(*node)
-                    .map(|to| (to.node, to.is_weak))
-                    .eq(b.references(*node).map(|to| (to.node, to.is_weak)))
-        };
-        let node = a.nodes().find(differs);
-        let of_types = types.iter().find(|&(a, b)| !self.is_same_type(*a, *b));
-        node.map(|node| format!("object {}", a.display_id(node)))
-            .or_else(|| of_types.map(|(a, b)| format!("{} is {}", self.a.type_name(*a), self.b.type_name(*b))))
-    }
-
-    fn roots(&self) -> Option<String> {
-        let Pair { a, b, .. } = *self;
-        if a.roots().len() != b.roots().len() {
-            return Some(format!("the copy has {}", count_of(b.roots().len() as u64, "root records")));
-        }
-        let differs = |(a, b): &(&crate::graph::Root, &crate::graph::Root)| {
-            (a.node, a.kind, a.flags, a.thread, a.frame, a.origin)
-                != (b.node, b.kind, b.flags, b.thread, b.frame, b.origin)
-        };
-        let differing = a.roots().iter().zip(b.roots()).find(differs);
-        differing.map(|(root, _)| format!("a root of {}", a.display_id(root.node)))
-    }
-
-    fn threads(&self) -> Option<String> {
-        let Pair { a, b, .. } = *self;
-        let text = |graph: &HeapGraph, name: Option<NameId>| name.map(|name| graph.name(name).to_string());
-        let is_same_text = |of_a: Option<NameId>, of_b: Option<NameId>| match (text(a, of_a), text(b, of_b)) {
-            (Some(a), Some(b)) => self.is_renamed(&a, &b),
-            (a, b) => a == b,
-        };
-        let is_same = |(of_a, of_b): (&Frame, &Frame)| {
-            let is_same_class = match (of_a.class, of_b.class) {
-                (Some(a), Some(b)) => self.is_same_type(a, b),
-                (a, b) => a.is_none() && b.is_none(),
-            };
-            is_same_class
-                && of_a.line == of_b.line
-                && is_same_text(Some(of_a.method), Some(of_b.method))
-                && is_same_text(of_a.signature, of_b.signature)
-                && is_same_text(of_a.source_file, of_b.source_file)
-        };
-        let (threads, of_copy) = (a.threads(), b.threads());
-        let is_same_thread = |(a, b): (&crate::graph::Thread, &crate::graph::Thread)| {
-            (a.serial, a.node, a.frames()) == (b.serial, b.node, b.frames())
-        };
-        if threads.len() != of_copy.len() || !threads.iter().zip(of_copy).all(is_same_thread) {
-            return Some("the threads differ".to_string());
-        }
-        let is_same = a.frames().len() == b.frames().len() && a.frames().iter().zip(b.frames()).all(is_same);
-        (!is_same).then(|| "the frames differ".to_string())
-    }
 }

@@ -24,10 +24,12 @@ impl Fillers {
     pub(super) fn append_number(mut number: u64, units: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let step = if units < SHORT { 1 } else { 2 };
-        out.extend((0..units).map(|at| if (units - at) % 2 == 0 { b'~' } else { b'|' }));
+        out.extend((0..units).map(|at| if (units - at).is_multiple_of(2) { b'~' } else { b'|' }));
         for at in (start..start + units).rev().step_by(step) {
-            out[at] = DIGITS[(number % 62) as usize];
-            number /= 62;
+            // A digit first: no name begins so.
+            let base = if step == 1 && at == start { 10 } else { 62 };
+            out[at] = DIGITS[(number % base) as usize];
+            number /= base;
             if number == 0 && step == 2 {
                 break;
             }
@@ -49,8 +51,8 @@ mod tests {
     fn texts_of_a_length_are_different_and_cannot_be_written_by_chance() {
         let mut fillers = Fillers::default();
         let mut made = std::collections::HashSet::new();
-        for units in [0, 1, 2, 5, 6, 7, 40] {
-            for _ in 0..if units == 1 { 62 } else { 1000 } {
+        for (units, count) in [(0, 1), (1, 10), (2, 620), (5, 1000), (6, 1000), (7, 1000), (40, 1000)] {
+            for _ in 0..count {
                 let mut text = Vec::new();
                 fillers.append(units, &mut text);
                 assert_eq!(text.len(), units);
@@ -58,6 +60,6 @@ mod tests {
                 made.insert(text);
             }
         }
-        assert_eq!(made.len(), 1 + 62 + 5 * 1000);
+        assert_eq!(made.len(), 1 + 10 + 620 + 4 * 1000);
     }
 }

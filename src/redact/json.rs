@@ -67,7 +67,7 @@ fn of_ruby(_: &str, key: &str) -> Fate {
 
 /// Lines of the neutral form.
 fn of_heapgraph(_: &str, key: &str) -> Fate {
-    const NAMES: [&str; 23] = [
+    const NAMES: [&str; 26] = [
         "runtime",
         "producer",
         "time",
@@ -91,6 +91,9 @@ fn of_heapgraph(_: &str, key: &str) -> Fate {
         "signature",
         "code",
         "origin",
+        "flags",
+        "range",
+        "frames",
     ];
     match key {
         "names" => Fate::StaysAsName,

@@ -18,7 +18,7 @@ mod packed;
 mod runs;
 mod v8;
 
-pub use compare::{Check, compare};
+pub use compare::{Check, Seen, compare};
 pub use copy::{find_left, redact};
 pub use dump_file::DumpFile;
 pub use keep::KeptFields;

@@ -42,7 +42,7 @@ fn planted() -> Vec<(&'static str, String)> {
         ("basic-header", vec!["Basic ", "dXNlcjpwYXNzd29yZA=="]),
         ("basic-header", vec!["Authorization: Basic ", "YWRtaW46aHVudGVyMg=="]),
         ("password-in-url", vec!["postgresql://user:s3cr3t@db.example/app"]),
-        ("password-in-url", vec!["redis://default:pa55w0rd@10.0.0.1:6379"]),
+        ("password-in-url", vec!["redis://:pa55w0rd@10.0.0.1:6379"]),
         ("password-in-url", vec!["see https://bot:hunter22@git.example/x.git"]),
         ("password-in-url", vec!["amqp://guest:gu3st9@mq:5672/vhost"]),
         ("password-property", vec!["jdbc:mysql://db/app?user=me&password=s3cr3t!"]),

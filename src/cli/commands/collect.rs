@@ -163,12 +163,12 @@ impl PrivateFolder {
 
 /// Overwrites the files of a folder and removes it. What cannot be overwritten is removed all the same.
 fn remove_overwritten(folder: &Path) {
-    const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    let zeros = vec![0; 1 << 16];
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if let Ok(mut file) = fs::File::options().write(true).open(entry.path()) {
             let mut left = file.metadata().map_or(0, |facts| facts.len());
-            while left > 0 && file.write_all(&ZEROS[..left.min(ZEROS.len() as u64) as usize]).is_ok() {
-                left -= left.min(ZEROS.len() as u64);
+            while left > 0 && file.write_all(&zeros[..left.min(zeros.len() as u64) as usize]).is_ok() {
+                left -= left.min(zeros.len() as u64);
             }
             // Otherwise the zeros might never reach the disk.
             let _ = file.sync_data();

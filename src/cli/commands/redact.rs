@@ -15,7 +15,7 @@ use crate::dump::{IndexUse, OpenOptions};
 use crate::input::Observer;
 use crate::redact::{
     Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, Redacted,
-    compare, find_left, lost_text, redact,
+    Seen, compare, find_left, lost_text, redact,
 };
 use crate::report::format_bytes;
 
@@ -129,10 +129,13 @@ fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<Co
     if inputs.iter().any(|input| input.path().is_none()) {
         bail!("--verify reads both more than once: name two files");
     }
-    let mut checks = {
-        let [dump, copy] = [inputs[0].open(&open, &memory)?, inputs[1].open(&open, &memory)?];
-        compare(&dump, &copy, &options.names)?
+    let seen = |input: &DumpInput, names: &NameMap| -> Result<Seen> {
+        let dump = input.open(&open, &memory)?;
+        Ok(Seen::of(&dump, names)?)
     };
+    let of_dump = seen(&inputs[0], &options.names)?;
+    let of_copy = seen(&inputs[1], &NameMap::default())?;
+    let mut checks = compare(&of_dump, &of_copy, !options.names.is_empty());
     let again = |path: &Path| DumpFile::of_path(path.to_path_buf(), Arc::clone(&read.observer));
     let [dump, copy] = [again(file)?, again(copy)?];
     checks.extend(find_left(&dump, &copy, &options)?);

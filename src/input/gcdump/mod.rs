@@ -18,13 +18,11 @@ mod problem_codes;
 mod roots;
 mod serialization;
 
-use std::ops::Range;
-
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
-    Runtime, Source,
+    Blot, Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader,
+    Reading, Runtime, Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembler;
@@ -90,11 +88,11 @@ impl Reader for Gcdump {
 }
 
 /// The parts of a file that tell of the machine and of how the dump was taken, and from where on it cannot be read. Reads it whole.
-pub(crate) fn private_parts(source: Source) -> Result<(Vec<Range<u64>>, Option<u64>), ReadError> {
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), ReadError> {
     let budget = MemoryBudget::default();
     let file = WholeFile::read(source, &budget)?;
     let (dump, _share) = parse(&file.bytes, &budget)?;
-    let parts = dump.private.iter().map(|part| part.start as u64..part.end as u64);
+    let parts = dump.private.iter().map(|part| (part.start as u64..part.end as u64, Vec::new()));
     Ok((parts.collect(), dump.unread_from.map(|from| from as u64)))
 }
 

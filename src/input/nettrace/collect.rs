@@ -19,7 +19,7 @@ use super::trace::{BlockKind, Trace};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
-use crate::input::{Diagnostics, Position, ProblemCode};
+use crate::input::{Blot, Diagnostics, Position, ProblemCode};
 
 #[derive(Default)]
 pub(super) struct Collector {
@@ -46,7 +46,7 @@ pub(super) struct Collector {
     thread_processes: FxHashMap<u64, u64>,
     pointer_bytes: usize,
     /// Parts of the file that tell of more than the heap, where they are asked for.
-    pub(super) private: Option<Vec<Range<u64>>>,
+    pub(super) private: Option<Vec<Blot>>,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
@@ -104,7 +104,7 @@ impl Collector {
         let good = |rest: &[u8]| content.len() - rest.len();
         match kind {
             BlockKind::Other => {
-                self.note_private(offset..offset + content.len() as u64);
+                self.note_private(offset..offset + content.len() as u64, Vec::new());
                 Ok(())
             }
             BlockKind::Events => for_each_event(content, offset, version6, |event| self.event(event)),
@@ -206,20 +206,21 @@ impl Collector {
         }
     }
 
-    fn note_private(&mut self, part: Range<u64>) {
+    fn note_private(&mut self, part: Range<u64>, instead: Vec<u8>) {
         if let Some(private) = self.private.as_mut().filter(|_| !part.is_empty()) {
-            private.push(part);
+            private.push((part, instead));
         }
     }
 
-    /// Of the runtime all behind its version; of the process and of other events all.
+    /// Of the runtime all behind its version; of the process all but its program; of other events all.
     fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
-        let from = match kind {
-            Some(EventKind::RuntimeInformation) => event.payload.len().min(RUNTIME_BYTES),
-            Some(EventKind::ProcessInfo | EventKind::Other) | None => 0,
+        let (from, instead) = match kind {
+            Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_BYTES), Vec::new()),
+            Some(EventKind::ProcessInfo) => (0, Rundown::program_of(event.payload)),
+            Some(EventKind::Other) | None => (0, Vec::new()),
             Some(_) => return,
         };
-        self.note_private(event.offset + from as u64..event.offset + event.payload.len() as u64);
+        self.note_private(event.offset + from as u64..event.offset + event.payload.len() as u64, instead);
     }
 
     fn take(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {

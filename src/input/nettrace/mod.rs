@@ -31,12 +31,10 @@ mod trace;
 mod types;
 mod window;
 
-use std::ops::Range;
-
 use super::problem_codes::GraphCodes;
 use super::{
-    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, Problem, ReadError,
-    ReadErrorKind, Reader, Reading, Runtime, Source,
+    Blot, Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, Problem,
+    ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
@@ -110,9 +108,9 @@ fn collect(
     Ok((collector, selected, extent))
 }
 
-/// The parts of a trace that tell of more than its heap: payloads of all other events, the process and its command line; and from where
+/// The parts of a trace that tell of more than its heap: payloads of all other events, and the command line but for the program; and from where
 /// on it cannot be read. 16 bytes for each.
-pub(crate) fn private_parts(source: Source) -> Result<(Vec<Range<u64>>, Option<u64>), ReadError> {
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), ReadError> {
     let budget = MemoryBudget::default();
     let store = SnapshotStore::Counts(CountStore::default());
     let mut collector = Collector::new(store, budget.for_content(), source.tally());
@@ -133,7 +131,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Range<u64>>, Option<u
     let damage = collector.diagnostics.sorted();
     let unread_from = damage.iter().filter(is_damage).filter_map(offset).min();
     let mut parts = collector.private.unwrap_or_default();
-    parts.sort_by_key(|part| part.start);
+    parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))
 }
 

@@ -86,6 +86,14 @@ impl Rundown {
         Ok((rest, ()))
     }
 
+    /// The program's name in a process's payload, in UTF-16.
+    pub(super) fn program_of(payload: &[u8]) -> Vec<u8> {
+        let mut rundown = Rundown::default();
+        let is_read = rundown.add_process(payload).is_ok();
+        let program = rundown.program().filter(|_| is_read).unwrap_or_default();
+        program.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
     /// The program's name: of `dotnet app.dll` the second.
     pub(super) fn program(&self) -> Option<String> {
         let mut words =

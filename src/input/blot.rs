@@ -1,0 +1,6 @@
+//! Parts of files that tell of more than the heap.
+
+use std::ops::Range;
+
+/// A part of a file that tells of more than the heap, and what stands there in a copy, before zeros.
+pub(crate) type Blot = (Range<u64>, Vec<u8>);
