@@ -11,13 +11,13 @@ use std::ops::Range;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that a key, a text or the path of a file keeps.
-const SHORTEST_TEXT: usize = 30;
+const MIN_TEXT_COLUMNS: usize = 30;
 /// Lines that a name takes at most; the middle of a longer one is left out.
-const MAX_LINES: usize = 8;
+const MAX_NAME_LINES: usize = 8;
 /// Columns that a further line has at least.
-const SHORTEST_LINE: usize = 6;
+const MIN_LINE_COLUMNS: usize = 6;
 /// Between a reference and what it leads to, an id and its type.
-const GAP: &str = "  ";
+const COLUMN_GAP: &str = "  ";
 
 /// Columns that a text takes on a terminal: letters of some scripts take two.
 pub fn columns_of(text: &str) -> usize {
@@ -25,7 +25,7 @@ pub fn columns_of(text: &str) -> usize {
 }
 
 /// As much of the start of a text as there is room for.
-pub fn start_of(text: &str, room: usize) -> &str {
+pub fn text_start(text: &str, room: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, c)| {
         width += c.width().unwrap_or(1);
@@ -35,7 +35,7 @@ pub fn start_of(text: &str, room: usize) -> &str {
 }
 
 /// As much of its end.
-fn end_of(text: &str, room: usize) -> &str {
+fn text_end(text: &str, room: usize) -> &str {
     let mut width = 0;
     let before = text.char_indices().rev().find(|(_, c)| {
         width += c.width().unwrap_or(1);
@@ -51,14 +51,14 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
     }
     let room = room.max(3);
     let front = (room - 1) / 2;
-    let (start, end) = (start_of(text, front), end_of(text, room - 1 - front));
+    let (start, end) = (text_start(text, front), text_end(text, room - 1 - front));
     // What was cut before brings its mark.
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
 /// A text that is longer than all lines of this width without its middle; others whole.
 pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
-    let room = MAX_LINES * width.max(SHORTEST_TEXT);
+    let room = MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS);
     if text.len() <= room { text.into() } else { shorten_middle(text, room).into() }
 }
 
@@ -69,7 +69,7 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
     if over == 0 {
         return text.into();
     }
-    let parts = parts_of(text);
+    let parts = name_parts(text);
     let mut shown: Vec<Cow<'_, str>> = parts.iter().map(|(range, _)| text[range.clone()].into()).collect();
     for order in 0..3 {
         for ((range, kind), shown) in parts.iter().zip(&mut shown) {
@@ -82,7 +82,7 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
                 PartKind::Member { simple } if order == 1 => without_package(part, simple, over),
                 PartKind::Text if order == 2 => {
                     let columns = columns_of(part);
-                    shorten_middle(part, columns.saturating_sub(over).max(SHORTEST_TEXT).min(columns)).into()
+                    shorten_middle(part, columns.saturating_sub(over).max(MIN_TEXT_COLUMNS).min(columns)).into()
                 }
                 _ => continue,
             };
@@ -101,15 +101,15 @@ pub fn least_columns(text: &str) -> usize {
 /// A name in lines: the first of `first` columns, the others of `rest`, without marks where a line ends. The first is
 /// empty where nothing fits into it.
 pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
-    let rest = rest.max(SHORTEST_LINE);
+    let rest = rest.max(MIN_LINE_COLUMNS);
     let text = without_middle(text, rest);
     let fitted = fit_name(&text, first);
     if columns_of(&fitted) <= first {
         return vec![fitted.into_owned()];
     }
     let (mut lines, mut room) = (vec![String::new()], first);
-    for part in fitted.split(GAP) {
-        let mut gap = GAP;
+    for part in fitted.split(COLUMN_GAP) {
+        let mut gap = COLUMN_GAP;
         // A reference that is to be broken is broken between its words.
         let words: Vec<&str> = if columns_of(part) <= rest { vec![part] } else { part.split(' ').collect() };
         for word in words {
@@ -122,7 +122,7 @@ pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
                 Some(line) => *line = format!("{line}{gap}{word}"),
                 None => {
                     room = rest;
-                    lines.extend(broken(word, rest));
+                    lines.extend(break_word(word, rest));
                 }
             }
             gap = " ";
@@ -132,11 +132,11 @@ pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
 }
 
 /// A word in pieces of `room` columns at most, best behind a segment.
-pub fn broken(mut word: &str, room: usize) -> Vec<String> {
+pub fn break_word(mut word: &str, room: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     while columns_of(word) > room {
         // A letter of two columns has no room in one.
-        let end = start_of(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
+        let end = text_start(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
         let behind = |marks: &[char]| word[..end].rfind(marks).map(|at| at + 1);
         let at = behind(&['.', ',', '<', '[', '/', ':', '$', '\\', ';']).or_else(|| behind(&['_', '-'])).unwrap_or(end);
         let (piece, rest) = word.split_at(at);
@@ -198,21 +198,21 @@ enum PartKind {
 const BEFORE_MEMBERS: [&str; 4] = ["static ", "static field ", "local of ", " of method "];
 
 /// The parts of a name.
-fn parts_of(text: &str) -> Vec<(Range<usize>, PartKind)> {
+fn name_parts(text: &str) -> Vec<(Range<usize>, PartKind)> {
     let is_in_name = |c: char| c.is_alphanumeric() || "._$`+/@".contains(c);
     let (mut parts, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let rest = &text[at..];
         let word = &rest[..rest.find(' ').unwrap_or(rest.len())];
         let (length, kind) = if rest.starts_with('"') {
-            (quoted(rest), PartKind::Text)
+            (quote_end(rest), PartKind::Text)
         } else if word.starts_with('/') || word.contains("://") || word.get(1..3) == Some(":\\") {
             (word.len(), PartKind::Text)
         } else {
             let name = &rest[..rest.find(|c| !is_in_name(c)).unwrap_or(rest.len())];
             match name.len() {
                 0 => (rest.find(|c| is_in_name(c) || c == '"').unwrap_or(rest.len()), PartKind::Fixed),
-                length => (length, kind_of(&text[..at], name, &rest[length..])),
+                length => (length, part_kind(&text[..at], name, &rest[length..])),
             }
         };
         parts.push((at..at + length, kind));
@@ -222,7 +222,7 @@ fn parts_of(text: &str) -> Vec<(Range<usize>, PartKind)> {
 }
 
 /// The end of a text in quotes, or of all where it has none.
-fn quoted(text: &str) -> usize {
+fn quote_end(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text[1..].find(|c| {
         let is_end = c == '"' && !is_escaped;
@@ -232,7 +232,7 @@ fn quoted(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-fn kind_of(before: &str, name: &str, after: &str) -> PartKind {
+fn part_kind(before: &str, name: &str, after: &str) -> PartKind {
     let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
     let is_member =
         BEFORE_MEMBERS.iter().any(|words| before.ends_with(words)) || after.starts_with('(') || after.starts_with(" (");
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(fit_name(&text, 50), "Map[\"01234567890123456…234567890123456789\"]  Entry");
         assert_eq!(fit_name(&text, 0), "Map[\"0123456789012…67890123456789\"]  Entry");
         assert_eq!(fit_name("\"twenty-nine columns, no more\"", 3), "\"twenty-nine columns, no more\"");
-        assert!(least_columns(&format!("/{}", "folder/".repeat(20))) == SHORTEST_TEXT);
+        assert!(least_columns(&format!("/{}", "folder/".repeat(20))) == MIN_TEXT_COLUMNS);
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
             let joined = |text: &str| text.replace(' ', "");
             assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
         }
-        assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_LINES + 1);
+        assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_NAME_LINES + 1);
     }
 
     #[test]

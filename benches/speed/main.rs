@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use heapdump::analysis::dominators::Dominators;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::filter::Filter;
 use heapdump::graph::NodeId;
 use heapdump::input::{self, ReadOptions, Source};
@@ -128,7 +128,7 @@ fn run_step(words: &[&str]) {
             let started = Instant::now();
             if *step == "dominators" {
                 let dominators = Dominators::compute(&graph);
-                std::hint::black_box(Retained::compute(&graph, &dominators));
+                std::hint::black_box(RetainedSizes::compute(&graph, &dominators));
             } else {
                 std::hint::black_box(petgraph::algo::dominators::simple_fast(&graph, NodeId::new(0)));
             }

@@ -4,7 +4,7 @@
 use std::io::{Cursor, Write};
 use std::sync::OnceLock;
 
-use heapdump::analysis::dominators::{DomNode, Dominators, Step, StoredDominators};
+use heapdump::analysis::dominators::{DomNode, Dominators, DominatorWalkStep, StoredDominators};
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::RootsByNode;
 use heapdump::analysis::root_paths::find_root_paths;
@@ -75,7 +75,7 @@ fn ask(index: Index) -> Option<()> {
         let _ = parents.path_to(&graph, &roots, node);
     }
     dominators.children().walk(DomNode::ROOT, |step| {
-        let (Step::Enter(number) | Step::Leave(number)) = step;
+        let (DominatorWalkStep::Enter(number) | DominatorWalkStep::Leave(number)) = step;
         let _ = dominators.node_at(number);
     });
     let dominators = Dominators::compute(&graph);

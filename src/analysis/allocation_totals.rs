@@ -12,7 +12,7 @@ use crate::sort;
 
 /// Bytes and allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct AllocationAmount {
     /// Bytes.
     pub bytes: u64,
     /// Allocations, if they are counted.
@@ -23,13 +23,13 @@ pub struct Amount {
     pub is_lower_bound: bool,
 }
 
-impl Amount {
+impl AllocationAmount {
     /// Is there anything? Objects may have no bytes.
     pub(super) fn is_something(&self) -> bool {
         self.bytes > 0 || self.allocations.is_some_and(|count| count > 0)
     }
 
-    pub(super) fn same_figures(&self, other: &Amount) -> bool {
+    pub(super) fn same_figures(&self, other: &AllocationAmount) -> bool {
         (self.bytes, self.allocations) == (other.bytes, other.allocations)
     }
 
@@ -39,13 +39,20 @@ impl Amount {
     }
 
     fn of(entry: &crate::allocations::Entry) -> Self {
-        Amount { bytes: entry.bytes(), allocations: entry.allocations(), is_reported: true, is_lower_bound: false }
+        AllocationAmount {
+            bytes: entry.bytes(),
+            allocations: entry.allocations(),
+            is_reported: true,
+            is_lower_bound: false,
+        }
     }
 
     /// The reported amount against the amount that is known below; `whole` where nothing else can be below.
-    pub(super) fn settle(reported: Option<Amount>, below: Amount, whole: bool) -> Self {
-        let Some(reported) = reported else { return Amount { is_reported: whole, is_lower_bound: !whole, ..below } };
-        Amount {
+    pub(super) fn settle(reported: Option<AllocationAmount>, below: AllocationAmount, is_complete: bool) -> Self {
+        let Some(reported) = reported else {
+            return AllocationAmount { is_reported: is_complete, is_lower_bound: !is_complete, ..below };
+        };
+        AllocationAmount {
             bytes: reported.bytes.max(below.bytes),
             allocations: reported.allocations.max(below.allocations),
             is_reported: true,
@@ -56,24 +63,24 @@ impl Amount {
     /// The amount of all types at a backtrace of a heap of totals: what is reported, what its types have together, and
     /// what is below it. `None` when nothing is known.
     pub(super) fn of_all(
-        reported: Option<Amount>,
-        of_types: Option<Amount>,
-        below: Option<Amount>,
-        whole: bool,
-    ) -> Option<Amount> {
+        reported: Option<AllocationAmount>,
+        of_types: Option<AllocationAmount>,
+        below: Option<AllocationAmount>,
+        is_complete: bool,
+    ) -> Option<AllocationAmount> {
         if reported.is_none() && of_types.is_none() && below.is_none() {
             return None;
         }
         let (of_types, below) = (of_types.unwrap_or_default(), below.unwrap_or_default());
-        let known = Amount {
+        let known = AllocationAmount {
             bytes: below.bytes.max(of_types.bytes),
             allocations: below.allocations.max(of_types.allocations),
-            ..Amount::default()
+            ..AllocationAmount::default()
         };
-        Some(Amount::settle(
-            reported.map(|reported| Amount { is_reported: true, is_lower_bound: false, ..reported }),
+        Some(AllocationAmount::settle(
+            reported.map(|reported| AllocationAmount { is_reported: true, is_lower_bound: false, ..reported }),
             known,
-            whole,
+            is_complete,
         ))
     }
 }
@@ -84,9 +91,9 @@ pub struct TypeAmount {
     /// The type.
     pub type_name: NameId,
     /// With everything below the backtrace.
-    pub total: Amount,
+    pub total: AllocationAmount,
     /// In heaps of parts: at the backtrace itself.
-    pub exclusive: Amount,
+    pub exclusive: AllocationAmount,
 }
 
 /// Scope of the computation.
@@ -103,7 +110,7 @@ pub struct TotalsOptions<'a> {
 /// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
 /// some 120 bytes. Programs have backtraces of 48 frames at most and share most of them, so that real heaps come to a
 /// few for each entry.
-pub(super) fn most_pairs(heap: &AllocationHeap) -> usize {
+pub(super) fn max_pairs(heap: &AllocationHeap) -> usize {
     let entries = heap.entries.len();
     let of_deep = entries.saturating_mul(64).max(50_000);
     let of_many = entries.saturating_mul(16).max(1_000_000);
@@ -112,11 +119,11 @@ pub(super) fn most_pairs(heap: &AllocationHeap) -> usize {
 
 /// The totals of a heap.
 #[derive(Debug)]
-pub struct Totals {
+pub struct AllocationTotals {
     /// By backtrace; `None` where nothing is known.
-    all: Vec<Option<Amount>>,
+    all: Vec<Option<AllocationAmount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
-    exclusive: Vec<Amount>,
+    exclusive: Vec<AllocationAmount>,
     types: Vec<Vec<TypeAmount>>,
     callees: Vec<Vec<u32>>,
     /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
@@ -127,14 +134,14 @@ pub struct Totals {
     pub complete: bool,
 }
 
-impl Totals {
+impl AllocationTotals {
     /// Computes the totals. O(frames + entries x depth), memory for every pair of backtrace and type that is known.
     pub fn compute(heap: &AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         TotalsComputation::new(heap, options).run()
     }
 
     /// Amount at a backtrace with everything below it. O(1).
-    pub fn at(&self, frame: u32) -> Amount {
+    pub fn at(&self, frame: u32) -> AllocationAmount {
         self.all[frame as usize].unwrap_or_default()
     }
 
@@ -144,7 +151,7 @@ impl Totals {
     }
 
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
-    pub fn exclusive(&self, frame: u32) -> Amount {
+    pub fn exclusive(&self, frame: u32) -> AllocationAmount {
         self.exclusive[frame as usize]
     }
 
@@ -188,24 +195,24 @@ impl Totals {
 #[derive(Clone, Copy)]
 struct BacktraceAndType {
     type_name: NameId,
-    reported: Option<Amount>,
-    below: Amount,
+    reported: Option<AllocationAmount>,
+    below: AllocationAmount,
 }
 
 struct TotalsComputation<'a> {
     heap: &'a AllocationHeap,
     parts: bool,
     /// Amounts that are not reported equal what is below, exactly.
-    whole: bool,
+    is_complete: bool,
     by_type: bool,
     filtered: bool,
-    reported: Vec<Option<Amount>>,
+    reported: Vec<Option<AllocationAmount>>,
     /// Pairs by frame; `places` finds one among them.
     pairs: Vec<Vec<BacktraceAndType>>,
     places: FxHashMap<(u32, NameId), usize>,
-    inferred: usize,
+    inferred_pairs: usize,
     most: usize,
-    left_out: u64,
+    pairs_left_out: u64,
 }
 
 impl<'a> TotalsComputation<'a> {
@@ -226,15 +233,15 @@ impl<'a> TotalsComputation<'a> {
         let mut computation = TotalsComputation {
             heap,
             parts,
-            whole: heap.counting == Counting::CompleteInclusive,
+            is_complete: heap.counting == Counting::CompleteInclusive,
             by_type: options.by_type || !parts,
             filtered: options.wanted.is_some(),
             reported: vec![None; count],
             pairs: vec![Vec::new(); count],
             places: FxHashMap::default(),
-            inferred: 0,
-            most: most_pairs(heap),
-            left_out: 0,
+            inferred_pairs: 0,
+            most: max_pairs(heap),
+            pairs_left_out: 0,
         };
         for entry in &heap.entries {
             let frame = shown[entry.frame() as usize];
@@ -248,7 +255,7 @@ impl<'a> TotalsComputation<'a> {
                     let pair = computation.pair(frame, type_name);
                     match &mut pair.reported {
                         Some(reported) => reported.add(entry.bytes(), entry.allocations()),
-                        none => *none = Some(Amount::of(entry)),
+                        none => *none = Some(AllocationAmount::of(entry)),
                     }
                 }
                 _ => {}
@@ -260,18 +267,18 @@ impl<'a> TotalsComputation<'a> {
     fn pair(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
         let pairs = &mut self.pairs[frame as usize];
         let place = *self.places.entry((frame, type_name)).or_insert_with(|| {
-            pairs.push(BacktraceAndType { type_name, reported: None, below: Amount::default() });
+            pairs.push(BacktraceAndType { type_name, reported: None, below: AllocationAmount::default() });
             pairs.len() - 1
         });
         &mut pairs[place]
     }
 
-    fn run(mut self) -> Totals {
+    fn run(mut self) -> AllocationTotals {
         let count = self.heap.frames.len();
-        let mut below = vec![None::<Amount>; count];
-        let mut totals = Totals {
+        let mut below = vec![None::<AllocationAmount>; count];
+        let mut totals = AllocationTotals {
             all: vec![None; count],
-            exclusive: vec![Amount::default(); count],
+            exclusive: vec![AllocationAmount::default(); count],
             types: vec![Vec::new(); count],
             callees: vec![Vec::new(); count],
             callees_by_type: RefCell::default(),
@@ -285,7 +292,7 @@ impl<'a> TotalsComputation<'a> {
             let mut types: Vec<TypeAmount> =
                 std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.settled(pair)).collect();
             sort::by_key(&mut types, |amount| amount.type_name);
-            let mut of_types = Amount::default();
+            let mut of_types = AllocationAmount::default();
             for amount in &types {
                 let counted = if self.parts { amount.exclusive } else { amount.total };
                 of_types.add(counted.bytes, counted.allocations);
@@ -294,7 +301,7 @@ impl<'a> TotalsComputation<'a> {
                 }
             }
             totals.all[at] = self.settled_all(frame, &types, of_types, below[at]);
-            totals.exclusive[at] = if self.parts { of_types } else { Amount::default() };
+            totals.exclusive[at] = if self.parts { of_types } else { AllocationAmount::default() };
             totals.types[at] = types;
             if let (Some(amount), true) = (totals.all[at], frame != 0) {
                 below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
@@ -302,7 +309,7 @@ impl<'a> TotalsComputation<'a> {
             }
         }
         totals.callees.iter_mut().for_each(|callees| callees.reverse());
-        totals.pairs_left_out = self.left_out;
+        totals.pairs_left_out = self.pairs_left_out;
         totals
     }
 
@@ -311,14 +318,20 @@ impl<'a> TotalsComputation<'a> {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;
             total.add(pair.below.bytes, pair.below.allocations);
-            (Amount { is_reported: true, ..total }, own)
+            (AllocationAmount { is_reported: true, ..total }, own)
         } else {
-            (Amount::settle(pair.reported, pair.below, self.whole), Amount::default())
+            (AllocationAmount::settle(pair.reported, pair.below, self.is_complete), AllocationAmount::default())
         };
         TypeAmount { type_name: pair.type_name, total, exclusive: own }
     }
 
-    fn settled_all(&self, frame: u32, types: &[TypeAmount], of_types: Amount, below: Option<Amount>) -> Option<Amount> {
+    fn settled_all(
+        &self,
+        frame: u32,
+        types: &[TypeAmount],
+        of_types: AllocationAmount,
+        below: Option<AllocationAmount>,
+    ) -> Option<AllocationAmount> {
         if self.parts {
             let mut total = of_types;
             total.add(below.unwrap_or_default().bytes, below.unwrap_or_default().allocations);
@@ -327,19 +340,20 @@ impl<'a> TotalsComputation<'a> {
                 total.allocations = Some(0);
             }
             return (!types.is_empty() || below.is_some() || frame == 0)
-                .then_some(Amount { is_reported: true, ..total });
+                .then_some(AllocationAmount { is_reported: true, ..total });
         }
         let reported = self.reported[frame as usize];
         let of_types = (!types.is_empty()).then_some(of_types);
-        let all = Amount::of_all(reported, of_types, below, self.whole);
+        let all = AllocationAmount::of_all(reported, of_types, below, self.is_complete);
         if all.is_none() {
-            return (frame == 0).then(|| Amount { is_lower_bound: !self.whole, ..Amount::default() });
+            return (frame == 0)
+                .then(|| AllocationAmount { is_lower_bound: !self.is_complete, ..AllocationAmount::default() });
         }
         if self.filtered {
             // Types that were too small to be dumped are missing in the sum.
-            return Some(Amount {
-                is_reported: self.whole,
-                is_lower_bound: !self.whole,
+            return Some(AllocationAmount {
+                is_reported: self.is_complete,
+                is_lower_bound: !self.is_complete,
                 ..of_types.unwrap_or_default()
             });
         }
@@ -348,11 +362,11 @@ impl<'a> TotalsComputation<'a> {
 
     fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {
         if !self.places.contains_key(&(parent, amount.type_name)) {
-            if self.inferred >= self.most {
-                self.left_out += 1;
+            if self.inferred_pairs >= self.most {
+                self.pairs_left_out += 1;
                 return;
             }
-            self.inferred += 1;
+            self.inferred_pairs += 1;
         }
         self.pair(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::allocations::{AllocationHeap, NameId};
-use crate::analysis::allocation_totals::{Amount, Totals};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals};
 
 /// Along which axis a tree is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,12 +74,12 @@ pub struct BreakdownEntry {
     /// The frame, of a tree from the top down.
     pub frame: Option<u32>,
     /// Amount of the row.
-    pub amount: Amount,
+    pub amount: AllocationAmount,
 }
 
 impl BreakdownEntry {
     /// The heap.
-    pub fn root(amount: Amount) -> Self {
+    pub fn root(amount: AllocationAmount) -> Self {
         BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
     }
 
@@ -108,7 +108,7 @@ impl BreakdownEntry {
 
 /// A row, and where in the tree it is; a row called `<other>` is nowhere.
 #[derive(Debug, Clone)]
-pub struct Node<P> {
+pub struct PositionedRow<P> {
     /// The row.
     pub row: BreakdownEntry,
     /// Position of the row.
@@ -117,7 +117,7 @@ pub struct Node<P> {
 
 /// A place in the tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Position {
+pub struct BreakdownPosition {
     frame: u32,
     type_name: Option<NameId>,
     /// Only what was allocated there itself.
@@ -130,7 +130,7 @@ pub struct BreakdownTree<'a> {
     /// The heap.
     pub heap: &'a AllocationHeap,
     /// Its totals by backtrace.
-    pub totals: &'a Totals,
+    pub totals: &'a AllocationTotals,
     /// The axes.
     pub axes: Axes,
     /// Types below backtraces, when laid out by backtrace.
@@ -138,22 +138,22 @@ pub struct BreakdownTree<'a> {
 }
 
 /// A node of [`BreakdownTree`].
-pub type BreakdownNode = Node<Option<Position>>;
+pub type BreakdownNode = PositionedRow<Option<BreakdownPosition>>;
 
-fn node(row: BreakdownEntry, position: Position) -> BreakdownNode {
-    Node { row, position: Some(position) }
+fn node(row: BreakdownEntry, position: BreakdownPosition) -> BreakdownNode {
+    PositionedRow { row, position: Some(position) }
 }
 
 impl BreakdownTree<'_> {
     /// The heap.
     pub fn root(&self) -> BreakdownNode {
-        node(BreakdownEntry::root(self.totals.at(0)), Position { frame: 0, type_name: None, exclusive: false })
+        node(BreakdownEntry::root(self.totals.at(0)), BreakdownPosition { frame: 0, type_name: None, exclusive: false })
     }
 
     /// The children along each axis, in the order of the axes. O(children).
     pub fn children(&self, of: &BreakdownNode) -> Vec<(Vec<BreakdownNode>, Axis)> {
         let Some(position) = of.position else { return Vec::new() };
-        let Position { frame, type_name, exclusive } = position;
+        let BreakdownPosition { frame, type_name, exclusive } = position;
         if type_name.is_some() {
             // Below a type there are backtraces, but not where a backtrace has come before and only types follow.
             let stop = self.axes == Axes::Backtrace || exclusive;
@@ -173,7 +173,7 @@ impl BreakdownTree<'_> {
     }
 
     /// Backtraces one level below, of one type or of all, and what the place has itself.
-    fn callees(&self, position: Position) -> Vec<BreakdownNode> {
+    fn callees(&self, position: BreakdownPosition) -> Vec<BreakdownNode> {
         let amount_at = |frame: u32| match position.type_name {
             None => Some(self.totals.at(frame)),
             Some(type_name) => self.totals.of_type(frame, type_name).map(|amount| amount.total),
@@ -190,7 +190,7 @@ impl BreakdownTree<'_> {
                 let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.is_reported)?;
                 let row =
                     BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
-                Some(node(row, Position { frame, exclusive: false, ..position }))
+                Some(node(row, BreakdownPosition { frame, exclusive: false, ..position }))
             })
             .collect();
         // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
@@ -205,7 +205,7 @@ impl BreakdownTree<'_> {
         let amount = match position.type_name {
             None => self.totals.exclusive(position.frame),
             Some(type_name) => {
-                self.totals.of_type(position.frame, type_name).map_or(Amount::default(), |a| a.exclusive)
+                self.totals.of_type(position.frame, type_name).map_or(AllocationAmount::default(), |a| a.exclusive)
             }
         };
         if !found.is_empty() && amount.is_something() {
@@ -216,7 +216,7 @@ impl BreakdownTree<'_> {
                 frame: None,
                 amount,
             };
-            found.push(node(row, Position { exclusive: true, ..position }));
+            found.push(node(row, BreakdownPosition { exclusive: true, ..position }));
         }
         found
     }
@@ -237,7 +237,7 @@ impl BreakdownTree<'_> {
                     frame: None,
                     amount,
                 };
-                Some(node(row, Position { frame, type_name, exclusive }))
+                Some(node(row, BreakdownPosition { frame, type_name, exclusive }))
             })
             .collect()
     }
@@ -245,7 +245,7 @@ impl BreakdownTree<'_> {
 
 /// A part of a node: a backtrace, and the bytes that come from it.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct FrameShare {
     /// The frame that the node names, of this backtrace.
     frame: u32,
     bytes: u64,
@@ -253,7 +253,7 @@ pub struct Share {
 }
 
 /// A node of [`CallerTree`].
-pub type CallerNode = Node<Vec<Share>>;
+pub type CallerNode = PositionedRow<Vec<FrameShare>>;
 
 /// The inverted tree of one heap. O(backtraces x their depth) for all of it.
 ///
@@ -268,24 +268,24 @@ pub struct CallerTree<'a> {
 
 impl<'a> CallerTree<'a> {
     /// The tree and its root. O(backtraces).
-    pub fn new(heap: &'a AllocationHeap, totals: &Totals) -> (Self, CallerNode) {
+    pub fn new(heap: &'a AllocationHeap, totals: &AllocationTotals) -> (Self, CallerNode) {
         let shares = last_frames(heap, totals);
         let whole = totals.at(0);
         let known: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
         let tree = CallerTree { heap, is_cut: known < whole.bytes };
-        (tree, Node { row: BreakdownEntry::root(whole), position: shares })
+        (tree, PositionedRow { row: BreakdownEntry::root(whole), position: shares })
     }
 
     /// The children of a node, which gives up its shares.
     pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
         let callers = if of.row.kind == BreakdownKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
-        by_name(self.heap, callers, self.is_cut)
+        merge_by_frame_name(self.heap, callers, self.is_cut)
     }
 }
 
 /// The last frames of backtraces with what is known to be theirs.
-fn last_frames(heap: &AllocationHeap, totals: &Totals) -> Vec<Share> {
+fn last_frames(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec<FrameShare> {
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];
@@ -298,33 +298,34 @@ fn last_frames(heap: &AllocationHeap, totals: &Totals) -> Vec<Share> {
             (if node.is_self { node.parent } else { frame }, totals.at(frame))
         };
         if amount.is_something() {
-            shares.push(Share { frame: at, bytes: amount.bytes, allocations: amount.allocations });
+            shares.push(FrameShare { frame: at, bytes: amount.bytes, allocations: amount.allocations });
         }
     }
     shares
 }
 
-fn shares_of_callers(heap: &AllocationHeap, shares: &[Share]) -> Vec<Share> {
-    let called = shares.iter().map(|share| Share { frame: heap.frames[share.frame as usize].parent, ..*share });
+fn shares_of_callers(heap: &AllocationHeap, shares: &[FrameShare]) -> Vec<FrameShare> {
+    let called = shares.iter().map(|share| FrameShare { frame: heap.frames[share.frame as usize].parent, ..*share });
     called.filter(|share| share.frame != 0).collect()
 }
 
 /// Groups by the name of the frame. What belongs to no frame at all is a row of its own.
-fn by_name(heap: &AllocationHeap, shares: Vec<Share>, is_cut: bool) -> Vec<CallerNode> {
-    let mut groups: BTreeMap<Option<NameId>, Vec<Share>> = BTreeMap::new();
+fn merge_by_frame_name(heap: &AllocationHeap, shares: Vec<FrameShare>, is_cut: bool) -> Vec<CallerNode> {
+    let mut groups: BTreeMap<Option<NameId>, Vec<FrameShare>> = BTreeMap::new();
     for share in shares {
         let name = (share.frame != 0).then(|| heap.frames[share.frame as usize].name);
         groups.entry(name).or_default().push(share);
     }
-    let node = |(name, shares): (Option<NameId>, Vec<Share>)| {
-        let mut amount = Amount { is_lower_bound: is_cut, is_reported: !is_cut, ..Amount::default() };
+    let node = |(name, shares): (Option<NameId>, Vec<FrameShare>)| {
+        let mut amount =
+            AllocationAmount { is_lower_bound: is_cut, is_reported: !is_cut, ..AllocationAmount::default() };
         for share in &shares {
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);
         }
         let (kind, position) =
             if name.is_some() { (BreakdownKind::Backtrace, shares) } else { (BreakdownKind::SelfCost, Vec::new()) };
-        Node { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, frame: None, amount }, position }
+        PositionedRow { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, frame: None, amount }, position }
     };
     groups.into_iter().map(node).collect()
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::graph::{FieldKind, HeapGraph, TypeId};
 
 /// The classes that are known without being told.
-const KNOWN: &str = include_str!("collections.txt");
+const KNOWN_COLLECTION_CLASSES: &str = include_str!("collections.txt");
 
 /// Classes that are collections, and their own objects.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub struct CollectionTable {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ClassRule {
-    size: Option<Size>,
+    size: Option<UnresolvedSize>,
     table: Option<String>,
     wraps: Option<String>,
     slots_per_entry: Option<u32>,
@@ -25,14 +25,14 @@ struct ClassRule {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Size {
+enum UnresolvedSize {
     UsedSlots,
-    Sum(Vec<FieldTerm>),
+    Sum(Vec<UnresolvedSizeTerm>),
 }
 
 /// A field that counts: of the collection itself, or of an object (or each of an array) that a field of it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FieldTerm {
+struct UnresolvedSizeTerm {
     is_negative: bool,
     field: String,
     /// Of elements of an array; the class and its field.
@@ -42,7 +42,7 @@ struct FieldTerm {
 /// A line of a table that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct BadLine {
+pub struct TableLineError {
     /// From 1.
     pub line: usize,
     /// The reason why it is refused.
@@ -51,7 +51,7 @@ pub struct BadLine {
 
 /// The way in which a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Collection {
+pub struct CollectionFields {
     /// Number of elements.
     pub size: Option<SizeRule>,
     /// The field that holds its table.
@@ -90,7 +90,7 @@ pub struct SizeTerm {
 #[derive(Debug, Default)]
 pub struct TypeFields {
     /// By type: how its objects are collections.
-    collections: FxHashMap<TypeId, Collection>,
+    collections: FxHashMap<TypeId, CollectionFields>,
     /// By type: objects are inside of a collection.
     inner: Vec<bool>,
     /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
@@ -104,7 +104,7 @@ impl CollectionTable {
     pub fn known() -> Self {
         let mut table = CollectionTable::default();
         // Held by a test.
-        let _ = table.add_lines(KNOWN);
+        let _ = table.add_lines(KNOWN_COLLECTION_CLASSES);
         table
     }
 
@@ -112,12 +112,12 @@ impl CollectionTable {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add_lines(&mut self, text: &str) -> Result<(), BadLine> {
+    pub fn add_lines(&mut self, text: &str) -> Result<(), TableLineError> {
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_start_matches('\u{feff}');
             let mut words = line.split_whitespace();
             let Some(class) = words.next().filter(|word| !word.starts_with('#')) else { continue };
-            self.add_class(class, words).map_err(|why| BadLine { line: at + 1, why })?;
+            self.add_class(class, words).map_err(|why| TableLineError { line: at + 1, why })?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl CollectionTable {
     /// too.
     pub fn size_fields(&self) -> Vec<String> {
         let sizes = self.rules.iter().filter_map(|(class, rule)| match &rule.size {
-            Some(Size::Sum(terms)) => Some(terms.iter().map(move |term| match &term.behind {
+            Some(UnresolvedSize::Sum(terms)) => Some(terms.iter().map(move |term| match &term.behind {
                 Some((_, class, field)) => (class, field),
                 None => (class, &term.field),
             })),
@@ -148,7 +148,7 @@ impl CollectionTable {
                 return Err(format!("\"{word}\": write it as {key}=..."));
             }
             match key {
-                "size" => rule.size = Some(Size::parse(value)?),
+                "size" => rule.size = Some(UnresolvedSize::parse(value)?),
                 "table" => rule.table = Some(value.into()),
                 "in" => rule.wraps = Some(value.into()),
                 "per" => match value.parse() {
@@ -168,7 +168,7 @@ impl CollectionTable {
             ClassRule { size: None, wraps: None, .. } if rule != ClassRule::default() => {
                 return Err(format!("{class} has neither size= nor in="));
             }
-            ClassRule { size: Some(Size::UsedSlots), table: None, .. } => {
+            ClassRule { size: Some(UnresolvedSize::UsedSlots), table: None, .. } => {
                 return Err(format!("{class}: size=used is of a table="));
             }
             _ if rule == ClassRule::default() => {
@@ -231,10 +231,10 @@ impl CollectionTable {
     }
 }
 
-impl Size {
+impl UnresolvedSize {
     fn parse(text: &str) -> Result<Self, String> {
         if text == "used" {
-            return Ok(Size::UsedSlots);
+            return Ok(UnresolvedSize::UsedSlots);
         }
         let mut terms = Vec::new();
         let mut rest = text;
@@ -242,21 +242,21 @@ impl Size {
             let is_negative = rest.starts_with('-');
             rest = rest.trim_start_matches(['+', '-']);
             let end = rest.find(['+', '-']).unwrap_or(rest.len());
-            terms.push(FieldTerm::parse(&rest[..end], is_negative)?);
+            terms.push(UnresolvedSizeTerm::parse(&rest[..end], is_negative)?);
             rest = &rest[end..];
             if rest.is_empty() {
-                return Ok(Size::Sum(terms));
+                return Ok(UnresolvedSize::Sum(terms));
             }
         }
     }
 }
 
-impl FieldTerm {
+impl UnresolvedSizeTerm {
     fn parse(text: &str, is_negative: bool) -> Result<Self, String> {
         let wrong = || format!("size \"{text}\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD");
         let Some((path, last)) = text.split_once(':') else {
             let is_field = !text.is_empty() && !text.contains(['.', '[', ']']);
-            let term = FieldTerm { is_negative, field: text.into(), behind: None };
+            let term = UnresolvedSizeTerm { is_negative, field: text.into(), behind: None };
             return if is_field { Ok(term) } else { Err(wrong()) };
         };
         let (field, class) = path.split_once('.').ok_or_else(wrong)?;
@@ -264,7 +264,11 @@ impl FieldTerm {
         if field.is_empty() || class.is_empty() || last.is_empty() {
             return Err(wrong());
         }
-        Ok(FieldTerm { is_negative, field: field.into(), behind: Some((of_elements, class.into(), last.into())) })
+        Ok(UnresolvedSizeTerm {
+            is_negative,
+            field: field.into(),
+            behind: Some((of_elements, class.into(), last.into())),
+        })
     }
 }
 
@@ -301,7 +305,7 @@ impl TypeFields {
         class: TypeId,
         rule: &'r ClassRule,
         behind: &mut Vec<(&'r str, &'r str)>,
-    ) -> Option<Collection> {
+    ) -> Option<CollectionFields> {
         let number = |name: &String| fields.number(type_id, class, name);
         let reference =
             |name: &String| number(name).filter(|(_, kind)| *kind == FieldKind::Reference).map(|(at, _)| at);
@@ -309,8 +313,8 @@ impl TypeFields {
         let wraps = rule.wraps.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
         let size = match &rule.size {
             None => None,
-            Some(Size::UsedSlots) => Some(SizeRule::UsedSlots),
-            Some(Size::Sum(terms)) => {
+            Some(UnresolvedSize::UsedSlots) => Some(SizeRule::UsedSlots),
+            Some(UnresolvedSize::Sum(terms)) => {
                 let fields: Vec<usize> =
                     terms.iter().map(|term| Some(number(&term.field)?.0)).collect::<Option<_>>()?;
                 let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
@@ -328,7 +332,7 @@ impl TypeFields {
                 Some(SizeRule::Sum(terms.collect()))
             }
         };
-        Some(Collection {
+        Some(CollectionFields {
             size,
             table: table.map(|field| self.place(type_id, field)),
             wraps: wraps.map(|field| self.place(type_id, field)),
@@ -338,7 +342,7 @@ impl TypeFields {
     }
 
     /// The collections that a type's objects are. O(1).
-    pub fn of_type(&self, type_id: TypeId) -> Option<&Collection> {
+    pub fn of_type(&self, type_id: TypeId) -> Option<&CollectionFields> {
         self.collections.get(&type_id)
     }
 
@@ -360,14 +364,17 @@ mod tests {
     #[test]
     fn the_known_classes_are_read() {
         let mut table = CollectionTable::default();
-        table.add_lines(KNOWN).expect("every line makes sense");
+        table.add_lines(KNOWN_COLLECTION_CLASSES).expect("every line makes sense");
         assert!(table.rules.len() > 40);
         let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
         let class = "java.util.concurrent.ConcurrentHashMap$CounterCell".to_string();
-        let cells =
-            FieldTerm { is_negative: false, field: "counterCells".into(), behind: Some((true, class, "value".into())) };
-        let base = FieldTerm { is_negative: false, field: "baseCount".into(), behind: None };
-        assert_eq!(rule.size, Some(Size::Sum(vec![base, cells])));
+        let cells = UnresolvedSizeTerm {
+            is_negative: false,
+            field: "counterCells".into(),
+            behind: Some((true, class, "value".into())),
+        };
+        let base = UnresolvedSizeTerm { is_negative: false, field: "baseCount".into(), behind: None };
+        assert_eq!(rule.size, Some(UnresolvedSize::Sum(vec![base, cells])));
         assert!(rule.has_buckets && rule.table.as_deref() == Some("table"));
         assert!(!table.rules.contains_key("java.util.Arrays$ArrayList"));
     }

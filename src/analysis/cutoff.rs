@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::allocation_totals::{Amount, Totals};
+use super::allocation_totals::{AllocationAmount, AllocationTotals};
 use super::threshold::Percent;
 use crate::allocations::{AllocationHeap, NameId};
 use crate::sort;
@@ -12,11 +12,11 @@ use crate::sort;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cutoff {
     /// Nothing is: all that is known is written, what frames have themselves too.
-    Everything,
+    KeepEverything,
     /// Below so many bytes (Chromium from 53 on).
-    Fixed(u64),
+    BelowBytes(u64),
     /// Below this share of all that was taken so far in their list (Chromium 48 to 52, with 0.8 %).
-    Relative(Percent),
+    BelowShare(Percent),
 }
 
 /// An entry to be written.
@@ -29,18 +29,18 @@ pub struct ChosenEntry {
     /// The type; `None` for all.
     pub type_name: Option<NameId>,
     /// Amount of the entry.
-    pub amount: Amount,
+    pub amount: AllocationAmount,
 }
 
 /// The entries, the heap's total first, then by backtrace and type. What the heap only infers is not among them. O(pairs
 /// of backtrace and type that are chosen, and their children).
-pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> Vec<ChosenEntry> {
+pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cutoff) -> Vec<ChosenEntry> {
     let mut chosen = vec![ChosenEntry { frame: 0, exclusive: false, type_name: None, amount: totals.at(0) }];
     let mut seen: FxHashSet<(u32, Option<NameId>)> = FxHashSet::default();
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
         // Writers that leave out what is small never wrote what a frame has itself: its context ends there.
-        let written = |callee: &u32| rule == Cutoff::Everything || !heap.frames[*callee as usize].is_self;
+        let written = |callee: &u32| rule == Cutoff::KeepEverything || !heap.frames[*callee as usize].is_self;
         let callees = match type_name {
             None => totals.callees(frame).to_vec(),
             Some(type_name) => totals.callees_with(frame, type_name),
@@ -57,10 +57,10 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
             let types = totals.types(frame).iter();
             lists.push(types.map(|amount| (frame, Some(amount.type_name), amount.total)).collect());
             // A type's own part below a frame is found from here: the frame's list of types has all of them.
-            own_parts(totals, frame, rule, &mut chosen);
+            add_exclusive_entries(totals, frame, rule, &mut chosen);
         }
         for list in lists {
-            for (frame, type_name, amount) in worth_dumping(list, rule) {
+            for (frame, type_name, amount) in children_above_cutoff(list, rule) {
                 if seen.insert((frame, type_name)) {
                     if amount.is_reported {
                         chosen.push(ChosenEntry { frame, exclusive: false, type_name, amount });
@@ -75,9 +75,9 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
 }
 
 /// Adds the amounts of a frame itself, where it has others below it and everything is written.
-fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<ChosenEntry>) {
+fn add_exclusive_entries(totals: &AllocationTotals, frame: u32, rule: Cutoff, chosen: &mut Vec<ChosenEntry>) {
     let own = totals.exclusive(frame);
-    if rule != Cutoff::Everything || totals.callees(frame).is_empty() || own.bytes == 0 {
+    if rule != Cutoff::KeepEverything || totals.callees(frame).is_empty() || own.bytes == 0 {
         return;
     }
     chosen.push(ChosenEntry { frame, exclusive: true, type_name: None, amount: own });
@@ -90,17 +90,17 @@ fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<ChosenE
     }));
 }
 
-type Child = (u32, Option<NameId>, Amount);
+type Child = (u32, Option<NameId>, AllocationAmount);
 
-fn worth_dumping(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
+fn children_above_cutoff(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
     sort::by_key(&mut list, |&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
     let mut taken = 0u64;
     list.into_iter().take_while(move |(.., amount)| {
         taken = taken.saturating_add(amount.bytes);
         match rule {
-            Cutoff::Everything => amount.bytes > 0 || amount.is_reported,
-            Cutoff::Fixed(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
-            Cutoff::Relative(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
+            Cutoff::KeepEverything => amount.bytes > 0 || amount.is_reported,
+            Cutoff::BelowBytes(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
+            Cutoff::BelowShare(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
         }
     })
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
-use crate::analysis::allocation_totals::{Amount, Totals, TypeAmount};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TypeAmount};
 use crate::analysis::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind};
 use crate::sort;
@@ -79,7 +79,7 @@ pub fn delta(old: u64, new: u64) -> i64 {
 pub type JoinedRows = Vec<(String, Change<Amounts>)>;
 
 /// Joins two heaps by name: largest growth in bytes first, then in objects, then by name.
-pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> JoinedRows {
+pub fn join_by_name(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> JoinedRows {
     let mut changes: JoinedRows = old
         .into_iter()
         .map(|(name, old)| {
@@ -99,16 +99,16 @@ pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) 
 /// One marking for all kinds of strong roots: each object is reached by none, by one kind, or by several.
 /// O(objects + references); 8 bytes per object.
 pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Amounts> {
-    const NONE: u32 = u32::MAX;
-    const SEVERAL: u32 = u32::MAX - 1;
+    const NO_KIND: u32 = u32::MAX;
+    const SEVERAL_KINDS: u32 = u32::MAX - 1;
     let mut kinds: BTreeMap<String, Amounts> = BTreeMap::new();
     let mut strong: BTreeMap<RootKind, u32> = BTreeMap::new();
-    let mut kind_of = vec![NONE; graph.node_count()];
+    let mut kind_of = vec![NO_KIND; graph.node_count()];
     let mut queue: Vec<NodeId> = Vec::new();
     let reach = |kind_of: &mut [u32], queue: &mut Vec<NodeId>, node: NodeId, kind: u32| {
         let known = &mut kind_of[node.index()];
-        if *known != kind && *known != SEVERAL {
-            *known = if *known == NONE { kind } else { SEVERAL };
+        if *known != kind && *known != SEVERAL_KINDS {
+            *known = if *known == NO_KIND { kind } else { SEVERAL_KINDS };
             queue.push(node);
         }
     };
@@ -145,14 +145,14 @@ pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Amounts> {
 pub struct PathsTooLong;
 
 /// Bytes that the texts of all paths of a heap may take.
-fn most_path_bytes(graph: &HeapGraph) -> usize {
+fn max_path_bytes(graph: &HeapGraph) -> usize {
     const MIN: usize = 50_000_000;
     const PER_OBJECT: usize = 100;
     MIN.max(graph.node_count().saturating_mul(PER_OBJECT))
 }
 
-/// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).
-pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
+/// Memory that [`totals_by_path`] takes: a path has the names of all types on it. O(places).
+pub fn totals_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
     const ROW_BYTES: u64 = 200;
     let mut lengths: Vec<u64> = Vec::with_capacity(tree.places.len());
     for place in &tree.places {
@@ -167,8 +167,8 @@ pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
 ///
 /// # Errors
 /// When names are so long that the paths take more than 50 MB, and more than 100 bytes for each object of the heap.
-pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<String, Amounts>, PathsTooLong> {
-    let mut left = most_path_bytes(graph);
+pub fn totals_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<String, Amounts>, PathsTooLong> {
+    let mut left = max_path_bytes(graph);
     let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
     let mut places = BTreeMap::new();
     for place in &tree.places {
@@ -187,28 +187,29 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<Str
     Ok(places)
 }
 
-impl Change<Amount> {
+impl Change<AllocationAmount> {
     fn bytes_delta(&self) -> i64 {
         delta(self.old.bytes, self.new.bytes)
     }
 
     fn amounts(&self) -> Change<Amounts> {
-        let amounts = |amount: Amount| Amounts { count: amount.allocations, bytes: amount.bytes, retained_bytes: 0 };
+        let amounts =
+            |amount: AllocationAmount| Amounts { count: amount.allocations, bytes: amount.bytes, retained_bytes: 0 };
         Change { old: amounts(self.old), new: amounts(self.new) }
     }
 
     fn has_changed(&self) -> bool {
-        let figures = |amount: &Amount| (amount.bytes, amount.allocations.unwrap_or(0));
+        let figures = |amount: &AllocationAmount| (amount.bytes, amount.allocations.unwrap_or(0));
         figures(&self.old) != figures(&self.new)
     }
 
-    fn side(&mut self, new: bool) -> &mut Amount {
+    fn side(&mut self, new: bool) -> &mut AllocationAmount {
         if new { &mut self.new } else { &mut self.old }
     }
 }
 
 /// Levels that are told apart; what is deeper counts where it leaves them. A row names all that is above it.
-const DEEPEST: u32 = 500;
+const MAX_PATH_LEVELS: u32 = 500;
 
 /// The names of both sides, and the paths and types that they have together.
 #[derive(Debug, Default)]
@@ -217,8 +218,8 @@ pub struct AllocationDiff {
     paths: FxHashMap<(u32, NameId), u32>,
     /// (path one level up, name) of each path but 0, which is the top.
     nodes: Vec<(u32, Option<NameId>)>,
-    changes: Vec<Change<Amount>>,
-    types: FxHashMap<NameId, Change<Amount>>,
+    changes: Vec<Change<AllocationAmount>>,
+    types: FxHashMap<NameId, Change<AllocationAmount>>,
 }
 
 impl AllocationDiff {
@@ -239,7 +240,7 @@ impl AllocationDiff {
     pub fn add_paths(
         &mut self,
         heap: &AllocationHeap,
-        totals: &Totals,
+        totals: &AllocationTotals,
         names: &Names,
         prefix: Option<&str>,
         new: bool,
@@ -256,7 +257,7 @@ impl AllocationDiff {
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
             depths[at] = depths[frame.parent as usize].saturating_add(1);
             let above = joined[frame.parent as usize];
-            if depths[at] > DEEPEST {
+            if depths[at] > MAX_PATH_LEVELS {
                 joined[at] = above;
                 continue;
             }
@@ -331,7 +332,7 @@ impl AllocationDiff {
     }
 }
 
-fn add_amount(to: &mut Amount, amount: Amount) {
+fn add_amount(to: &mut AllocationAmount, amount: AllocationAmount) {
     to.bytes = to.bytes.saturating_add(amount.bytes);
     to.allocations = add_counts(to.allocations, amount.allocations);
     to.is_lower_bound |= amount.is_lower_bound;
@@ -362,11 +363,11 @@ impl ObjectChanges {
 /// Compares two dumps. O(objects of both * log objects); a bit for each.
 pub fn compare_objects(old: &HeapGraph, new: &HeapGraph) -> ObjectChanges {
     let mut numbers = FxHashMap::default();
-    let old_types = numbers_of_names(old, &mut numbers);
-    let new_types = numbers_of_names(new, &mut numbers);
+    let old_types = name_numbers_by_type(old, &mut numbers);
+    let new_types = name_numbers_by_type(new, &mut numbers);
     let mut changes =
         ObjectChanges { new: NodeSet::new(new.node_count()), gone: NodeSet::new(old.node_count()), kept: 0, alike: 0 };
-    walk_together(old, new, |before, after| match (before, after) {
+    merge_by_id(old, new, |before, after| match (before, after) {
         (Some(before), Some(after)) => {
             let same_type = old_types[old.type_of(before).index()] == new_types[new.type_of(after).index()];
             changes.kept += 1;
@@ -386,7 +387,7 @@ pub fn compare_objects(old: &HeapGraph, new: &HeapGraph) -> ObjectChanges {
 /// Objects of `then` that are in `among` and count in `now` too: each as it is in both. O(objects of both * log objects).
 pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(NodeId, NodeId)> {
     let mut found = Vec::new();
-    walk_together(then, now, |then, now| {
+    merge_by_id(then, now, |then, now| {
         if let (Some(then), Some(now)) = (then, now)
             && among.contains(then)
         {
@@ -398,12 +399,12 @@ pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(Nod
 
 /// Calls `meet` for every id, ascending, with the objects that count and have it. Objects stand in the order of their ids in
 /// either graph; one counts where it has bytes of its own.
-fn walk_together(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<NodeId>, Option<NodeId>)) {
-    fn counted(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
+fn merge_by_id(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<NodeId>, Option<NodeId>)) {
+    fn ids_of_counted_objects(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
         let nodes = graph.nodes().filter(move |&node| graph.shallow_bytes(node) > 0);
         nodes.map(move |node| (graph.original_id(node), node))
     }
-    let (mut olds, mut news) = (counted(old).peekable(), counted(new).peekable());
+    let (mut olds, mut news) = (ids_of_counted_objects(old).peekable(), ids_of_counted_objects(new).peekable());
     loop {
         let id = match (olds.peek(), news.peek()) {
             (None, None) => return,
@@ -418,7 +419,7 @@ fn walk_together(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<N
 
 /// By type: a number that types of the same name have in both dumps. Nodes of a page may be taken out of it in between,
 /// and have another name for that.
-fn numbers_of_names<'g>(graph: &'g HeapGraph, numbers: &mut FxHashMap<&'g str, u32>) -> Vec<u32> {
+fn name_numbers_by_type<'g>(graph: &'g HeapGraph, numbers: &mut FxHashMap<&'g str, u32>) -> Vec<u32> {
     let number = |type_id: crate::graph::TypeId| {
         let name = graph.type_name(type_id);
         let name = name.strip_prefix("Detached ").unwrap_or(name);

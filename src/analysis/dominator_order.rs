@@ -1,7 +1,7 @@
 //! Places in a walk down the dominator tree: what an object retains is one range of them.
 
 use super::dominators::{DomNode, Dominators};
-use super::retained::Retained;
+use super::retained::RetainedSizes;
 
 /// The place of each reached object in a walk that meets every object before those that it dominates, and how deep it is.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct DominatorOrder {
 
 impl DominatorOrder {
     /// One sweep from the first number to the last. O(objects); 8 bytes per reached object, 12 meanwhile.
-    pub fn compute(dominators: &Dominators, retained: &Retained) -> Self {
+    pub fn compute(dominators: &Dominators, retained: &RetainedSizes) -> Self {
         let count = dominators.reached_count() + 1;
         let mut places = vec![0u32; count];
         let mut depths = vec![0u32; count];

@@ -2,8 +2,8 @@
 //!
 //! The size of a path is that of all that its last objects retain. Objects whose dominators have the same types are one node.
 
-use super::dominators::{DomNode, Dominators, Step};
-use super::type_tree::Chosen;
+use super::dominators::{DomNode, DominatorWalkStep, Dominators};
+use super::type_tree::ChosenObjects;
 use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
@@ -17,7 +17,7 @@ pub fn dominator_tree_as_allocations(
     from: DomNode,
     depth: u32,
     wanted: impl Fn(NodeId) -> bool,
-    chosen: Option<&Chosen<'_>>,
+    chosen: Option<&ChosenObjects<'_>>,
 ) -> (Names, AllocationHeap, Vec<(DomNode, DomNode)>) {
     let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.has(node));
     let mut names = Names::default();
@@ -38,8 +38,8 @@ pub fn dominator_tree_as_allocations(
     let mut examples = vec![(from, from)];
     dominators.children().walk(from, |step| {
         let number = match step {
-            Step::Enter(number) => number,
-            Step::Leave(_) => {
+            DominatorWalkStep::Enter(number) => number,
+            DominatorWalkStep::Leave(_) => {
                 above.pop();
                 return;
             }

@@ -1,21 +1,21 @@
-//! Amounts of a heap in all, and of each type: those of the top of [`Totals`], without the rest.
+//! Amounts of a heap in all, and of each type: those of the top of [`AllocationTotals`], without the rest.
 //!
 //! `info` asks this of every heap of a file. In a heap of totals what is reported deep below can exceed what is reported
 //! above it, so the answer needs the totals of all backtraces after all; but of one type at a time, and none are kept.
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
+use super::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions, TypeAmount, max_pairs};
 use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
 
 /// Amounts of a heap in all, and of each type.
 #[derive(Debug)]
 pub struct HeapTotal {
     /// All there is.
-    pub total: Amount,
+    pub total: AllocationAmount,
     /// By type, by number of the type's name.
     pub types: Vec<TypeAmount>,
-    /// As in [`Totals`].
+    /// As in [`AllocationTotals`].
     pub pairs_left_out: u64,
 }
 
@@ -25,7 +25,7 @@ impl HeapTotal {
         let by_type = EntriesByType::new(&heap.entries);
         let top = match heap.counting {
             Counting::Exclusive => Some(total_of_parts(&by_type)),
-            Counting::Inclusive | Counting::CompleteInclusive => TotalOfFrames::new(heap).run(&by_type),
+            Counting::Inclusive | Counting::CompleteInclusive => FrameTotalComputation::new(heap).run(&by_type),
         };
         top.unwrap_or_else(|| Self::from_backtrace_totals(heap))
     }
@@ -34,7 +34,7 @@ impl HeapTotal {
     /// too many.
     fn from_backtrace_totals(heap: &AllocationHeap) -> Self {
         // Without levels all that is allocated counts at the top, so that its types are all there.
-        let totals = Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None });
+        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None });
         HeapTotal { total: totals.at(0), types: totals.types(0).to_vec(), pairs_left_out: totals.pairs_left_out }
     }
 }
@@ -75,9 +75,9 @@ impl EntriesByType {
 }
 
 fn total_of_parts(by_type: &EntriesByType) -> HeapTotal {
-    let mut total = REPORTED;
+    let mut total = NOTHING_REPORTED;
     let types = by_type.iter().map(|(type_name, entries)| {
-        let mut own = REPORTED;
+        let mut own = NOTHING_REPORTED;
         entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
         total.add(own.bytes, own.allocations);
         TypeAmount { type_name, total: own, exclusive: own }
@@ -91,16 +91,17 @@ fn total_of_parts(by_type: &EntriesByType) -> HeapTotal {
 }
 
 /// Nothing yet of what the dump says itself.
-const REPORTED: Amount = Amount { bytes: 0, allocations: None, is_reported: true, is_lower_bound: false };
+const NOTHING_REPORTED: AllocationAmount =
+    AllocationAmount { bytes: 0, allocations: None, is_reported: true, is_lower_bound: false };
 
 /// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
 #[derive(Clone, Copy, Default)]
-struct TypesSum {
+struct TypeSum {
     bytes: u64,
     allocations: u64,
 }
 
-/// The backtrace has types, with counts. Besides its [`TypesSum`].
+/// The backtrace has types, with counts. Besides its [`TypeSum`].
 const HAS_TYPES: u8 = 1;
 const HAS_COUNTS: u8 = 2;
 
@@ -109,60 +110,60 @@ struct FrameSums {
     caller: usize,
     /// Callees whose totals are not settled yet.
     open: u32,
-    reported: Option<Amount>,
-    below: Amount,
+    reported: Option<AllocationAmount>,
+    below: AllocationAmount,
 }
 
-struct TotalOfFrames<'a> {
+struct FrameTotalComputation<'a> {
     heap: &'a AllocationHeap,
     /// Amounts that are not reported equal what is below, exactly.
-    whole: bool,
+    is_complete: bool,
     /// Backtraces that have the type at hand.
-    known: Vec<FrameSums>,
+    frame_sums: Vec<FrameSums>,
     /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
     places: Vec<u32>,
     before: u32,
     /// By backtrace: its caller.
     callers: Vec<u32>,
     /// By backtrace: the totals of its types together.
-    of_types: Vec<TypesSum>,
+    of_types: Vec<TypeSum>,
     /// By backtrace: which of those there are.
-    has: Vec<u8>,
+    flags: Vec<u8>,
     /// Pairs of backtrace and type that are known from below only.
-    inferred: usize,
+    inferred_pairs: usize,
 }
 
-impl<'a> TotalOfFrames<'a> {
+impl<'a> FrameTotalComputation<'a> {
     fn new(heap: &'a AllocationHeap) -> Self {
         let count = heap.frames.len();
-        TotalOfFrames {
+        FrameTotalComputation {
             heap,
-            whole: heap.counting == Counting::CompleteInclusive,
-            known: Vec::new(),
+            is_complete: heap.counting == Counting::CompleteInclusive,
+            frame_sums: Vec::new(),
             places: vec![0; count],
             before: 0,
             callers: heap.frames.iter().map(|frame| frame.parent).collect(),
-            of_types: vec![TypesSum::default(); count],
-            has: vec![0; count],
-            inferred: 0,
+            of_types: vec![TypeSum::default(); count],
+            flags: vec![0; count],
+            inferred_pairs: 0,
         }
     }
 
-    /// `None` when there are more pairs than are kept in [`Totals`].
+    /// `None` when there are more pairs than are kept in [`AllocationTotals`].
     fn run(mut self, by_type: &EntriesByType) -> Option<HeapTotal> {
         let mut types = Vec::with_capacity(by_type.types.len());
-        let most = most_pairs(self.heap);
+        let most = max_pairs(self.heap);
         for (type_name, entries) in by_type.iter() {
             for entry in entries {
                 let place = self.reach(entry.frame());
-                let reported = &mut self.known[place].reported;
-                self.inferred -= usize::from(reported.is_none());
-                reported.get_or_insert(REPORTED).add(entry.bytes(), entry.allocations());
+                let reported = &mut self.frame_sums[place].reported;
+                self.inferred_pairs -= usize::from(reported.is_none());
+                reported.get_or_insert(NOTHING_REPORTED).add(entry.bytes(), entry.allocations());
             }
-            if self.inferred > most {
+            if self.inferred_pairs > most {
                 return None;
             }
-            types.push(TypeAmount { type_name, total: self.settle(), exclusive: Amount::default() });
+            types.push(TypeAmount { type_name, total: self.settle(), exclusive: AllocationAmount::default() });
         }
         Some(HeapTotal { total: self.total(), types, pairs_left_out: 0 })
     }
@@ -172,17 +173,23 @@ impl<'a> TotalOfFrames<'a> {
         let (mut at, mut callee) = (frame, None);
         loop {
             let place = self.places[at as usize].checked_sub(self.before + 1).map(|place| place as usize);
-            let caller = place.unwrap_or(self.known.len());
+            let caller = place.unwrap_or(self.frame_sums.len());
             if let Some(callee) = callee {
-                let callee: &mut FrameSums = &mut self.known[callee];
+                let callee: &mut FrameSums = &mut self.frame_sums[callee];
                 callee.caller = caller;
             }
             if place.is_none() {
-                self.known.push(FrameSums { frame: at, caller: 0, open: 0, reported: None, below: Amount::default() });
-                self.places[at as usize] = self.before + self.known.len() as u32;
-                self.inferred += 1;
+                self.frame_sums.push(FrameSums {
+                    frame: at,
+                    caller: 0,
+                    open: 0,
+                    reported: None,
+                    below: AllocationAmount::default(),
+                });
+                self.places[at as usize] = self.before + self.frame_sums.len() as u32;
+                self.inferred_pairs += 1;
             }
-            self.known[caller].open += u32::from(callee.is_some());
+            self.frame_sums[caller].open += u32::from(callee.is_some());
             if place.is_some() || at == 0 {
                 return (self.places[frame as usize] - self.before - 1) as usize;
             }
@@ -191,58 +198,63 @@ impl<'a> TotalOfFrames<'a> {
     }
 
     /// The total of the type at the top: its figures are passed up. The next type begins.
-    fn settle(&mut self) -> Amount {
-        let mut top = Amount::default();
-        for place in 0..self.known.len() {
+    fn settle(&mut self) -> AllocationAmount {
+        let mut top = AllocationAmount::default();
+        for place in 0..self.frame_sums.len() {
             let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
-            while let FrameSums { open: 0, frame, caller, reported, below } = self.known[at] {
-                let total = Amount::settle(reported, below, self.whole);
+            while let FrameSums { open: 0, frame, caller, reported, below } = self.frame_sums[at] {
+                let total = AllocationAmount::settle(reported, below, self.is_complete);
                 self.add_to_types(frame as usize, &total);
-                self.known[at].open = u32::MAX;
+                self.frame_sums[at].open = u32::MAX;
                 if frame == 0 {
                     top = total;
                     break;
                 }
-                let caller_known = &mut self.known[caller];
+                let caller_known = &mut self.frame_sums[caller];
                 caller_known.below.add(total.bytes, total.allocations);
                 caller_known.open -= 1;
                 at = caller;
             }
         }
-        self.before += self.known.len() as u32;
-        self.known.clear();
+        self.before += self.frame_sums.len() as u32;
+        self.frame_sums.clear();
         top
     }
 
-    fn add_to_types(&mut self, frame: usize, total: &Amount) {
+    fn add_to_types(&mut self, frame: usize, total: &AllocationAmount) {
         let sum = &mut self.of_types[frame];
         sum.bytes = sum.bytes.saturating_add(total.bytes);
         sum.allocations = sum.allocations.saturating_add(total.allocations.unwrap_or(0));
-        self.has[frame] |= HAS_TYPES | if total.allocations.is_some() { HAS_COUNTS } else { 0 };
+        self.flags[frame] |= HAS_TYPES | if total.allocations.is_some() { HAS_COUNTS } else { 0 };
     }
 
-    fn types_of(&self, frame: usize) -> Option<Amount> {
-        let (sum, has) = (self.of_types[frame], self.has[frame]);
+    fn types_of(&self, frame: usize) -> Option<AllocationAmount> {
+        let (sum, has) = (self.of_types[frame], self.flags[frame]);
         let allocations = (has & HAS_COUNTS != 0).then_some(sum.allocations);
-        (has & HAS_TYPES != 0).then(|| Amount { bytes: sum.bytes, allocations, ..Amount::default() })
+        (has & HAS_TYPES != 0).then(|| AllocationAmount {
+            bytes: sum.bytes,
+            allocations,
+            ..AllocationAmount::default()
+        })
     }
 
     /// All there is at the top, types or not.
-    fn total(&self) -> Amount {
-        let mut reported: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
+    fn total(&self) -> AllocationAmount {
+        let mut reported: Vec<Option<AllocationAmount>> = vec![None; self.heap.frames.len()];
         for entry in self.heap.entries.iter().filter(|entry| entry.type_name().is_none()) {
-            reported[entry.frame() as usize].get_or_insert(REPORTED).add(entry.bytes(), entry.allocations());
+            reported[entry.frame() as usize].get_or_insert(NOTHING_REPORTED).add(entry.bytes(), entry.allocations());
         }
-        let mut below = vec![None::<Amount>; self.heap.frames.len()];
+        let mut below = vec![None::<AllocationAmount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
-            if let Some(total) = Amount::of_all(reported[at], self.types_of(at), below[at], self.whole) {
+            if let Some(total) = AllocationAmount::of_all(reported[at], self.types_of(at), below[at], self.is_complete)
+            {
                 let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
-        let nothing = Amount { is_lower_bound: !self.whole, ..Amount::default() };
-        Amount::of_all(reported[0], self.types_of(0), below[0], self.whole).unwrap_or(nothing)
+        let nothing = AllocationAmount { is_lower_bound: !self.is_complete, ..AllocationAmount::default() };
+        AllocationAmount::of_all(reported[0], self.types_of(0), below[0], self.is_complete).unwrap_or(nothing)
     }
 }
 

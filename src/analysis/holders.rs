@@ -31,7 +31,7 @@ pub struct HolderFinder<'g> {
     parents: &'g ShortestParents,
     is_container: &'g [bool],
     /// By object that only contains: the last one on the way up that is; `UNKNOWN` until it was looked for.
-    tops: Vec<u32>,
+    chain_tops: Vec<u32>,
 }
 
 const UNKNOWN: u32 = u32::MAX;
@@ -39,7 +39,7 @@ const UNKNOWN: u32 = u32::MAX;
 impl<'g> HolderFinder<'g> {
     /// For a graph with its types that only contain.
     pub fn new(graph: &'g HeapGraph, parents: &'g ShortestParents, is_container: &'g [bool]) -> Self {
-        HolderFinder { graph, parents, is_container, tops: vec![UNKNOWN; graph.node_count()] }
+        HolderFinder { graph, parents, is_container, chain_tops: vec![UNKNOWN; graph.node_count()] }
     }
 
     fn passed_parent(&self, node: NodeId) -> Option<NodeId> {
@@ -64,12 +64,12 @@ impl<'g> HolderFinder<'g> {
     fn top_of(&mut self, start: NodeId) -> NodeId {
         let mut at = start;
         let top = loop {
-            let known = self.tops[at.index()];
+            let known = self.chain_tops[at.index()];
             if known != UNKNOWN {
                 break NodeId::new(known as usize);
             }
             // A damaged index may lead in circles.
-            self.tops[at.index()] = at.index() as u32;
+            self.chain_tops[at.index()] = at.index() as u32;
             match self.passed_parent(at) {
                 Some(parent) => at = parent,
                 None => break at,
@@ -77,7 +77,7 @@ impl<'g> HolderFinder<'g> {
         };
         let mut below = start;
         while below != at {
-            self.tops[below.index()] = top.index() as u32;
+            self.chain_tops[below.index()] = top.index() as u32;
             let Some(parent) = self.passed_parent(below) else { break };
             below = parent;
         }

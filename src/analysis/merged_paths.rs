@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 200;
 
 /// A row of the merged tree; it comes after the row above it.
 #[derive(Debug, Clone)]
-pub struct PathRow {
+pub struct MergedPathNode {
     /// Rows at the top: a root of their objects, the same in kind, flags, container and name for all of them.
     pub root: Option<Root>,
     /// The type of its objects.
@@ -35,12 +35,12 @@ pub struct PathRow {
     /// Their weights, added up.
     pub weight_bytes: u64,
     /// References by which objects of the row above hold objects of this one, evenly chosen among all.
-    pub examples: Examples,
+    pub examples: ExampleReferences,
 }
 
 /// References that are evenly chosen among many.
 #[derive(Debug, Clone, Default)]
-pub struct Examples {
+pub struct ExampleReferences {
     /// From, to.
     chosen: Vec<(NodeId, NodeId)>,
     seen: u64,
@@ -48,7 +48,7 @@ pub struct Examples {
     step: u32,
 }
 
-impl Examples {
+impl ExampleReferences {
     /// At most so many are chosen.
     pub const MAX: usize = 32;
 
@@ -84,7 +84,7 @@ impl Examples {
 #[derive(Debug, Default)]
 pub struct MergedPaths {
     /// The rows.
-    pub rows: Vec<PathRow>,
+    pub rows: Vec<MergedPathNode>,
     /// Wanted objects that some path reaches.
     pub reached_objects: u64,
 }
@@ -144,10 +144,10 @@ pub fn merge_root_paths(
     let mut row_of = vec![UNSEEN; graph.node_count()];
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
         let (row, chain) = match parents[node.index()] {
-            FROM_ROOT => (merger.top(roots[roots.partition_point(|root| root.node < node)], node, None), 1),
+            FROM_ROOT => (merger.root_row(roots[roots.partition_point(|root| root.node < node)], node, None), 1),
             parent => {
                 let above = (row_of[parent as usize] as usize, parents[parent as usize]);
-                merger.below(above, NodeId::new(parent as usize), node)
+                merger.child_row(above, NodeId::new(parent as usize), node)
             }
         };
         row_of[node.index()] = row as u32;
@@ -161,7 +161,7 @@ pub fn merge_root_paths(
 }
 
 /// Objects of a path that are looked at: of a longer one the first ones.
-const MAX_OF_A_PATH: usize = 1000;
+const MAX_PATH_OBJECTS: usize = 1000;
 
 /// Merges paths to one object by type from the roots down: what rows count are paths. O(paths x 1,000).
 pub fn merge_paths<'p>(
@@ -173,9 +173,9 @@ pub fn merge_paths<'p>(
     let mut merger = PathMerger::new(graph, name_of, all_steps);
     for path in paths {
         let mut last = path.start();
-        let mut above = (merger.top(path.root, last, None), 1);
-        for node in path.nodes().take(MAX_OF_A_PATH).skip(1) {
-            above = merger.below(above, last, node);
+        let mut above = (merger.root_row(path.root, last, None), 1);
+        for node in path.nodes().take(MAX_PATH_OBJECTS).skip(1) {
+            above = merger.child_row(above, last, node);
             last = node;
         }
         merger.count(above.0, 0);
@@ -200,7 +200,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     }
 
     /// The row of an object that a root holds, or of a class whose loader it does.
-    fn top(&mut self, root: &Root, node: NodeId, class: Option<(TypeId, NodeId)>) -> usize {
+    fn root_row(&mut self, root: &Root, node: NodeId, class: Option<(TypeId, NodeId)>) -> usize {
         let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
         let container = root.container.map(|container| graph.shown_type(container));
         let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id, class);
@@ -213,21 +213,21 @@ impl<'g, 'n> PathMerger<'g, 'n> {
 
     /// The row of a class object below one of its loader: what stands between is the same for every class of a program.
     fn class_start(&mut self, above: usize, node: NodeId) -> Option<usize> {
-        const LONGEST: usize = 16;
+        const MAX_CLASS_START: usize = 16;
         let types = self.graph.types();
         let class = types.of_class_object(node).filter(|_| !self.all_steps)?;
         let Loader::Object(loader) = types.loader(class) else { return None };
         let loader_type = self.graph.shown_type_of(loader);
         let rows = &self.merged.rows;
-        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(LONGEST);
+        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_CLASS_START);
         way().find(|row| row.type_id == loader_type)?;
         let root = way().last()?.root.clone()?;
-        Some(self.top(&root, node, Some((self.graph.shown_type(class), loader))))
+        Some(self.root_row(&root, node, Some((self.graph.shown_type(class), loader))))
     }
 
     /// The row of an object that `parent` holds, and how many objects of the chain that folded into the row it ends; `above`
     /// is both of `parent`.
-    fn below(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
+    fn child_row(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
         let type_id = self.graph.shown_type_of(node);
         if let Some(row) = self.class_start(above, node) {
             return (row, 1);
@@ -288,8 +288,8 @@ impl<'g, 'n> PathMerger<'g, 'n> {
 impl MergedPaths {
     fn push(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
-        let (examples, chain_objects) = (Examples::default(), 1);
-        self.rows.push(PathRow {
+        let (examples, chain_objects) = (ExampleReferences::default(), 1);
+        self.rows.push(MergedPathNode {
             root,
             type_id,
             class: None,
@@ -326,10 +326,10 @@ mod tests {
 
     #[test]
     fn examples_are_evenly_chosen() {
-        let mut examples = Examples::default();
+        let mut examples = ExampleReferences::default();
         for at in 0..1000 {
             examples.add(NodeId::new(at), NodeId::new(at + 1));
-            assert!(examples.chosen().len() <= Examples::MAX);
+            assert!(examples.chosen().len() <= ExampleReferences::MAX);
         }
         let chosen: Vec<usize> = examples.chosen().iter().map(|(from, _)| from.index()).collect();
         assert_eq!(chosen, (0..1000).step_by(32).collect::<Vec<_>>());
@@ -352,8 +352,9 @@ mod tests {
         let (graph, _) = builder.resolve(ResolveOptions::default());
         let merged =
             merge_root_paths(&graph, |_| true, |_| false, (false, false), |node| graph.shallow_bytes(node), None);
-        let row =
-            |row: &PathRow| (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects);
+        let row = |row: &MergedPathNode| {
+            (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects)
+        };
         let rows: Vec<_> = merged.rows.iter().map(row).collect();
         assert_eq!(rows, [(Some("Cache".to_string()), 2), (Some("Head".to_string()), 1)]);
     }

@@ -26,12 +26,12 @@
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `secrets` | which texts should not be in a heap? | words, then regular expressions (`secrets.txt`) | O(characters x rules) | none |
-//! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
-//! | `selection::nearest` | which name was meant? | edit distance | O(names) | per name |
-//! | `held` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
+//! | `type_patterns` | which types or sections does the user mean? | patterns over names | O(names) | per name |
+//! | `type_patterns::nearest` | which name was meant? | edit distance | O(names) | per name |
+//! | `reachability_strength` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
 //! | `root_paths::RootsByNode` | which roots hold an object? | records sorted by object | O(records x log records) | 8 bytes per record |
 //! | `series` | which way does a figure go over several dumps? | steps, and the median of slopes | O(values) | per value |
-//! | `type_tree::Chosen` | where are some objects in the dominator tree? | one sweep from the last number to the first | O(objects) | a byte per object |
+//! | `type_tree::ChosenObjects` | where are some objects in the dominator tree? | one sweep from the last number to the first | O(objects) | a byte per object |
 
 pub mod allocation_totals;
 pub mod breakdown;
@@ -42,19 +42,19 @@ pub mod dominator_order;
 pub mod dominator_paths;
 pub mod dominators;
 pub mod heap_total;
-pub mod held;
 pub mod histogram;
 pub mod holders;
 pub mod leaks;
 pub mod merged_paths;
 pub mod reachability;
+pub mod reachability_strength;
 pub mod retained_sets;
 pub mod root_paths;
 pub mod secrets;
-pub mod selection;
 pub mod series;
 pub mod shortest_parents;
 pub mod threshold;
+pub mod type_patterns;
 pub mod type_tree;
 
 pub use dominators::retained;

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-use super::dominators::{Children, DomNode, Dominators, Step};
-use super::retained::Retained;
+use super::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use super::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// The members of a set that no other member dominates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Topmost {
+pub struct TopmostTotals {
     /// Number of members.
     pub objects: u64,
     /// Their retained bytes, added up.
@@ -27,18 +27,18 @@ pub const NO_SET: u32 = u32::MAX;
 /// For each of `set_count` disjoint sets its topmost members among the objects below `from` in the dominator tree. `set_of` says which set an object is in. O(objects).
 pub fn retained_lower_bound_by_set(
     dominators: &Dominators,
-    retained: &Retained,
-    children: &Children<'_>,
+    retained: &RetainedSizes,
+    children: &DominatorChildren<'_>,
     from: DomNode,
     set_count: usize,
     set_of: impl Fn(NodeId) -> u32,
-) -> Vec<Topmost> {
-    let mut topmost = vec![Topmost::default(); set_count];
+) -> Vec<TopmostTotals> {
+    let mut topmost = vec![TopmostTotals::default(); set_count];
     // By set: the place on the way behind all that its last topmost member dominates.
     let mut ends = vec![0u32; set_count];
     let mut next = 0u32;
     children.walk(from, |step| {
-        let Step::Enter(number) = step else { return };
+        let DominatorWalkStep::Enter(number) = step else { return };
         let place = next;
         // Wraps only over a damaged index, whose answers are thrown away.
         next = next.wrapping_add(1);
@@ -56,19 +56,19 @@ pub fn retained_lower_bound_by_set(
 /// The topmost members of one set, by number in the tree. O(objects).
 pub fn topmost_members(
     dominators: &Dominators,
-    children: &Children<'_>,
+    children: &DominatorChildren<'_>,
     is_member: impl Fn(NodeId) -> bool,
 ) -> Vec<DomNode> {
     let mut members = Vec::new();
     let mut open = 0u32;
     children.walk(DomNode::ROOT, |step| {
-        let (Step::Enter(number) | Step::Leave(number)) = step;
+        let (DominatorWalkStep::Enter(number) | DominatorWalkStep::Leave(number)) = step;
         if !is_member(dominators.node_at(number)) {
             return;
         }
         match step {
-            Step::Leave(_) => open = open.wrapping_sub(1),
-            Step::Enter(_) => {
+            DominatorWalkStep::Leave(_) => open = open.wrapping_sub(1),
+            DominatorWalkStep::Enter(_) => {
                 if open == 0 {
                     members.push(number);
                 }
@@ -84,20 +84,20 @@ pub fn topmost_members(
 pub struct TooManySteps;
 
 /// Sets that one marking takes out, each for itself: a bit of a word each, and one for what is reached at all.
-const SETS_AT_ONCE: usize = 63;
+const SETS_PER_MARKING: usize = 63;
 /// The bit of a word that says that the object is reached.
-const REACHED: u64 = 1 << SETS_AT_ONCE;
+const REACHED_BIT: u64 = 1 << SETS_PER_MARKING;
 /// Markings at one time: each has its own words for all objects.
-const MARKINGS_AT_ONCE: usize = 4;
+const CONCURRENT_MARKINGS: usize = 4;
 /// Memory of [`retained_exact_by_set`] beside the graph, per object, at most.
-pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
+pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + CONCURRENT_MARKINGS as u64 * 13;
 
 /// Steps that `retained_exact_by_set` is to be allowed for a graph: far more than all types of a program take, unless
 /// they hold each other in ways that no program has. In small graphs some tenths of a second.
 pub fn max_steps_of_exact(graph: &HeapGraph) -> u64 {
-    const MIN: u64 = 100_000_000;
-    const FOR_EACH: u64 = 500;
-    MIN.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(FOR_EACH))
+    const MIN_STEPS: u64 = 100_000_000;
+    const STEPS_PER_OBJECT: u64 = 500;
+    MIN_STEPS.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(STEPS_PER_OBJECT))
 }
 
 /// For each of `sets` what would become unreachable if all of it were taken out, in bytes: 0 when none of it is
@@ -121,15 +121,15 @@ pub fn retained_exact_by_set(
     }
     let place_of = |node| place_of_set.get(set_of(node) as usize).copied().unwrap_or(NO_SET);
     let places: Vec<u32> = graph.nodes().map(place_of).collect();
-    let starts: Vec<usize> = (0..sets.len()).step_by(SETS_AT_ONCE).collect();
+    let starts: Vec<usize> = (0..sets.len()).step_by(SETS_PER_MARKING).collect();
     let mut left = most_steps;
     let mut bytes = Vec::with_capacity(sets.len());
     // The same markings run together whatever threads there are, so that the same answers are refused.
-    for together in starts.chunks(MARKINGS_AT_ONCE) {
+    for together in starts.chunks(CONCURRENT_MARKINGS) {
         let found: Vec<Result<(Vec<u64>, u64), TooManySteps>> = together
             .par_iter()
             .map(|&start| {
-                let count = SETS_AT_ONCE.min(sets.len() - start);
+                let count = SETS_PER_MARKING.min(sets.len() - start);
                 SetMarking::new(graph, &places, start as u32, left).run(count)
             })
             .collect();
@@ -164,7 +164,7 @@ impl<'a> SetMarking<'a> {
 
     /// Bytes that each of the `count` sets holds, and steps that it took.
     fn run(mut self, count: usize) -> Result<(Vec<u64>, u64), TooManySteps> {
-        let all = REACHED | (REACHED - 1) >> (SETS_AT_ONCE - count);
+        let all = REACHED_BIT | (REACHED_BIT - 1) >> (SETS_PER_MARKING - count);
         for root in self.graph.strong_roots() {
             self.reach(root.node, all);
         }
@@ -184,7 +184,7 @@ impl<'a> SetMarking<'a> {
         let mut bytes = vec![0u64; count];
         for node in self.graph.nodes() {
             let reached = self.reached[node.index()];
-            let mut lost = if reached & REACHED == 0 { 0 } else { all & !reached };
+            let mut lost = if reached & REACHED_BIT == 0 { 0 } else { all & !reached };
             while lost != 0 {
                 let of_set = &mut bytes[lost.trailing_zeros() as usize];
                 *of_set = of_set.saturating_add(self.graph.shallow_bytes(node));
@@ -197,7 +197,7 @@ impl<'a> SetMarking<'a> {
     /// An object is reached without these sets, unless it is in one of them.
     fn reach(&mut self, node: NodeId, mut without: u64) {
         let own = self.places[node.index()].wrapping_sub(self.first);
-        if (own as usize) < SETS_AT_ONCE {
+        if (own as usize) < SETS_PER_MARKING {
             without &= !(1 << own);
         }
         let reached = &mut self.reached[node.index()];

@@ -7,7 +7,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
 #[derive(Debug, Clone)]
 pub struct RootPaths<'g> {
     starts: Vec<PathStart<'g>>,
-    links: Links,
+    links: PathLinks,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -18,11 +18,11 @@ struct PathStart<'g> {
 }
 
 #[derive(Debug, Clone)]
-enum Links {
+enum PathLinks {
     /// By object the next one on the way to the target; the objects in order of distance from it.
-    Next(Vec<u32>, Vec<NodeId>),
+    NextByNode(Vec<u32>, Vec<NodeId>),
     /// The objects of the only path.
-    Listed(Vec<NodeId>),
+    SinglePath(Vec<NodeId>),
 }
 
 /// A shortest path from one rooted object.
@@ -33,14 +33,14 @@ pub struct RootPath<'p> {
     /// References on the way.
     pub length: usize,
     start: NodeId,
-    links: &'p Links,
+    links: &'p PathLinks,
 }
 
 impl<'g> RootPaths<'g> {
     /// One path, from the rooted object to the object asked for.
     pub(super) fn of_one(root: &'g Root, nodes: Vec<NodeId>) -> Self {
         let starts = nodes.first().map(|&node| PathStart { root, node, length: nodes.len() - 1 });
-        RootPaths { starts: starts.into_iter().collect(), links: Links::Listed(nodes) }
+        RootPaths { starts: starts.into_iter().collect(), links: PathLinks::SinglePath(nodes) }
     }
 
     /// The first path alone, its objects listed.
@@ -74,7 +74,7 @@ impl<'g> RootPaths<'g> {
     /// The last `count` objects of each path, of a shorter one all, without a walk down each. O(objects).
     pub fn ends(&self, count: usize) -> Vec<PathNodes<'_>> {
         let count = count.max(1);
-        let Links::Next(next, order) = &self.links else {
+        let PathLinks::NextByNode(next, order) = &self.links else {
             let whole = self.iter().map(|path| path.nodes());
             return whole
                 .map(|nodes| PathNodes { done: nodes.left.saturating_sub(count), left: nodes.left.min(count), ..nodes })
@@ -119,7 +119,7 @@ impl<'p> RootPath<'p> {
 /// The objects of a path, one after another.
 #[derive(Debug, Clone)]
 pub struct PathNodes<'p> {
-    links: &'p Links,
+    links: &'p PathLinks,
     at: NodeId,
     done: usize,
     left: usize,
@@ -131,8 +131,8 @@ impl Iterator for PathNodes<'_> {
     fn next(&mut self) -> Option<NodeId> {
         self.left = self.left.checked_sub(1)?;
         let node = match self.links {
-            Links::Listed(nodes) => *nodes.get(self.done)?,
-            Links::Next(next, _) => {
+            PathLinks::SinglePath(nodes) => *nodes.get(self.done)?,
+            PathLinks::NextByNode(next, _) => {
                 if self.done > 0 {
                     self.at = NodeId::new(next[self.at.index()] as usize);
                 }
@@ -196,7 +196,7 @@ pub fn find_root_paths<'g>(
     let starts = starts.iter().zip(roots);
     let starts =
         starts.filter_map(|(&(node, length), root)| root.map(|root| PathStart { root, node, length })).collect();
-    RootPaths { starts, links: Links::Next(next_hop, queue) }
+    RootPaths { starts, links: PathLinks::NextByNode(next_hop, queue) }
 }
 
 /// The shortest path to an object from whatever a strong root holds, both included; searched from the roots, which is less

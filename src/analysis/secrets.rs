@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-use super::collections::BadLine;
+use super::collections::TableLineError;
 
 /// The rules that are known without being told.
 const KNOWN: &str = include_str!("secrets.txt");
@@ -42,17 +42,17 @@ impl SecretRules {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add(&mut self, text: &str) -> Result<(), BadLine> {
+    pub fn add(&mut self, text: &str) -> Result<(), TableLineError> {
         let mut open: Option<OpenRule> = None;
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim_end()));
         for (at, line) in lines.chain([(text.lines().count() + 1, "end")]) {
-            let bad = |why: &str| BadLine { line: at, why: why.to_string() };
+            let bad = |why: &str| TableLineError { line: at, why: why.to_string() };
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let Some(rest) = line.strip_prefix("  ") else {
                 if let Some((begun, kind, words, pattern, is_card)) = open.take() {
-                    let no_pattern = || BadLine { line: begun, why: format!("{kind} has no pattern") };
+                    let no_pattern = || TableLineError { line: begun, why: format!("{kind} has no pattern") };
                     let pattern = pattern.ok_or_else(no_pattern)?;
                     self.rules.push(Rule { kind, words, pattern, is_card });
                 }

@@ -42,7 +42,7 @@ impl Trend {
 
 /// Course of a figure from dump to dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Course {
+pub struct SeriesTrend {
     /// Direction.
     pub trend: Trend,
     /// Steps from one dump to the next at which it went up.
@@ -51,7 +51,7 @@ pub struct Course {
     pub steps_down: usize,
 }
 
-impl Course {
+impl SeriesTrend {
     /// The course of a figure. `is_there`: does the thing that it is of exist in a dump? O(values).
     pub fn of(values: &[u64], is_there: impl Fn(usize) -> bool) -> Self {
         let steps = || values.windows(2);
@@ -69,12 +69,12 @@ impl Course {
             _ if last < first => Trend::Down,
             _ => Trend::Varies,
         };
-        Course { trend, steps_up, steps_down }
+        SeriesTrend { trend, steps_up, steps_down }
     }
 }
 
 /// Pairs that are looked at, at most.
-const MAX_PAIRS: usize = 500_000;
+const MAX_SLOPE_PAIRS: usize = 500_000;
 
 /// The median of the slopes of all pairs (Theil, "A rank-invariant method of linear and polynomial regression analysis",
 /// 1950; Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968), of values at ascending places: one
@@ -87,7 +87,7 @@ pub fn median_slope(places: &[f64], values: &[u64]) -> f64 {
         (run > 0.0).then(|| (values[b] as f64 - values[a] as f64) / run)
     };
     let all = count * count.saturating_sub(1) / 2;
-    let mut slopes: Vec<f64> = match all <= MAX_PAIRS {
+    let mut slopes: Vec<f64> = match all <= MAX_SLOPE_PAIRS {
         true => (0..count).flat_map(|a| (a + 1..count).filter_map(move |b| slope(a, b))).collect(),
         false => {
             // A generator of Lehmer's with Park and Miller's numbers: pairs from everywhere, the same ones in every run.
@@ -96,7 +96,7 @@ pub fn median_slope(places: &[f64], values: &[u64]) -> f64 {
                 state = state * 48_271 % 0x7FFF_FFFF;
                 state as usize % count
             };
-            let mut pairs = (0..MAX_PAIRS).map(|_| (next(), next())).collect::<Vec<_>>();
+            let mut pairs = (0..MAX_SLOPE_PAIRS).map(|_| (next(), next())).collect::<Vec<_>>();
             pairs.retain(|(a, b)| a != b);
             pairs.into_iter().filter_map(|(a, b)| slope(a.min(b), a.max(b))).collect()
         }
@@ -116,14 +116,14 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Values that a sparkline has at most.
-pub const MAX_SHAPE: usize = 16;
+pub const MAX_SPARKLINE_VALUES: usize = 16;
 
 /// A row of bars, from the least value to the greatest in eight heights, 16 bars at most: of more values evenly chosen
 /// ones, with the first and the last.
 pub fn sparkline(values: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (least, greatest) = (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
-    let bars = values.len().min(MAX_SHAPE);
+    let bars = values.len().min(MAX_SPARKLINE_VALUES);
     let chosen = (0..bars).map(|bar| {
         // Rounded, so that both ends are there.
         let at = if bars < 2 { 0 } else { (bar * (values.len() - 1) + (bars - 1) / 2) / (bars - 1) };
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn trend(values: &[u64]) -> Trend {
-        Course::of(values, |at| values[at] > 0).trend
+        SeriesTrend::of(values, |at| values[at] > 0).trend
     }
 
     #[test]
@@ -163,10 +163,10 @@ mod tests {
         ] {
             assert_eq!(trend(values), expected, "{values:?}");
         }
-        let course = Course::of(&[1, 2, 2, 1, 4], |_| true);
+        let course = SeriesTrend::of(&[1, 2, 2, 1, 4], |_| true);
         assert_eq!((course.steps_up, course.steps_down), (2, 1));
         // Objects of no bytes are there all the same.
-        assert_eq!(Course::of(&[0, 8], |_| true).trend, Trend::Grows);
+        assert_eq!(SeriesTrend::of(&[0, 8], |_| true).trend, Trend::Grows);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Percent {
     pub const MAX: f64 = 1e6;
 
     /// 10 %.
-    pub const TENTH: Percent = Percent { units: 10 * UNITS_PER_PERCENT as u64 };
+    pub const TEN_PERCENT: Percent = Percent { units: 10 * UNITS_PER_PERCENT as u64 };
 
     /// The least whole number that is at least this share: a row of so much stays.
     pub fn at_least(self, whole: u64) -> u64 {

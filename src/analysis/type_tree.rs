@@ -6,12 +6,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::dominators::{Children, DomNode, Dominators};
+use crate::analysis::dominators::{DomNode, DominatorChildren, Dominators};
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// One place of the merged tree.
 #[derive(Debug, Clone)]
-pub struct TypePlace {
+pub struct TypeTreeNode {
     /// The type of its objects.
     pub type_id: TypeId,
     /// The place above; `None` at the top.
@@ -35,7 +35,7 @@ pub struct TypePlace {
 #[derive(Debug, Default)]
 pub struct TypeTree {
     /// The places.
-    pub places: Vec<TypePlace>,
+    pub places: Vec<TypeTreeNode>,
 }
 
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
@@ -53,23 +53,23 @@ impl TypeTree {
     pub fn build(
         graph: &HeapGraph,
         dominators: &Dominators,
-        children: &Children<'_>,
+        children: &DominatorChildren<'_>,
         starts: impl IntoIterator<Item = DomNode>,
         max_depth: usize,
-        chosen: Option<&Chosen<'_>>,
+        chosen: Option<&ChosenObjects<'_>>,
     ) -> Self {
-        let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads_to_member(*number));
+        let has_chosen_below = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads_to_member(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<PendingObject> = starts
             .into_iter()
-            .filter(leads)
+            .filter(has_chosen_below)
             .map(|number| PendingObject { number, above: None, levels: [0; 2] })
             .collect();
         while let Some(PendingObject { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
-            let folded = tree.folded(above, type_id, max_depth);
+            let folded = tree.ancestor_to_fold_into(above, type_id, max_depth);
             let levels = match folded {
                 Some(place) if tree.places[place].type_id != type_id => levels,
                 Some(place) if Some(place) == above => [levels[0] + 1, levels[1]],
@@ -84,13 +84,13 @@ impl TypeTree {
                 let bytes = &mut tree.places[place].shallow_bytes;
                 *bytes = bytes.saturating_add(graph.shallow_bytes(node));
             }
-            pending.extend(children.of(number).filter(leads).map(|number| PendingObject {
+            pending.extend(children.of(number).filter(has_chosen_below).map(|number| PendingObject {
                 number,
                 above: Some(place),
                 levels,
             }));
         }
-        tree.add_up();
+        tree.sum_subtrees();
         tree
     }
 
@@ -113,7 +113,7 @@ impl TypeTree {
                     key,
                     *known.entry(key).or_insert_with(|| {
                         let above = (above != NONE).then_some(above as usize);
-                        if let Some(folded) = tree.folded(above, type_id, max_depth) {
+                        if let Some(folded) = tree.ancestor_to_fold_into(above, type_id, max_depth) {
                             return folded as u32;
                         }
                         tree.push(type_id, above, number) as u32
@@ -125,7 +125,7 @@ impl TypeTree {
             place.objects += 1;
             place.shallow_bytes = place.shallow_bytes.saturating_add(graph.shallow_bytes(node));
         }
-        tree.add_up();
+        tree.sum_subtrees();
         tree
     }
 
@@ -133,12 +133,21 @@ impl TypeTree {
     fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DomNode) -> usize {
         let depth = above.map_or(0, |above| self.places[above].depth + 1);
         let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
-        self.places.push(TypePlace { type_id, above, depth, first, objects, shallow_bytes, retained_bytes, levels: 1 });
+        self.places.push(TypeTreeNode {
+            type_id,
+            above,
+            depth,
+            first,
+            objects,
+            shallow_bytes,
+            retained_bytes,
+            levels: 1,
+        });
         self.places.len() - 1
     }
 
     /// Retained bytes of the places, from their own bytes.
-    fn add_up(&mut self) {
+    fn sum_subtrees(&mut self) {
         for place in (0..self.places.len()).rev() {
             let own = &mut self.places[place];
             own.retained_bytes = own.retained_bytes.saturating_add(own.shallow_bytes);
@@ -152,7 +161,7 @@ impl TypeTree {
 
     /// The place that an object of this type below a place folds into, if any: that place, or the one above it where that
     /// and the two around it alternate between two types.
-    pub fn folded(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
+    pub fn ancestor_to_fold_into(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
         let parent = above?;
         if self.places[parent].type_id == type_id || self.places[parent].depth >= max_depth {
             return Some(parent);
@@ -179,23 +188,23 @@ impl TypeTree {
 
 /// Some objects of a dominator tree, and which objects have any of them below.
 #[derive(Debug)]
-pub struct Chosen<'s> {
+pub struct ChosenObjects<'s> {
     objects: &'s NodeSet,
     /// By number in the tree.
-    leads: Vec<bool>,
+    has_chosen_below: Vec<bool>,
 }
 
-impl<'s> Chosen<'s> {
+impl<'s> ChosenObjects<'s> {
     /// Finds the ways down. O(objects), a byte for each.
     pub fn new(dominators: &Dominators, objects: &'s NodeSet) -> Self {
-        let mut leads = vec![false; dominators.reached_count() + 1];
+        let mut has_chosen_below = vec![false; dominators.reached_count() + 1];
         for number in dominators.all().rev() {
-            if leads[number.index()] || objects.contains(dominators.node_at(number)) {
-                leads[number.index()] = true;
-                leads[dominators.immediate_of(number).index()] = true;
+            if has_chosen_below[number.index()] || objects.contains(dominators.node_at(number)) {
+                has_chosen_below[number.index()] = true;
+                has_chosen_below[dominators.immediate_of(number).index()] = true;
             }
         }
-        Chosen { objects, leads }
+        ChosenObjects { objects, has_chosen_below }
     }
 
     /// Is the object one of them?
@@ -205,7 +214,7 @@ impl<'s> Chosen<'s> {
 
     /// Is it one of them, or does it dominate one?
     pub fn leads_to_member(&self, number: DomNode) -> bool {
-        self.leads[number.index()]
+        self.has_chosen_below[number.index()]
     }
 }
 
@@ -222,7 +231,7 @@ mod tests {
             let children = dominators.children();
             for depth in [0, 3, 12] {
                 let rows = |tree: &TypeTree| {
-                    let figures = |place: &TypePlace| (place.objects, place.shallow_bytes, place.retained_bytes);
+                    let figures = |place: &TypeTreeNode| (place.objects, place.shallow_bytes, place.retained_bytes);
                     let rows = tree.places.iter().enumerate();
                     let mut rows: Vec<_> = rows.map(|(at, place)| (tree.path(at), figures(place))).collect();
                     rows.sort();

@@ -5,11 +5,11 @@
 use std::collections::{HashMap, HashSet};
 
 pub use crate::analysis::dominators::DomNode;
-use crate::analysis::dominators::{Children, Dominators};
-use crate::analysis::retained::Retained;
+use crate::analysis::dominators::{DominatorChildren, Dominators};
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::{RootPaths, RootsByNode};
-use crate::analysis::selection::TypePattern;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::figure::{DOMINATED, SHALLOW};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::{dominators_above, sort_first};
@@ -50,7 +50,7 @@ pub struct MergedObjects {
 pub struct Browser<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
-    tree: Option<(&'d Dominators, &'d Retained)>,
+    tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     values: Option<ValueReader<'d>>,
 }
 
@@ -60,11 +60,11 @@ impl<'d> Browser<'d> {
     /// # Errors
     /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
-        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
     }
 
-    fn tree(&self) -> Result<(&'d Dominators, &'d Retained), AnswerError> {
+    fn tree(&self) -> Result<(&'d Dominators, &'d RetainedSizes), AnswerError> {
         self.tree.ok_or(AnswerError::NoReferences)
     }
 
@@ -77,7 +77,7 @@ impl<'d> Browser<'d> {
     ///
     /// # Errors
     /// If the dump has no references, or no strong root reaches the object.
-    pub fn below(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
+    pub fn dominated_by(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
         let (dominators, _) = self.tree()?;
         let from = match object {
             None => DomNode::ROOT,
@@ -140,7 +140,7 @@ impl<'d> Browser<'d> {
             DOMINATED => &|node| retained(node).map_or(0, |(_, objects)| objects),
             _ => &|node| retained(node).map_or(0, |(bytes, _)| bytes.saturating_add(1)),
         };
-        put_in_order(objects, &mut places, figure, reverse, first);
+        sort_places_by_figure(objects, &mut places, figure, reverse, first);
         places
     }
 
@@ -166,7 +166,7 @@ impl<'d> Browser<'d> {
     }
 
     /// Values of objects in words, where the dump has them. Reads the dump.
-    pub fn said(&self, objects: &[NodeId]) -> Vec<Option<String>> {
+    pub fn value_texts(&self, objects: &[NodeId]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         values.words(objects)
     }
@@ -219,7 +219,13 @@ impl<'d> Browser<'d> {
 }
 /// Puts places in a list of objects in order, the first `first` of them at least: those with the largest figure first, of
 /// equal ones the first object. 8 bytes a place beside them, where figures are very large or objects in no order 16.
-fn put_in_order(objects: &[NodeId], places: &mut [u32], figure: impl Fn(NodeId) -> u64, reverse: bool, first: usize) {
+fn sort_places_by_figure(
+    objects: &[NodeId],
+    places: &mut [u32],
+    figure: impl Fn(NodeId) -> u64,
+    reverse: bool,
+    first: usize,
+) {
     let place_bits = u64::BITS - (objects.len() as u64).leading_zeros();
     let largest = u64::MAX.checked_shr(place_bits).unwrap_or(0);
     // A figure, turned so that the largest is the least, and a place in one word.
@@ -251,8 +257,8 @@ fn put_in_order(objects: &[NodeId], places: &mut [u32], figure: impl Fn(NodeId) 
 pub struct LargestObjects<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
-    retained: &'d Retained,
-    children: Children<'d>,
+    retained: &'d RetainedSizes,
+    children: DominatorChildren<'d>,
     tops: Vec<DomNode>,
     values: Option<ValueReader<'d>>,
     names: Option<ReferenceNames<'d>>,
@@ -262,8 +268,8 @@ pub struct LargestObjects<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<LargestObjects<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+pub fn largest_objects<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<LargestObjects<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
@@ -285,7 +291,7 @@ impl LargestObjects<'_> {
 
     /// The objects of a run from this one on: each the only object of its type that the one before dominates, and of the
     /// same type; a linked list is one. At most `limit` of them. O(objects that they dominate directly).
-    pub fn run_from(&self, object: DomNode, limit: usize) -> Vec<DomNode> {
+    pub fn same_type_run(&self, object: DomNode, limit: usize) -> Vec<DomNode> {
         let mut run = vec![object];
         while run.len() < limit {
             match self.next_of_run(run[run.len() - 1]) {
@@ -331,7 +337,7 @@ impl LargestObjects<'_> {
 
     /// Values of some objects in words, where the dump has them; nothing of class objects, whose types say
     /// it. Reads the dump.
-    pub fn said_by(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+    pub fn value_texts(&self, objects: &[DomNode]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         let nodes: Vec<NodeId> = objects.iter().map(|&object| self.node(object)).collect();
         let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
@@ -399,7 +405,7 @@ pub struct RootPathFinder<'d> {
 /// # Errors
 /// If the dump holds no objects.
 pub fn root_path_finder(dump: &OpenDump) -> Result<RootPathFinder<'_>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let parents = dump.shortest_parents();
     Ok(RootPathFinder { graph, roots: RootsByNode::new(graph), parents, names: ReferenceNames::of(dump) })
 }
@@ -466,7 +472,7 @@ mod tests {
                 expected.reverse();
             }
             let mut places = wanted;
-            put_in_order(&objects, &mut places, figure, reverse, first);
+            sort_places_by_figure(&objects, &mut places, figure, reverse, first);
             let first = first.min(places.len());
             prop_assert_eq!(&places[..first], &expected[..first]);
             places.sort_unstable();

@@ -7,19 +7,19 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST, figures_of};
-use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
+use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, KeyedValue, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::{ReferenceNames, reference_places};
-use super::rows::{FEW_ROWS, is_false};
+use super::rows::{ROWS_READ_TOGETHER, is_false};
 use super::scope::order_by;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::ValueReader;
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
-use crate::analysis::dominators::{DomNode, Dominators, Step};
-use crate::analysis::retained::Retained;
+use crate::analysis::dominators::{DomNode, DominatorWalkStep, Dominators};
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Root};
@@ -136,11 +136,11 @@ impl DominatorRows<'_> {
 
 /// Objects of the dominator tree, each followed by those that it dominates.
 pub struct DominatorNodes<'d> {
-    tree: Tree<DominatorPlace>,
+    tree: Tree<DominatorTreeNode>,
     names: Option<ReferenceNames<'d>>,
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
-    retained: &'d Retained,
+    retained: &'d RetainedSizes,
     reachable_bytes: u64,
     values: Option<ValueReader<'d>>,
     said: OnceCell<Vec<Option<String>>>,
@@ -199,14 +199,14 @@ pub fn dominator_tree<'d>(
     dump: &'d OpenDump,
     options: &DominatorTreeOptions,
 ) -> Result<DominatorTree<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
     let order = order_by(&ORDERS, options.order.unwrap_or(RETAINED))?;
-    let part = DominatorPart { graph, dominators, retained, options, order, scope: &scope };
+    let part = DominatorTreeBuilder { graph, dominators, retained, options, order, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
@@ -236,22 +236,22 @@ const ORDERS: [(Figure, (ValueOfObject, Figure)); 3] = [
     (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
 ];
 
-type ValueOfObject = fn(&DominatorPart<'_, '_>, DomNode) -> u64;
+type ValueOfObject = fn(&DominatorTreeBuilder<'_, '_>, DomNode) -> u64;
 
 /// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
-const FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
+const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
 
 /// The data that rows are computed from.
-struct DominatorPart<'a, 'd> {
+struct DominatorTreeBuilder<'a, 'd> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
-    retained: &'d Retained,
+    retained: &'d RetainedSizes,
     options: &'a DominatorTreeOptions,
     order: (ValueOfObject, Figure),
     scope: &'a Scope<'d>,
 }
 
-impl DominatorPart<'_, '_> {
+impl DominatorTreeBuilder<'_, '_> {
     /// Bytes and objects that strong roots reach in the section.
     fn reachable(&self) -> (u64, u64) {
         let tops = self.scope.top_level(self.dominators);
@@ -261,7 +261,7 @@ impl DominatorPart<'_, '_> {
         })
     }
 
-    fn tree(&self, from: DomNode) -> Tree<DominatorPlace> {
+    fn tree(&self, from: DomNode) -> Tree<DominatorTreeNode> {
         let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
@@ -273,7 +273,7 @@ impl DominatorPart<'_, '_> {
         starts.retain(|&number| self.scope.range().contains(&self.dominators.node_at(number).index()));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
         let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
-        let below = |&mut DominatorPlace { number, .. }: &mut DominatorPlace, depth: u32| {
+        let below = |&mut DominatorTreeNode { number, .. }: &mut DominatorTreeNode, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
                     Some(children) => children.of(number).collect(),
@@ -287,7 +287,7 @@ impl DominatorPart<'_, '_> {
 
     /// The rows that are shown of those below an object, each with the place of the reference to it. O(rows, and the
     /// references of the object).
-    fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorPlace> {
+    fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorTreeNode> {
         let node = |number: DomNode| self.dominators.node_at(number);
         let value = |number| (self.order.0)(self, number);
         let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
@@ -296,19 +296,20 @@ impl DominatorPart<'_, '_> {
         let nodes: Vec<NodeId> = level.rows.iter().map(|number| node(*number)).collect();
         let places = above.map(|above| reference_places(self.graph, node(above), &nodes));
         let places = places.into_iter().flatten().chain(std::iter::repeat(None));
-        let rows = level.rows.into_iter().zip(places).map(|(number, reference)| DominatorPlace { number, reference });
+        let rows =
+            level.rows.into_iter().zip(places).map(|(number, reference)| DominatorTreeNode { number, reference });
         TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
     fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(self.scope, by, TypesApart::of_rows(self.options.types_apart))?;
+        let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
         let topmost =
             retained_lower_bound_by_set(self.dominators, self.retained, &children, from, groups.names.len(), set_of);
         let mut totals = vec![(0u64, 0u64); groups.names.len()];
         children.walk(from, |step| {
-            if let Step::Enter(number) = step {
+            if let DominatorWalkStep::Enter(number) = step {
                 let node = self.dominators.node_at(number);
                 let group = groups.of(node);
                 if group != NO_SET {
@@ -323,7 +324,7 @@ impl DominatorPart<'_, '_> {
         let rows = shown.into_iter().zip(loaders).map(|(number, loader)| {
             let (group, (objects, bytes)) = (number as usize, totals[number as usize]);
             let amounts = [objects, bytes, topmost[group].objects].map(Some);
-            let row = HistogramRow::new(groups.names[group].clone(), by, RowAmounts::new(&FIGURES, amounts));
+            let row = HistogramRow::new(groups.names[group].clone(), by, RowAmounts::new(&GROUP_FIGURES, amounts));
             // Types that are told apart may have one name: their groups tell them apart.
             HistogramRow { retained_bytes: Some(topmost[group].retained_bytes), loader, group: number, ..row }
         });
@@ -350,10 +351,10 @@ impl DominatorNodes<'_> {
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DominatorPlace>| self.dominators.node_at(row.row.number);
+        let node = |row: &TreeRow<DominatorTreeNode>| self.dominators.node_at(row.row.number);
         let rows = self.tree.rows();
         let said = self.said.get_or_init(|| {
-            let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
+            let nodes: Vec<_> = rows.iter().take(ROWS_READ_TOGETHER).map(node).collect();
             self.values.map_or(Vec::new(), |values| values.words(&nodes))
         });
         let said = said.get(row).cloned().flatten();
@@ -373,7 +374,7 @@ impl DominatorNodes<'_> {
     }
 
     /// The object above; `None` at the top.
-    fn above(&self, place: DominatorPlace) -> Option<NodeId> {
+    fn above(&self, place: DominatorTreeNode) -> Option<NodeId> {
         let above = self.dominators.immediate_of(place.number);
         (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
     }
@@ -381,21 +382,21 @@ impl DominatorNodes<'_> {
 
 /// The part of a row that the tree keeps.
 #[derive(Debug, Clone, Copy)]
-pub struct DominatorPlace {
+pub struct DominatorTreeNode {
     number: DomNode,
     /// The first reference to it among those of the object that dominates it; `None` where that has none.
     reference: Option<u32>,
 }
 
 impl<'d> LazyTree for DominatorNodes<'d> {
-    type Kept = DominatorPlace;
+    type Kept = DominatorTreeNode;
     type Row = DominatorRow<'d>;
 
-    fn tree(&self) -> &Tree<DominatorPlace> {
+    fn tree(&self) -> &Tree<DominatorTreeNode> {
         &self.tree
     }
 
-    fn make(&self, &place: &DominatorPlace) -> DominatorRow<'d> {
+    fn make(&self, &place: &DominatorTreeNode) -> DominatorRow<'d> {
         let (graph, number) = (self.graph, place.number);
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);

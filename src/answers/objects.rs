@@ -13,9 +13,9 @@ use super::scope::order_by;
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::dump::OpenDump;
-use crate::filter::{FieldSelection, FieldValues, PathEnd};
+use crate::filter::{FieldPathValue, FieldSelection, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Runtime, Text};
 
@@ -40,13 +40,13 @@ pub struct ObjectsOptions {
 }
 
 /// References that are stored in an object, with a short word of its own.
-const STORED: Figure = REFERENCES.called("refs");
+const STORED_REFERENCES: Figure = REFERENCES.called("refs");
 
 const ORDERS: [(Figure, ObjectOrder); 5] = [
     (SHALLOW, ObjectOrder::ShallowBytes),
     (RETAINED, ObjectOrder::RetainedBytes),
     (ID, ObjectOrder::Id),
-    (STORED, ObjectOrder::References),
+    (STORED_REFERENCES, ObjectOrder::References),
     (TYPE, ObjectOrder::TypeName),
 ];
 
@@ -172,11 +172,11 @@ impl ListedObject<'_> {
 /// If the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
 /// memory than it may.
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
     let values = if options.values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
     if options.detached && dump.info().runtime() != Some(Runtime::JavaScript) {
-        return Err(AnswerError::NoPages);
+        return Err(AnswerError::NoDetachedNodes);
     }
     let detached = options.detached.then(|| detached_types(graph));
     let is_wanted = |node: &NodeId| detached.as_ref().is_none_or(|types| types.contains(graph.type_of(*node)));
@@ -218,7 +218,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
 /// Rows in order, sorted no further than they were asked for: the first rows of ten million are there at once.
 pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
-    tree: Option<(&'d Dominators, &'d Retained)>,
+    tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     /// Reader of distances, where they are shown.
     pub(crate) distance_details: Option<&'d dyn ObjectDetails>,
     shown_order: Figure,
@@ -246,7 +246,7 @@ impl ObjectRows<'_> {
 /// Rows that are sorted first; each further chunk is as large as all before it, four times over.
 const FIRST_SORTED: usize = 4096;
 /// Rows whose values are read together, each part of the dump once: 10 MB, and their texts.
-const SAID_TOGETHER: usize = 64 * 1024;
+const VALUES_READ_TOGETHER: usize = 64 * 1024;
 
 impl<'d> ObjectRows<'d> {
     /// Number of rows.
@@ -267,7 +267,7 @@ impl<'d> ObjectRows<'d> {
     /// A row below `len`. O(log objects), and for the first row of a chunk the sort of the chunk.
     pub fn get(&self, row: usize) -> ListedObject<'d> {
         let (graph, node) = (self.graph, self.node(row));
-        let value = self.with_values.then(|| self.said(row));
+        let value = self.with_values.then(|| self.shown_value(row));
         let fields = self.fields.as_ref().map(|fields| {
             let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
             SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
@@ -296,17 +296,18 @@ impl<'d> ObjectRows<'d> {
     /// A row below `len` with its value, asked for or not.
     pub fn row_with_value(&self, row: usize) -> ListedObject<'d> {
         let listed = self.get(row);
-        ListedObject { value: listed.value.or_else(|| Some(self.said(row))), ..listed }
+        ListedObject { value: listed.value.or_else(|| Some(self.shown_value(row))), ..listed }
     }
 
     /// Value of a row's object. Reads those of the rows around it too.
-    fn said(&self, row: usize) -> Option<ShownValue> {
+    fn shown_value(&self, row: usize) -> Option<ShownValue> {
         let values = self.values?;
-        let start = row - row % SAID_TOGETHER;
+        let start = row - row % VALUES_READ_TOGETHER;
         let mut said = self.said.borrow_mut();
         if said.0 != start || said.1.is_empty() {
-            let nodes: Vec<NodeId> = (start..self.len.min(start + SAID_TOGETHER)).map(|row| self.node(row)).collect();
-            *said = (start, values.said(&nodes));
+            let nodes: Vec<NodeId> =
+                (start..self.len.min(start + VALUES_READ_TOGETHER)).map(|row| self.node(row)).collect();
+            *said = (start, values.shown_values(&nodes));
         }
         said.1.get(row - start).cloned().flatten()
     }
@@ -325,13 +326,19 @@ impl<'d> ObjectRows<'d> {
             let (graph, tree, reverse) = (self.graph, self.tree, self.reverse);
             // A sort for each order: a comparison does not ask which it is.
             match self.order {
-                ObjectOrder::RetainedBytes => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
-                ObjectOrder::TypeName => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
-                ObjectOrder::Id => sort(rest, chunk, reverse, |_| ()),
-                ObjectOrder::References => {
-                    sort(rest, chunk, reverse, |node| Reverse(graph.stored_reference_count(node)))
+                ObjectOrder::RetainedBytes => {
+                    sort_first_nodes(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node)))
                 }
-                ObjectOrder::ShallowBytes => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
+                ObjectOrder::TypeName => {
+                    sort_first_nodes(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node)))
+                }
+                ObjectOrder::Id => sort_first_nodes(rest, chunk, reverse, |_| ()),
+                ObjectOrder::References => {
+                    sort_first_nodes(rest, chunk, reverse, |node| Reverse(graph.stored_reference_count(node)))
+                }
+                ObjectOrder::ShallowBytes => {
+                    sort_first_nodes(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node)))
+                }
             }
             self.sorted.set(sorted + chunk);
         }
@@ -339,12 +346,12 @@ impl<'d> ObjectRows<'d> {
     }
 }
 
-fn retained_bytes(tree: Option<(&Dominators, &Retained)>, node: NodeId) -> Option<u64> {
+fn retained_bytes(tree: Option<(&Dominators, &RetainedSizes)>, node: NodeId) -> Option<u64> {
     tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
 }
 
 /// Sorts the first nodes of the order by a key, ties by section and id.
-fn sort<K: Ord>(nodes: &mut [NodeId], first: usize, reverse: bool, key: impl Fn(NodeId) -> K + Sync) {
+fn sort_first_nodes<K: Ord>(nodes: &mut [NodeId], first: usize, reverse: bool, key: impl Fn(NodeId) -> K + Sync) {
     sort_first(nodes, first, |&a, &b| {
         let ordering = key(a).cmp(&key(b)).then(a.cmp(&b));
         if reverse { ordering.reverse() } else { ordering }
@@ -358,10 +365,10 @@ impl Serialize for ObjectRows<'_> {
 }
 
 /// The end of a path; of an object that says nothing of itself its id and type.
-fn shown_value(graph: &HeapGraph, end: &PathEnd) -> ShownValue {
+fn shown_value(graph: &HeapGraph, end: &FieldPathValue) -> ShownValue {
     match end {
-        PathEnd::Value(value) => value.clone(),
-        PathEnd::Object(node) => {
+        FieldPathValue::Value(value) => value.clone(),
+        FieldPathValue::Object(node) => {
             let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
             ShownValue::Name(Text { text, is_cut: false })
         }

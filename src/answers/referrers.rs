@@ -10,7 +10,7 @@ use super::reference_names::ReferenceNames;
 use super::scope::order_by;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree};
-use crate::analysis::merged_paths::Examples;
+use crate::analysis::merged_paths::ExampleReferences;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
@@ -141,7 +141,7 @@ pub struct ReferrerGroup {
     referrers: u64,
     references: u64,
     shallow_bytes: u64,
-    examples: Examples,
+    examples: ExampleReferences,
 }
 
 /// Groups what refers to an object or to all objects of some types by type. O(references to them) for each level, and
@@ -150,7 +150,7 @@ pub struct ReferrerGroup {
 /// # Errors
 /// If the dump holds no objects, has no such object or section, or takes more memory than it may.
 pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = &options.scope;
     let (asked, of) = match &options.of {
         ReferredTo::Object(object) => {

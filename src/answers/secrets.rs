@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::grouped_strings::{GroupedStrings, text_details};
-use super::holders::{Holders, KnownCollections};
+use super::holders::{FieldHolderFinder, KnownCollections};
 use super::reference_names::ReferenceNames;
-use super::values::unreadable;
+use super::values::unreadable_values;
 use super::{AnswerError, Limits, PathRow};
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::secrets::{SecretRules, entropy, masked};
@@ -86,12 +86,12 @@ struct Found {
 /// # Errors
 /// If the dump holds no objects or no texts, or takes more memory than it may.
 pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let details = text_details(dump)?;
     dump.check_rows(graph.node_count() as u64, 8)?;
-    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable)?;
+    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable_values)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
-    let named = texts_of_named_fields(graph, details).map_err(unreadable)?;
+    let named = texts_of_named_fields(graph, details).map_err(unreadable_values)?;
     // By place of a text: its copies, and the one in a field with such a name.
     let mut looked: FxHashMap<usize, (u32, Option<NodeId>)> = FxHashMap::default();
     for group in &grouped.groups {
@@ -125,7 +125,7 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(secrets.into_iter().map(found_one));
     };
     let places: Vec<usize> = looked.keys().copied().collect();
-    details.visit_texts(graph, &grouped.strings, &places, MAX_UNITS, &look).map_err(unreadable)?;
+    details.visit_texts(graph, &grouped.strings, &places, MAX_UNITS, &look).map_err(unreadable_values)?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|a, b| {
         (&a.kind, Reverse(a.copies), a.node, &a.secret).cmp(&(&b.kind, Reverse(b.copies), b.node, &b.secret))
@@ -151,7 +151,7 @@ fn rows(
     }
     let nodes: Vec<NodeId> = found.iter().map(|one| one.node).collect();
     let collections = KnownCollections::default().table()?.resolve(graph);
-    let held = Holders::find(dump, &collections)?.of(&nodes)?;
+    let held = FieldHolderFinder::find(dump, &collections)?.of(&nodes)?;
     let (roots, names) = (RootsByNode::new(graph), ReferenceNames::of(dump));
     let path_to = |node: NodeId| {
         let paths = dump.shortest_parents().path_to(graph, &roots, node)?;

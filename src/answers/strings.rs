@@ -11,12 +11,12 @@ use serde::{Serialize, Serializer};
 
 use super::figure::{BYTES, COPIES, WASTED, figures_of};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
-use super::holders::{Holders, KnownCollections, ObjectHolders, short_holder};
+use super::holders::{FieldHolderFinder, KnownCollections, ObjectHolders, short_holder};
 use super::scope::order_by;
-pub use super::shared::grouped_strings::{Redacted, StringTotals};
-use super::values::{MAX_UNITS, text_in_table, text_words, unreadable};
+pub use super::shared::grouped_strings::{RedactedStrings, StringTotals};
+use super::values::{MAX_UNITS, text_in_table, text_words, unreadable_values};
 use super::{AnswerError, CommandLine, Figure, Limits};
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId};
@@ -84,7 +84,7 @@ pub struct StringsAnswer<'d> {
     pub matching: Option<StringTotals>,
     /// Strings whose characters were blotted out before the dump was handed on. They are no duplicates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redacted: Option<Redacted>,
+    pub redacted: Option<RedactedStrings>,
     /// Texts that are asked for, shown or not.
     pub found: usize,
     /// The rows that are shown.
@@ -146,10 +146,10 @@ pub fn no_such_file(word: &str) -> String {
 /// # Errors
 /// If the dump holds no objects or no texts, or takes more memory than it may.
 pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<StringsAnswer<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let details = text_details(dump)?;
     check_memory(dump, graph)?;
-    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable)?;
+    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable_values)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
     if let Some(filter) = &options.filter {
         let fulfilling = filter.select(dump, 0..graph.node_count())?;
@@ -211,17 +211,17 @@ fn retain_matching(
             matches[at].store(true, Ordering::Relaxed);
         }
     };
-    details.visit_texts(graph, &grouped.strings, &firsts, usize::MAX, &look).map_err(unreadable)?;
+    details.visit_texts(graph, &grouped.strings, &firsts, usize::MAX, &look).map_err(unreadable_values)?;
     groups.retain(|group| matches[grouped.first(group)].load(Ordering::Relaxed));
     Ok(())
 }
 
 fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<ObjectHolders, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let collections = KnownCollections::default().table()?.resolve(graph);
     let node = |at: usize| grouped.strings.node(at);
     let nodes: Vec<NodeId> = groups.iter().flat_map(|group| grouped.copies(group)).map(node).collect();
-    Holders::find(dump, &collections)?.of(&nodes)
+    FieldHolderFinder::find(dump, &collections)?.of(&nodes)
 }
 
 /// The rows of the texts that are shown.
@@ -238,12 +238,12 @@ pub struct TextRows<'d> {
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
 }
 
-const READ_TOGETHER: usize = 1 << 16;
+const TEXTS_READ_TOGETHER: usize = 1 << 16;
 /// Bytes of texts that are read together where they are wanted whole: the first for which there is the memory, since each
 /// time is a pass over the dump.
-const BYTES_TOGETHER: [u64; 3] = [1 << 30, 1 << 28, 1 << 26];
+const FULL_READ_BYTES: [u64; 3] = [1 << 30, 1 << 28, 1 << 26];
 /// Bytes of memory that a byte of a text takes while it is read.
-const BYTES_PER_BYTE: u64 = 5;
+const MEMORY_PER_TEXT_BYTE: u64 = 5;
 
 /// Ends of the runs of rows whose texts are read together, so that these fit.
 fn ends_of_full_reads(
@@ -252,15 +252,15 @@ fn ends_of_full_reads(
     groups: &[TextGroup],
 ) -> Result<Vec<usize>, AnswerError> {
     let all: u64 = groups.iter().map(|group| group.bytes / u64::from(group.copies)).sum();
-    let fits = |bytes: &u64| dump.check_rows(all.min(*bytes), BYTES_PER_BYTE).is_ok();
-    let together = BYTES_TOGETHER.into_iter().find(fits).unwrap_or(1 << 24);
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let fits = |bytes: &u64| dump.check_rows(all.min(*bytes), MEMORY_PER_TEXT_BYTE).is_ok();
+    let together = FULL_READ_BYTES.into_iter().find(fits).unwrap_or(1 << 24);
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let (mut ends, mut bytes) = (Vec::new(), 0);
     for (row, group) in groups.iter().enumerate() {
         let array = grouped.strings.array(grouped.first(group));
         let text = array.map_or(0, |array| graph.shallow_bytes(array));
-        dump.check_rows(text.min(1 << 26), BYTES_PER_BYTE)?;
-        if bytes + text > together || row - ends.last().copied().unwrap_or(0) == READ_TOGETHER {
+        dump.check_rows(text.min(1 << 26), MEMORY_PER_TEXT_BYTE)?;
+        if bytes + text > together || row - ends.last().copied().unwrap_or(0) == TEXTS_READ_TOGETHER {
             ends.extend((row > 0).then_some(row));
             bytes = 0;
         }
@@ -284,7 +284,9 @@ impl TextRows<'_> {
                 let at = ends.partition_point(|&end| end <= row);
                 at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
             }
-            None => row - row % READ_TOGETHER..self.len().min(row - row % READ_TOGETHER + READ_TOGETHER),
+            None => {
+                row - row % TEXTS_READ_TOGETHER..self.len().min(row - row % TEXTS_READ_TOGETHER + TEXTS_READ_TOGETHER)
+            }
         };
         let start = rows.start;
         let mut texts = self.texts.borrow_mut();

@@ -60,7 +60,7 @@ macro_rules! commands {
         }
 
         /// The columns of each `--sort`, by command.
-        fn orders() -> Vec<(&'static str, Vec<Figure>)> {
+        fn sort_columns_by_command() -> Vec<(&'static str, Vec<Figure>)> {
             vec![$($((stringify!($file), $orders.to_vec()),)?)*]
         }
 
@@ -69,7 +69,7 @@ macro_rules! commands {
                 match self {
                     $($(#[$condition])* Command::$name(args) => commands::$file::run(args, session),)*
                     Command::Mcp(args) => commands::mcp::run(args, session, &command_line(), &answer_line),
-                    Command::Completions(args) => commands::completions::run(args, command_line(), &orders()),
+                    Command::Completions(args) => commands::completions::run(args, command_line(), &sort_columns_by_command()),
                     Command::Man(args) => commands::man::run(args, command_line()),
                     #[cfg(not(all(feature = "collect", target_os = "linux")))]
                     Command::Collect { .. } => anyhow::bail!(
@@ -109,20 +109,20 @@ commands! {
 
 /// The command line that every run parses, and that completions and man pages describe.
 fn command_line() -> clap::Command {
-    help::in_groups(Cli::command())
+    help::with_command_groups(Cli::command())
 }
 
 /// Runs a command line, the program's name first, and says how it went. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, session: &Session) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
     let parsed = command_line().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = parsed.unwrap_or_else(|error| help::exit(&error, &words, command_line()));
+    let cli = parsed.unwrap_or_else(|error| help::exit_with_message(&error, &words, command_line()));
     let result = cli.answer(session);
     session.progress.end();
     crate::files::give_way_to_signals();
     match result {
-        Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
-        Ok(CommandOutcome::No) => ExitCode::from(1),
+        Ok(CommandOutcome::Answered) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::NegativeAnswer) => ExitCode::from(1),
         Ok(CommandOutcome::Failed) => ExitCode::from(2),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

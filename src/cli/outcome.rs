@@ -3,9 +3,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandOutcome {
     /// The answer is on standard output.
-    Done,
+    Answered,
     /// The answer is no: nothing matches, not reachable, over the limit.
-    No,
+    NegativeAnswer,
     /// At least one of several files could not be read (already reported).
     Failed,
 }

@@ -8,7 +8,7 @@ use clap::FromArgMatches;
 
 use super::commands::roots::PathsQuestion;
 use super::{Cli, Command, command_line, with_joined_values};
-use crate::analysis::selection::{TypeChoice, TypePattern};
+use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::breakdown::BreakdownBy;
 use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
 use crate::answers::figure::{BYTES, COPIES, DOMINATED, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
@@ -154,9 +154,9 @@ fn questions() -> Vec<(CommandLine, String)> {
         let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
         let to = RootPathsOptions { paths, avoided: patterns("A"), limits, ..to.clone() };
         let mut line = to.command_line();
-        questions.push((line.clone(), text(&PathsQuestion::To(to.clone()))));
+        questions.push((line.clone(), text(&PathsQuestion::ToObject(to.clone()))));
         if paths.is_none() {
-            let merged = PathsQuestion::Merged(to, KeptRows::All);
+            let merged = PathsQuestion::MergedToObject(to, KeptRows::All);
             questions.push((line.switch("--merge", true).clone(), text(&merged)));
         }
     }
@@ -165,7 +165,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         let kept_rows = KeptRows::OfShare("0.25%".parse().expect("a share"));
         let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
         let all = MergedPathsOptions { all_kinds: true, all_steps: true, ..all };
-        questions.push((all.command_line(), text(&PathsQuestion::ToAll(all))));
+        questions.push((all.command_line(), text(&PathsQuestion::MergedToScope(all))));
     }
 
     let (order, limits) = by(REFERENCES);

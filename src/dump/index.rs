@@ -14,7 +14,7 @@ use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Inputs, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
@@ -26,7 +26,7 @@ use crate::input::{
 /// Results that follow from a graph and its strong roots, ready in an index.
 pub(super) struct DerivedResults {
     pub(super) dominators: Dominators,
-    pub(super) retained: Retained,
+    pub(super) retained: RetainedSizes,
     pub(super) reachable: NodeSet,
     pub(super) parents: ShortestParents,
 }
@@ -35,7 +35,7 @@ impl DerivedResults {
     /// All of it, on two threads. O(references x log objects).
     pub(super) fn compute(graph: &HeapGraph) -> Self {
         let ((dominators, retained), (reachable, parents)) = rayon::join(
-            || Retained::with_dominators(graph),
+            || RetainedSizes::with_dominators(graph),
             || (compute_reachable(graph), ShortestParents::compute(graph)),
         );
         DerivedResults { dominators, retained, reachable, parents }

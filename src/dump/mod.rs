@@ -31,10 +31,10 @@ pub use write_index::write_index;
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
 use crate::analysis::reachability::compute_reachable;
-use crate::analysis::retained::Retained;
-use crate::analysis::selection::hint;
-use crate::analysis::selection::nearest_name;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::type_patterns::did_you_mean;
+use crate::analysis::type_patterns::nearest_name;
 use crate::graph::{HeapGraph, NodeSet};
 use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS, Runtime};
 use index::IndexedResults;
@@ -72,7 +72,7 @@ pub struct OpenDump {
     reachable: OnceLock<NodeSet>,
     reachable_as_dumped: OnceLock<NodeSet>,
     dominators: OnceLock<Dominators>,
-    retained: OnceLock<Retained>,
+    retained: OnceLock<RetainedSizes>,
     shortest_parents: OnceLock<ShortestParents>,
     /// Names of fields that were asked for, and that no object has.
     missing_fields: Mutex<BTreeSet<String>>,
@@ -113,7 +113,7 @@ impl OpenDump {
             let declared = types.ids().flat_map(|type_id| types.fields(type_id)).map(|field| types.text(field.name));
             Some(format!(".{}", nearest_name(first, declared)?))
         });
-        let hint = hint(near.as_deref());
+        let hint = did_you_mean(near.as_deref());
         (!names.is_empty()).then(|| format!("no object has a field {}{why}{hint}", names.join(" or ")))
     }
 
@@ -206,7 +206,7 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not the memory for them, or the dump has no references.
-    pub fn dominators(&self) -> Result<(&Dominators, &Retained), TreeError> {
+    pub fn dominators(&self) -> Result<(&Dominators, &RetainedSizes), TreeError> {
         self.check_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
@@ -215,12 +215,12 @@ impl OpenDump {
         if self.dominators.get().is_none() {
             self.check_dominators(graph)?;
             // Both at once is faster. Whoever was here meanwhile has the same.
-            let (dominators, retained) = Retained::with_dominators(graph);
+            let (dominators, retained) = RetainedSizes::with_dominators(graph);
             _ = self.dominators.set(dominators);
             _ = self.retained.set(retained);
         }
         let dominators = self.dominator_tree()?;
-        let retained = self.retained.get_or_init(|| Retained::compute(graph, dominators));
+        let retained = self.retained.get_or_init(|| RetainedSizes::compute(graph, dominators));
         self.held_for_results.get_or_init(|| self.memory.hold_results(graph));
         Ok((dominators, retained))
     }
@@ -229,7 +229,7 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not the memory for them.
-    pub fn dominators_if_known(&self) -> Result<Option<(&Dominators, &Retained)>, MemoryError> {
+    pub fn dominators_if_known(&self) -> Result<Option<(&Dominators, &RetainedSizes)>, MemoryError> {
         match self.dominators() {
             Ok(tree) => Ok(Some(tree)),
             Err(TreeError::NoReferences) => Ok(None),

@@ -38,7 +38,7 @@ pub(super) enum Color {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct CellStyle {
     /// The terminal's own where there is none.
     pub(super) color: Option<Color>,
     pub(super) is_bold: bool,
@@ -46,14 +46,14 @@ pub(super) struct Style {
     pub(super) is_reversed: bool,
 }
 
-impl Style {
+impl CellStyle {
     /// The terminal's own.
     pub(super) fn new() -> Self {
-        Style::default()
+        CellStyle::default()
     }
 
-    pub(super) fn patch(self, other: Style) -> Self {
-        Style {
+    pub(super) fn patch(self, other: CellStyle) -> Self {
+        CellStyle {
             color: other.color.or(self.color),
             is_bold: self.is_bold || other.is_bold,
             is_dim: self.is_dim || other.is_dim,
@@ -63,19 +63,19 @@ impl Style {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct ScreenCell {
     /// Nothing in a cell that the character before it takes too.
     pub(super) symbol: Option<char>,
     /// Characters that take no cell of their own: accents.
     pub(super) marks: String,
-    pub(super) style: Style,
+    pub(super) style: CellStyle,
 }
 
-impl Cell {
-    pub(super) const BLANK: Cell = Cell {
+impl ScreenCell {
+    pub(super) const BLANK_CELL: ScreenCell = ScreenCell {
         symbol: Some(' '),
         marks: String::new(),
-        style: Style { color: None, is_bold: false, is_dim: false, is_reversed: false },
+        style: CellStyle { color: None, is_bold: false, is_dim: false, is_reversed: false },
     };
 
     /// The characters to be seen in it.
@@ -87,28 +87,28 @@ impl Cell {
 
 /// The cells of a screen, line by line.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(super) struct ScreenBuffer {
     width: u16,
-    cells: Vec<Cell>,
+    cells: Vec<ScreenCell>,
 }
 
-impl Buffer {
+impl ScreenBuffer {
     pub(super) fn new((width, height): (u16, u16)) -> Self {
-        Buffer { width, cells: vec![Cell::BLANK; usize::from(width) * usize::from(height)] }
+        ScreenBuffer { width, cells: vec![ScreenCell::BLANK_CELL; usize::from(width) * usize::from(height)] }
     }
 
-    pub(super) fn lines(&self) -> impl Iterator<Item = &[Cell]> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[ScreenCell]> {
         self.cells.chunks(usize::from(self.width).max(1))
     }
 
-    fn line_from(&mut self, x: u16, y: u16) -> &mut [Cell] {
+    fn line_from(&mut self, x: u16, y: u16) -> &mut [ScreenCell] {
         let start = usize::from(y) * usize::from(self.width);
         let line = start + usize::from(x.min(self.width))..start + usize::from(self.width);
         self.cells.get_mut(line).unwrap_or_default()
     }
 
     /// Puts as much of a text as fits `room` cells and the line. Gives the column behind it.
-    pub(super) fn put(&mut self, x: u16, y: u16, text: impl AsRef<str>, room: usize, style: Style) -> u16 {
+    pub(super) fn put(&mut self, x: u16, y: u16, text: impl AsRef<str>, room: usize, style: CellStyle) -> u16 {
         let cells = self.line_from(x, y);
         let room = room.min(cells.len());
         let mut end = 0;
@@ -119,7 +119,7 @@ impl Buffer {
                 break;
             }
             for cell in &mut cells[end..end + width] {
-                *cell = Cell { symbol: None, marks: String::new(), style };
+                *cell = ScreenCell { symbol: None, marks: String::new(), style };
             }
             match width {
                 0 => {
@@ -149,21 +149,21 @@ impl Buffer {
 mod tests {
     use super::*;
 
-    fn shown(buffer: &Buffer) -> String {
-        buffer.lines().flatten().flat_map(Cell::chars).collect()
+    fn shown(buffer: &ScreenBuffer) -> String {
+        buffer.lines().flatten().flat_map(ScreenCell::chars).collect()
     }
 
     #[test]
     fn texts_end_where_their_room_does() {
-        let mut buffer = Buffer::new((6, 2));
-        assert_eq!(buffer.put(1, 0, "abc", 2, Style::new()), 3);
+        let mut buffer = ScreenBuffer::new((6, 2));
+        assert_eq!(buffer.put(1, 0, "abc", 2, CellStyle::new()), 3);
         // A wide character that does not fit is left out, whatever follows; an accent takes no room.
-        assert_eq!(buffer.put(1, 1, "e\u{301}日本x", 4, Style::new()), 4);
+        assert_eq!(buffer.put(1, 1, "e\u{301}日本x", 4, CellStyle::new()), 4);
         assert_eq!(shown(&buffer), " ab    e\u{301}日  ");
-        assert_eq!(buffer.put(4, 0, "x\u{1b}yz", 9, Style::new()), 6);
+        assert_eq!(buffer.put(4, 0, "x\u{1b}yz", 9, CellStyle::new()), 6);
         assert_eq!(shown(&buffer), " ab xy e\u{301}日  ");
         for (x, y) in [(6, 0), (9, 0), (0, 2), (u16::MAX, u16::MAX)] {
-            assert_eq!(buffer.put(x, y, "abc", 3, Style::new()), x, "outside of it");
+            assert_eq!(buffer.put(x, y, "abc", 3, CellStyle::new()), x, "outside of it");
         }
         buffer.reverse(Rect { x: 5, y: 0, width: 9, height: 9 });
         assert_eq!(buffer.lines().flatten().filter(|cell| cell.style.is_reversed).count(), 2);

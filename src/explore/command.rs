@@ -1,9 +1,9 @@
 //! The command that prints a view.
 
-use super::list::{Listing, Sort};
-use super::view::{BrowsedObject, BrowserView, Context};
-use crate::analysis::selection::TypePattern;
+use super::list::{Listing, SortOrder};
+use super::view::{BrowsedObject, BrowserView, CommandContext};
 use crate::analysis::threshold::Threshold;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::diff::DiffBy;
 use crate::answers::figure::{RETAINED, SHALLOW};
 use crate::answers::object::ObjectOptions;
@@ -15,15 +15,15 @@ use crate::answers::{
 use crate::filter::Filter;
 
 /// Rows that a command prints, of a list that has more than anybody reads; as many again for those further down.
-const PRINTED: usize = 1000;
+const ROWS_PER_COMMAND: usize = 1000;
 
 impl BrowserView {
     /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
     /// `seen`: rows up to the last one on the screen.
     pub(super) fn command(
         &self,
-        context: &Context,
-        sort: Sort,
+        context: &CommandContext,
+        sort: SortOrder,
         find: Option<&TypePattern>,
         listing: Option<&Listing>,
         seen: usize,
@@ -31,7 +31,7 @@ impl BrowserView {
         let find = find.filter(|_| self.is_narrowed_by_find());
         let found = |scope: ScopeOptions| ScopeOptions { types: find.cloned().map(Into::into), ..scope };
         let rows = listing.map_or(0, Listing::len);
-        let most = seen.max(1).next_multiple_of(PRINTED);
+        let most = seen.max(1).next_multiple_of(ROWS_PER_COMMAND);
         let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
         let order = sort.column.and_then(|column| listing?.figures.get(column)?.order);
         let id = |place: &BrowsedObject| place.id.parse::<ObjectId>().ok();
@@ -43,13 +43,13 @@ impl BrowserView {
             }
             BrowserView::Groups(by) => {
                 let column = if *by == GroupBy::Section { "domain" } else { by.name() };
-                let scope = find.map_or_else(ScopeOptions::default, |find| matching(None, column, find));
+                let scope = find.map_or_else(ScopeOptions::default, |find| scope_of_matches(None, column, find));
                 context.histogram_options(*by, scope, order, limits).command_line()
             }
             BrowserView::Dominators { of, by_type: true }
                 if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
             {
-                let scope = found(directly_below(of.as_ref()));
+                let scope = found(dominated_scope(of.as_ref()));
                 context.histogram_options(GroupBy::Type, scope, Some(RETAINED), limits).command_line()
             }
             BrowserView::Dominators { of, by_type: true } => BreakdownOptions {
@@ -62,7 +62,7 @@ impl BrowserView {
             }
             .command_line(),
             BrowserView::Dominators { of, by_type: false } if find.is_some() => {
-                objects_options(found(directly_below(of.as_ref())), order, limits).command_line()
+                objects_options(found(dominated_scope(of.as_ref())), order, limits).command_line()
             }
             BrowserView::Dominators { of, by_type: false } => DominatorTreeOptions {
                 object: of.as_ref().and_then(id),
@@ -84,7 +84,7 @@ impl BrowserView {
             }
             .command_line(),
             BrowserView::Objects { scope, .. } => {
-                let scope = find.map_or_else(|| scope.clone(), |find| matching(Some(scope), "type", find));
+                let scope = find.map_or_else(|| scope.clone(), |find| scope_of_matches(Some(scope), "type", find));
                 objects_options(scope, order, limits).command_line()
             }
             BrowserView::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
@@ -107,7 +107,7 @@ impl BrowserView {
 }
 
 /// Objects directly below one place of the dominator tree.
-fn directly_below(of: Option<&BrowsedObject>) -> ScopeOptions {
+fn dominated_scope(of: Option<&BrowsedObject>) -> ScopeOptions {
     let text = match of {
         Some(place) => format!("dominator = '{}'", place.id),
         None => "dominator is null and retained is not null".into(),
@@ -115,7 +115,7 @@ fn directly_below(of: Option<&BrowsedObject>) -> ScopeOptions {
     ScopeOptions { filter: Filter::parse(&[text]).ok().flatten(), ..ScopeOptions::default() }
 }
 
-fn matching(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> ScopeOptions {
+fn scope_of_matches(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> ScopeOptions {
     let pattern = match find.text() {
         text if text.starts_with('/') => text.to_string(),
         text => format!("'{}'", text.replace('\'', "''")),

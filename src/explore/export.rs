@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::list::{Arranged, ListColumn, ListPart, ListRow, Listing, RowLook};
+use super::list::{ArrangedRows, ListColumn, ListPart, ListRow, Listing, RowLook};
 use super::setup::BrowsedDumps;
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;
@@ -16,18 +16,18 @@ use crate::units::count_of;
 
 /// Rows that are to be written.
 #[derive(Debug, Clone)]
-pub(super) struct Export {
+pub(super) struct ListExport {
     pub(super) listing: Arc<Listing>,
-    pub(super) rows: Arranged,
+    pub(super) rows: ArrangedRows,
     pub(super) file: String,
     /// A file of that name may be replaced.
     pub(super) replaces: bool,
 }
 
 /// That the file is there already.
-pub(super) const IS_THERE: &str = "is there already";
+pub(super) const FILE_EXISTS_TEXT: &str = "is there already";
 
-impl Export {
+impl ListExport {
     /// Writes the file; the result in words.
     pub(super) fn write(&self, dumps: BrowsedDumps) -> Result<String, String> {
         let path = Path::new(self.file.trim());
@@ -37,7 +37,7 @@ impl Export {
             _ => return Err("the name ends with .csv or .json".into()),
         };
         if path.exists() && !self.replaces {
-            return Err(IS_THERE.into());
+            return Err(FILE_EXISTS_TEXT.into());
         }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
         let paths = dumps.all().map(|dump| dump.path());
@@ -58,24 +58,24 @@ impl Export {
 }
 
 struct ExportedRows<'e> {
-    export: &'e Export,
+    export: &'e ListExport,
     browser: Option<Browser<'static>>,
     /// The places of all but titles; `None` for all.
     places: Option<Vec<usize>>,
 }
 
-fn key(column: &ListColumn) -> String {
+fn column_key(column: &ListColumn) -> String {
     let title = column.figure.title.to_lowercase();
     let unit = if column.figure.unit == Unit::Bytes && title != "bytes" { "_bytes" } else { "" };
     format!("{title}{unit}{}", if column.is_growth { "_delta" } else { "" })
 }
 
-impl Export {
+impl ListExport {
     /// The places of all rows that are no titles, where there are titles.
     fn places_of_rows(&self) -> Option<Vec<usize>> {
         let is_title = |row: &ListRow| row.look == RowLook::Title && row.lead.is_empty();
         let has_titles = self.listing.parts.iter().any(|part| match part {
-            ListPart::Made(rows) => rows.iter().any(is_title),
+            ListPart::Rows(rows) => rows.iter().any(is_title),
             ListPart::Objects { .. } => false,
         });
         let is_row = |&at: &usize| {
@@ -109,20 +109,20 @@ struct ExportedRowList<'e>(&'e ExportedRows<'e>);
 impl Serialize for ExportedRowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figures = &self.0.export.listing.figures;
-        serializer.collect_seq((0..self.0.len()).map(|at| RowObject { row: self.0.row(at), figures }))
+        serializer.collect_seq((0..self.0.len()).map(|at| ExportedRow { row: self.0.row(at), figures }))
     }
 }
 
-struct RowObject<'e> {
+struct ExportedRow<'e> {
     row: ListRow,
     figures: &'e [ListColumn],
 }
 
-impl Serialize for RowObject<'_> {
+impl Serialize for ExportedRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (figure, own) in self.figures.iter().zip(&self.row.figures) {
-            map.serialize_entry(&key(figure), own)?;
+            map.serialize_entry(&column_key(figure), own)?;
         }
         if !self.row.id.is_empty() {
             map.serialize_entry("id", &self.row.id)?;
@@ -135,7 +135,7 @@ impl Serialize for RowObject<'_> {
         }
         map.serialize_entry("name", &self.row.name)?;
         if !self.row.more.is_empty() {
-            map.serialize_entry("details", &details(&self.row))?;
+            map.serialize_entry("details", &detail_lines(&self.row))?;
         }
         map.end()
     }
@@ -150,7 +150,7 @@ fn relation(row: &ListRow) -> String {
 }
 
 /// Further lines, each with its blanks put right.
-fn details(row: &ListRow) -> Vec<String> {
+fn detail_lines(row: &ListRow) -> Vec<String> {
     let words =
         |(label, text): &(&str, String)| format!("{label} {}", text.split_whitespace().collect::<Vec<_>>().join(" "));
     row.more.iter().map(words).collect()
@@ -163,7 +163,7 @@ impl Present for ExportedRows<'_> {
         let figures = &self.export.listing.figures;
         let add = |columns: Columns<'t, ListRow>, (at, figure): (usize, &ListColumn)| {
             let signed = figure.is_growth;
-            let column = Column::named(&key(figure), Unit::Count);
+            let column = Column::named(&column_key(figure), Unit::Count);
             columns.add(column, move |row: &mut ListRow| match row.figures.get(at).copied().flatten() {
                 None => Cell::Missing,
                 Some(figure) if signed => Cell::Signed(figure),
@@ -178,7 +178,7 @@ impl Present for ExportedRows<'_> {
             })
             .add(Column::word("relation", "Relation"), |row| relation(row))
             .add(Column::text("name", "Name"), |row| std::mem::take(&mut row.name))
-            .add(Column::text("details", "Details"), |row| details(row).join("; "))
+            .add(Column::text("details", "Details"), |row| detail_lines(row).join("; "))
             .table(self.len(), 0, move |at| self.row(at))
     }
 }

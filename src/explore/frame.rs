@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::list::{Arranged, ListRow, Listing, RowLook, Sort};
+use super::list::{ArrangedRows, ListRow, Listing, RowLook, SortOrder};
 use super::tasks::ListId;
 use super::view::BrowserView;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::browse::Browser;
 
 /// A view on the way here, as it was left.
@@ -19,8 +19,8 @@ pub(super) struct ViewFrame {
     pub(super) is_without_tree: bool,
     pub(super) listing: Option<Arc<Listing>>,
     pub(super) error: Option<String>,
-    pub(super) rows: Arranged,
-    pub(super) sort: Sort,
+    pub(super) rows: ArrangedRows,
+    pub(super) sort: SortOrder,
     /// The text to find, as it was typed.
     pub(super) find: String,
     /// The same in the grammar of `--type`; `None` for all rows, and for what is no pattern yet.
@@ -28,11 +28,11 @@ pub(super) struct ViewFrame {
     /// The places that match, in the order of the rows, where a find does not narrow the list.
     matches: Vec<u32>,
     /// The find and the order that `matches` is of, as it was asked for.
-    asked_matches: Option<(Sort, String)>,
+    asked_matches: Option<(SortOrder, String)>,
     /// The order and the find that were asked for.
-    asked: (Sort, String),
+    asked_arrangement: (SortOrder, String),
     /// Those that `rows` have.
-    has: (Sort, String),
+    arranged_as: (SortOrder, String),
     /// The word of the order that the list had before it was asked for again.
     order: Option<&'static str>,
     pub(super) cursor: usize,
@@ -65,25 +65,25 @@ impl ViewFrame {
     pub(super) fn start_anew(&mut self) {
         self.renew();
         self.order = None;
-        (self.sort, self.cursor, self.top) = (Sort::default(), 0, 0);
+        (self.sort, self.cursor, self.top) = (SortOrder::default(), 0, 0);
         self.set_find(String::new());
     }
 
-    pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, Arranged), String>) {
+    pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, ArrangedRows), String>) {
         self.is_pending = false;
         match result {
             Err(why) => self.error = Some(why),
             Ok((listing, arranged)) => {
-                let comes = Sort { column: listing.sorted_by, reverse: false };
+                let comes = SortOrder { column: listing.sorted_by, reverse: false };
                 let word = self.order.take();
                 let same = listing
                     .figures
                     .iter()
                     .position(|column| word.is_some() && column.order.map(|order| order.word) == word);
                 let column = same.or(listing.sorted_by);
-                self.sort = Sort { column, reverse: self.sort.reverse && column.is_some() };
-                self.asked = (comes, String::new());
-                self.has = self.asked.clone();
+                self.sort = SortOrder { column, reverse: self.sort.reverse && column.is_some() };
+                self.asked_arrangement = (comes, String::new());
+                self.arranged_as = self.asked_arrangement.clone();
                 self.rows = arranged;
                 let is_title = listing.row(0, None).is_some_and(|row| row.look == RowLook::Title);
                 if self.cursor == 0 && is_title && self.rows.len > 1 {
@@ -95,28 +95,28 @@ impl ViewFrame {
     }
 
     /// Other rows are there; those of an older question are left.
-    pub(super) fn arranged(&mut self, sort: Sort, find: Option<&str>, arranged: Arranged) {
-        if self.asked.0 == sort && self.asked.1 == find.unwrap_or_default() {
+    pub(super) fn arranged(&mut self, sort: SortOrder, find: Option<&str>, arranged: ArrangedRows) {
+        if self.asked_arrangement.0 == sort && self.asked_arrangement.1 == find.unwrap_or_default() {
             // Other places than those that matched before.
             (self.matches, self.asked_matches) = (Vec::new(), None);
             self.rows = arranged;
-            self.has = self.asked.clone();
+            self.arranged_as = self.asked_arrangement.clone();
         }
     }
 
     /// Returns true if rows are still in another order than the one that was asked for.
     pub(super) fn is_being_sorted(&self) -> bool {
-        self.listing.is_some() && self.asked.0 != self.has.0
+        self.listing.is_some() && self.asked_arrangement.0 != self.arranged_as.0
     }
 
     /// Returns true if all rows are there, in the order that is wanted.
     pub(super) fn is_arranged(&self) -> bool {
         let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);
-        self.listing.is_some() && !is_part && self.has == self.wanted_arrangement()
+        self.listing.is_some() && !is_part && self.arranged_as == self.wanted_arrangement()
     }
 
     /// The order, and what is left of the rows.
-    fn wanted_arrangement(&self) -> (Sort, String) {
+    fn wanted_arrangement(&self) -> (SortOrder, String) {
         let narrows = self.view.is_narrowed_by_find();
         (self.sort, if narrows { self.find.clone() } else { String::new() })
     }
@@ -124,12 +124,12 @@ impl ViewFrame {
     /// Returns true if what is wanted is another order or other rows than those that were asked for.
     pub(super) fn wants_arranging(&self) -> bool {
         let is_pattern = self.find.is_empty() || self.pattern.is_some() || !self.view.is_narrowed_by_find();
-        self.listing.is_some() && is_pattern && self.asked != self.wanted_arrangement()
+        self.listing.is_some() && is_pattern && self.asked_arrangement != self.wanted_arrangement()
     }
 
     /// The pattern that the rows that are asked for now are to match.
     pub(super) fn arranging(&mut self) -> Option<TypePattern> {
-        self.asked = self.wanted_arrangement();
+        self.asked_arrangement = self.wanted_arrangement();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
@@ -146,7 +146,7 @@ impl ViewFrame {
     }
 
     /// The places of what is looked for are there: leads to the first from here.
-    pub(super) fn found(&mut self, sort: Sort, find: &str, places: Vec<u32>) {
+    pub(super) fn found(&mut self, sort: SortOrder, find: &str, places: Vec<u32>) {
         if self.sort == sort && self.find == find {
             self.matches = places;
             let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
@@ -173,7 +173,7 @@ impl ViewFrame {
             (self.cursor, self.top) = (0, 0);
             if !self.sort.column.is_none_or(|column| self.can_sort(column)) {
                 let column = self.listing.as_ref().and_then(|listing| listing.sorted_by);
-                self.sort = Sort { column, reverse: false };
+                self.sort = SortOrder { column, reverse: false };
             }
         }
     }
@@ -231,7 +231,7 @@ impl ViewFrame {
         let Some(now) = self.sort.column.filter(|_| listing.sorted_by.is_some()) else { return false };
         let mut others = (1..count).map(|step| (now + step) % count);
         let Some(next) = others.find(|&column| self.can_sort(column)) else { return false };
-        self.sort = Sort { column: Some(next), reverse: false };
+        self.sort = SortOrder { column: Some(next), reverse: false };
         (self.cursor, self.top) = (0, 0);
         true
     }

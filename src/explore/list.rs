@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::view::BrowserView;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::browse::{Browser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
@@ -57,7 +57,7 @@ pub(super) enum RowTarget {
     /// Objects of this type.
     Type(String),
     /// Those objects below one place that are of this type.
-    Merged(String),
+    MergedType(String),
     View(Box<BrowserView>),
 }
 
@@ -67,7 +67,7 @@ pub(super) enum RowLook {
     Plain,
     Title,
     /// An object on all paths.
-    Strong,
+    OnAllPaths,
     /// A row that holds nothing, or is left out.
     Faint,
 }
@@ -102,7 +102,7 @@ impl ListRow {
     /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
     fn is_found(&self, pattern: &TypePattern) -> bool {
         match &self.target {
-            RowTarget::Type(name) | RowTarget::Merged(name) => pattern.matches(name),
+            RowTarget::Type(name) | RowTarget::MergedType(name) => pattern.matches(name),
             RowTarget::View(view) => view.findable_name().is_some_and(|name| pattern.matches(name)),
             _ => pattern.matches(&self.name),
         }
@@ -116,7 +116,7 @@ impl ListRow {
 /// Rows of one kind, one after another.
 #[derive(Debug)]
 pub(super) enum ListPart {
-    Made(Vec<ListRow>),
+    Rows(Vec<ListRow>),
     /// Objects; names of the references that lead to the first of them.
     Objects {
         nodes: Vec<NodeId>,
@@ -133,13 +133,13 @@ impl ListPart {
 
     fn len(&self) -> usize {
         match self {
-            ListPart::Made(rows) => rows.len(),
+            ListPart::Rows(rows) => rows.len(),
             ListPart::Objects { nodes, .. } => nodes.len(),
         }
     }
 }
 
-pub(super) const OF_OBJECTS: [ListColumn; 3] =
+pub(super) const OBJECT_COLUMNS: [ListColumn; 3] =
     [ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(DOMINATED, 72)];
 
 pub(super) fn figures_of_object(sizes: ObjectSizes) -> Vec<Option<i64>> {
@@ -204,7 +204,7 @@ impl Listing {
     pub(super) fn node(&self, row: usize) -> Option<NodeId> {
         match self.place(row)? {
             (ListPart::Objects { nodes, .. }, at) => nodes.get(at).copied(),
-            (ListPart::Made(rows), at) => match rows.get(at)? {
+            (ListPart::Rows(rows), at) => match rows.get(at)? {
                 ListRow { node: Some(node), .. } | ListRow { target: RowTarget::Object(node), .. } => Some(*node),
                 _ => None,
             },
@@ -213,7 +213,7 @@ impl Listing {
 
     pub(super) fn made_row(&self, row: usize) -> Option<&ListRow> {
         match self.place(row)? {
-            (ListPart::Made(rows), at) => rows.get(at),
+            (ListPart::Rows(rows), at) => rows.get(at),
             (ListPart::Objects { .. }, _) => None,
         }
     }
@@ -226,7 +226,7 @@ impl Listing {
     pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
         let (part, at) = self.place(row)?;
         let (nodes, references, lead, faint) = match part {
-            ListPart::Made(rows) => return rows.get(at).cloned(),
+            ListPart::Rows(rows) => return rows.get(at).cloned(),
             ListPart::Objects { nodes, references, lead, faint } => (nodes, references, lead, faint),
         };
         let (node, browser) = (*nodes.get(at)?, browser?);
@@ -244,7 +244,7 @@ impl Listing {
     /// The largest figure of the first column among all rows: what the bars are drawn by. O(rows that were made).
     pub(super) fn largest(&self, first: Option<usize>, browser: Option<&Browser<'static>>) -> i64 {
         let made = self.parts.iter().filter_map(|part| match part {
-            ListPart::Made(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
+            ListPart::Rows(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
             ListPart::Objects { .. } => None,
         });
         let first = first.and_then(|row| *self.row(row, browser)?.figures.first()?);
@@ -263,7 +263,7 @@ pub(super) fn ties_by<T>(rows: &[T], order: &dyn Fn(&T, &T) -> Ordering) -> Vec<
 
 /// By what a list is sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Sort {
+pub(super) struct SortOrder {
     /// A column of figures; that which the list comes by, or another.
     pub(super) column: Option<usize>,
     pub(super) reverse: bool,
@@ -271,14 +271,14 @@ pub(super) struct Sort {
 
 /// Some rows of a list, in an order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Arranged {
+pub(super) struct ArrangedRows {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
     pub(super) len: usize,
     pub(super) largest: i64,
 }
 
-impl Arranged {
+impl ArrangedRows {
     pub(super) fn get(&self, at: usize) -> Option<usize> {
         match &self.rows {
             None => (at < self.len).then_some(at),
@@ -291,11 +291,11 @@ impl Arranged {
 pub(super) fn arrange(
     listing: &Listing,
     browser: Option<&Browser<'static>>,
-    sort: Sort,
+    sort: SortOrder,
     find: Option<&TypePattern>,
     first: usize,
-) -> Arranged {
-    let mut rows: Option<Vec<u32>> = find.map(|pattern| matching(listing, browser, pattern, false));
+) -> ArrangedRows {
+    let mut rows: Option<Vec<u32>> = find.map(|pattern| matching_rows(listing, browser, pattern, false));
     let is_as_it_comes = !sort.reverse && (sort.column.is_none() || sort.column == listing.sorted_by);
     let objects = match &listing.parts[..] {
         [ListPart::Objects { nodes, .. }] if listing.sorted_by.is_some() => Some(nodes),
@@ -304,7 +304,7 @@ pub(super) fn arrange(
     let mut sorted = usize::MAX;
     if let (Some(nodes), Some(browser)) = (objects, browser) {
         // Objects come by section and id, and places in the list are as good as ids.
-        let order = OF_OBJECTS[sort.column.or(listing.sorted_by).unwrap_or(0)].figure;
+        let order = OBJECT_COLUMNS[sort.column.or(listing.sorted_by).unwrap_or(0)].figure;
         let places = rows.take().unwrap_or_else(|| (0..nodes.len() as u32).collect());
         sorted = first.min(places.len());
         rows = Some(browser.sorted_places(nodes, places, order, sort.reverse, first));
@@ -337,17 +337,17 @@ pub(super) fn arrange(
         rows.truncate(sorted);
         rows.shrink_to_fit();
     }
-    Arranged { rows, len, largest }
+    ArrangedRows { rows, len, largest }
 }
 
 /// The places, in the order that is shown, of the rows that a pattern matches. O(rows).
-pub(super) fn places_of(
+pub(super) fn matching_places(
     listing: &Listing,
     browser: Option<&Browser<'static>>,
-    shown: &Arranged,
+    shown: &ArrangedRows,
     pattern: &TypePattern,
 ) -> Vec<u32> {
-    let found = matching(listing, browser, pattern, true);
+    let found = matching_rows(listing, browser, pattern, true);
     let Some(rows) = &shown.rows else { return found };
     let is_found = |row: &u32| found.binary_search(row).is_ok();
     (0u32..).zip(rows).filter(|(_, row)| is_found(row)).map(|(at, _)| at).collect()
@@ -355,7 +355,7 @@ pub(super) fn places_of(
 
 /// The rows that a pattern matches, by number, ascending; `with_references`: by the
 /// references that lead to them, too.
-fn matching(
+fn matching_rows(
     listing: &Listing,
     browser: Option<&Browser<'static>>,
     pattern: &TypePattern,
@@ -365,7 +365,7 @@ fn matching(
     let mut start = 0u32;
     for part in &listing.parts {
         match part {
-            ListPart::Made(rows) => {
+            ListPart::Rows(rows) => {
                 let leads_there = |row: &ListRow| with_references && pattern.matches(&row.reference);
                 let is_found =
                     |row: &ListRow| row.look != RowLook::Title && (row.is_found(pattern) || leads_there(row));

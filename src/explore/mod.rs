@@ -4,7 +4,7 @@
 //! into `lists` by way of `answers`; `draw` makes cells of the state, only of what is on the screen; `terminal` enters and
 //! leaves, reads keys, and runs the loop. Not here: opening dumps, options.
 
-mod act;
+mod actions;
 mod cells;
 mod command;
 mod draw;
@@ -22,12 +22,12 @@ mod tests;
 mod view;
 mod watch;
 
-pub use setup::{BrowsedDumps, Ended, Load, LoadedDumps, ScreenLook, Setup, WriteIndex};
-pub use view::{Context, Tab};
-pub use watch::Watching;
+pub use setup::{BrowsedDumps, BrowserEnd, BrowserSetup, Load, LoadedDumps, ScreenLook, WriteIndex};
+pub use view::{CommandContext, Tab};
+pub use watch::LoadProgress;
 
 /// Shows the dumps on the terminal until the user has seen enough. Error: when the terminal cannot be used, or a dump
 /// cannot be read.
-pub fn explore(setup: Setup<'_>) -> Result<Ended, String> {
+pub fn explore(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
     terminal::run(setup)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::view::{Context, Tab};
-use super::watch::Watching;
+use super::view::{CommandContext, Tab};
+use super::watch::LoadProgress;
 use crate::dump::OpenDump;
 
 /// The dumps that are looked at. They stay open as long as the program runs.
@@ -26,7 +26,7 @@ impl BrowsedDumps {
 pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
 
 /// Opens the dumps, in a thread of its own; an error in words.
-pub type Load = Box<dyn FnOnce(&Watching) -> Result<LoadedDumps, String> + Send>;
+pub type Load = Box<dyn FnOnce(&LoadProgress) -> Result<LoadedDumps, String> + Send>;
 
 /// Colours and characters of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub struct ScreenLook {
 }
 
 /// The setup of the browser.
-pub struct Setup<'s> {
+pub struct BrowserSetup<'s> {
     /// Names and options of the dumps, for commands.
-    pub context: Context,
+    pub context: CommandContext,
     /// Colours and characters.
     pub look: ScreenLook,
     /// The view and the object at the start. Default: the dominators, of two dumps their growth.
@@ -75,11 +75,11 @@ impl LoadedDumps {
 
 /// The end of the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum BrowserEnd {
     /// The user has seen enough.
     Quit,
     /// An index turned out damaged: what was shown may be wrong.
-    Damaged,
+    IndexDamaged,
     /// There is no terminal any more.
-    Gone,
+    TerminalGone,
 }

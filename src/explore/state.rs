@@ -8,7 +8,7 @@ use super::keys::{KeyPress, Mouse};
 use super::list::Listing;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::tasks::{ListId, Task, TaskResult, TextKind};
-use super::view::{BrowserView, Context, Tab};
+use super::view::{BrowserView, CommandContext, Tab};
 use super::watch::ReadProgress;
 use crate::answers::browse::Browser;
 use crate::answers::cut_word;
@@ -16,7 +16,7 @@ use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
 
 #[derive(Debug)]
-pub(super) enum Msg {
+pub(super) enum BrowserMessage {
     Key(KeyPress),
     Mouse(Mouse),
     Resize(u16, u16),
@@ -31,10 +31,10 @@ pub(super) enum Msg {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prompt {
     Find(String),
-    Go(String),
+    GoToObject(String),
     Export(String),
     /// Is that file to be replaced?
-    Replace(String),
+    ReplaceFile(String),
 }
 
 /// Places that can be clicked: a line, its columns, and what is there.
@@ -51,7 +51,7 @@ pub(super) enum ClickTarget {
 
 #[derive(Debug, Default)]
 pub(super) struct BrowserState {
-    pub(super) context: Context,
+    pub(super) context: CommandContext,
     pub(super) look: ScreenLook,
     /// `None` while they are read.
     pub(super) dumps: Option<BrowsedDumps>,
@@ -65,7 +65,7 @@ pub(super) struct BrowserState {
     pub(super) head: String,
     pub(super) size: (u16, u16),
     /// By tab the way from its beginning.
-    pub(super) ways: Vec<(Tab, Vec<ViewFrame>)>,
+    pub(super) frames_by_tab: Vec<(Tab, Vec<ViewFrame>)>,
     pub(super) tab: usize,
     pub(super) prompt: Option<Prompt>,
     pub(super) last_find: String,
@@ -82,7 +82,7 @@ pub(super) struct BrowserState {
     /// Names of the references by which objects are held by what is above them in the dominator tree.
     pub(super) references: ObjectTexts,
     /// The object under the cursor, beside a list on a wide terminal.
-    pub(super) pane: Option<Pane>,
+    pub(super) pane: Option<SidePane>,
     next_id: ListId,
     start: (Option<Tab>, Option<String>),
     pub(super) has_old: bool,
@@ -112,7 +112,7 @@ impl ObjectTexts {
 
     /// Takes texts that were read; those of objects that were not read are asked for again when they are seen again.
     fn read(&mut self, nodes: &[NodeId], texts: Vec<Option<String>>) {
-        if self.known.len() > TEXTS_KEPT {
+        if self.known.len() > MAX_TEXTS_KEPT {
             self.known.clear();
         }
         self.asked.retain(|node| !nodes.contains(node));
@@ -122,20 +122,20 @@ impl ObjectTexts {
 
 /// An object beside the list.
 #[derive(Debug)]
-pub(super) struct Pane {
+pub(super) struct SidePane {
     pub(super) node: NodeId,
     pub(super) listing: Option<Arc<Listing>>,
 }
 
 /// Columns from which the object under the cursor stands beside the list.
-pub(super) const WIDE: u16 = 160;
+pub(super) const MIN_PANE_COLUMNS: u16 = 160;
 
 /// Texts of objects that are kept; all of them are forgotten beyond that.
-const TEXTS_KEPT: usize = 20_000;
+const MAX_TEXTS_KEPT: usize = 20_000;
 
 impl BrowserState {
     pub(super) fn new(
-        context: Context,
+        context: CommandContext,
         look: ScreenLook,
         start: (Option<Tab>, Option<String>),
         size: (u16, u16),
@@ -144,15 +144,15 @@ impl BrowserState {
     }
 
     /// Follows what happened. Gives what is to be done for it.
-    pub(super) fn update(&mut self, msg: Msg) -> Vec<Task> {
+    pub(super) fn update(&mut self, msg: BrowserMessage) -> Vec<Task> {
         let mut asks = Vec::new();
         match msg {
-            Msg::Resize(width, height) => self.size = (width, height),
-            Msg::Tick(progress) => self.progress = progress,
-            Msg::Opened(dumps) => self.opened(dumps, &mut asks),
-            Msg::Answer(answer) => self.answered(answer),
-            Msg::Mouse(mouse) => self.mouse(mouse, &mut asks),
-            Msg::Key(key) => self.key(key, &mut asks),
+            BrowserMessage::Resize(width, height) => self.size = (width, height),
+            BrowserMessage::Tick(progress) => self.progress = progress,
+            BrowserMessage::Opened(dumps) => self.opened(dumps, &mut asks),
+            BrowserMessage::Answer(answer) => self.answered(answer),
+            BrowserMessage::Mouse(mouse) => self.mouse(mouse, &mut asks),
+            BrowserMessage::Key(key) => self.key(key, &mut asks),
         }
         self.settle(&mut asks);
         while self.is_settled()
@@ -170,20 +170,20 @@ impl BrowserState {
     }
 
     pub(super) fn tabs(&self) -> Vec<Tab> {
-        self.ways.iter().map(|(tab, _)| *tab).collect()
+        self.frames_by_tab.iter().map(|(tab, _)| *tab).collect()
     }
 
     /// The view that is shown; `None` while the dump is read.
     pub(super) fn frame(&self) -> Option<&ViewFrame> {
-        self.ways.get(self.tab)?.1.last()
+        self.frames_by_tab.get(self.tab)?.1.last()
     }
 
     pub(super) fn frame_mut(&mut self) -> Option<&mut ViewFrame> {
-        self.ways.get_mut(self.tab)?.1.last_mut()
+        self.frames_by_tab.get_mut(self.tab)?.1.last_mut()
     }
 
     pub(super) fn way(&self) -> &[ViewFrame] {
-        self.ways.get(self.tab).map_or(&[], |(_, way)| way)
+        self.frames_by_tab.get(self.tab).map_or(&[], |(_, way)| way)
     }
 
     pub(super) fn opened(&mut self, dumps: BrowsedDumps, asks: &mut Vec<Task>) {
@@ -215,20 +215,21 @@ impl BrowserState {
             Tab::Suspects | Tab::Types => true,
         };
         let is_objects = self.context.is_objects;
-        self.ways = known.filter(is_there).map(|tab| (tab, vec![ViewFrame::new(tab.view(is_objects))])).collect();
+        self.frames_by_tab =
+            known.filter(is_there).map(|tab| (tab, vec![ViewFrame::new(tab.view(is_objects))])).collect();
         self.dumps = Some(dumps);
         match graph {
             Some(_) if dumps.new.is_indexed() => self.tree_is_there(Ok(())),
             Some(_) => {
                 self.tree_asked = true;
-                asks.push(Task::Tree);
+                asks.push(Task::ComputeDominators);
             }
             None => {}
         }
         let (tab, object) = std::mem::take(&mut self.start);
         let first = if dumps.old.is_some() { Tab::Growth } else { Tab::Dominators };
         let wanted = tab.unwrap_or(if is_objects || dumps.old.is_some() { first } else { Tab::Suspects });
-        match self.ways.iter().position(|(tab, _)| *tab == wanted) {
+        match self.frames_by_tab.iter().position(|(tab, _)| *tab == wanted) {
             Some(at) => {
                 self.tab = at;
                 if tab == Some(Tab::Suspects) && !is_objects {
@@ -254,7 +255,7 @@ impl BrowserState {
         }
         // What was shown without retained bytes is asked again.
         let has_references = self.context.has_references;
-        for frame in self.ways.iter_mut().flat_map(|(_, way)| way) {
+        for frame in self.frames_by_tab.iter_mut().flat_map(|(_, way)| way) {
             if frame.is_without_tree && has_references {
                 frame.renew();
             }
@@ -263,7 +264,7 @@ impl BrowserState {
 
     pub(super) fn answered(&mut self, answer: TaskResult) {
         match answer {
-            TaskResult::Tree(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
+            TaskResult::Dominators(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
             TaskResult::List(id, result) => {
                 if let Some(frame) = self.frame_of(id) {
                     frame.listed(result);
@@ -283,7 +284,7 @@ impl BrowserState {
                     frame.keep_in_sight(page);
                 }
             }
-            TaskResult::Dropped(id) => {
+            TaskResult::Superseded(id) => {
                 if let Some(frame) = self.frame_of(id) {
                     frame.is_pending = false;
                 }
@@ -292,31 +293,31 @@ impl BrowserState {
                 TextKind::Value => self.texts.read(&nodes, texts),
                 TextKind::ReferenceFrom(_) => self.references.read(&nodes, texts),
             },
-            TaskResult::Exact(name, result) => {
+            TaskResult::ExactRetained(name, result) => {
                 self.note = Some(match result {
                     Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),
                     Err(why) => why,
                 });
             }
-            TaskResult::Exists(file) => self.prompt = Some(Prompt::Replace(file)),
+            TaskResult::FileExists(file) => self.prompt = Some(Prompt::ReplaceFile(file)),
             TaskResult::Pane(node, listing) => {
                 if let Some(pane) = self.pane.as_mut().filter(|pane| pane.node == node) {
                     pane.listing = Some(listing);
                 }
             }
-            TaskResult::Done(result) => self.note = Some(result.unwrap_or_else(|why| why)),
+            TaskResult::Note(result) => self.note = Some(result.unwrap_or_else(|why| why)),
         }
     }
 
     pub(super) fn frame_of(&mut self, id: ListId) -> Option<&mut ViewFrame> {
-        self.ways.iter_mut().flat_map(|(_, way)| way).find(|frame| frame.id == id)
+        self.frames_by_tab.iter_mut().flat_map(|(_, way)| way).find(|frame| frame.id == id)
     }
 
     /// Asks for what is not there yet of what is looked at.
     pub(super) fn settle(&mut self, asks: &mut Vec<Task>) {
         let tree_waits = self.context.is_objects && self.browser.is_none();
         let page = self.rows_on_page();
-        let Some(frame) = self.ways.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
+        let Some(frame) = self.frames_by_tab.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
         if frame.listing.is_none() && frame.error.is_none() && !frame.is_pending {
             match &self.no_tree {
                 Some(why) if frame.view.needs_tree() => frame.error = Some(why.clone()),
@@ -326,7 +327,7 @@ impl BrowserState {
                     frame.id = self.next_id;
                     frame.is_pending = true;
                     frame.is_without_tree = tree_waits;
-                    asks.push(Task::List(self.next_id, frame.view.clone(), self.context.clone()));
+                    asks.push(Task::MakeList(self.next_id, frame.view.clone(), self.context.clone()));
                 }
             }
             return;
@@ -336,9 +337,9 @@ impl BrowserState {
             let listing = Arc::clone(listing);
             if frame.wants_arranging() {
                 let pattern = frame.arranging();
-                asks.push(Task::Arrange(frame.id, listing, frame.sort, pattern));
+                asks.push(Task::ArrangeRows(frame.id, listing, frame.sort, pattern));
             } else if let Some(pattern) = frame.finding() {
-                asks.push(Task::Find(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
+                asks.push(Task::FindRows(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
             }
         }
         self.ask_pane(asks);
@@ -348,11 +349,11 @@ impl BrowserState {
     /// The object under the cursor, where there is room for it.
     pub(super) fn ask_pane(&mut self, asks: &mut Vec<Task>) {
         let is_object = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Object(_)));
-        match self.selected_place().filter(|_| self.size.0 > WIDE && !is_object) {
+        match self.selected_place().filter(|_| self.size.0 > MIN_PANE_COLUMNS && !is_object) {
             None => self.pane = None,
             Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
-                self.pane = Some(Pane { node: place.node, listing: None });
-                asks.push(Task::Pane(place));
+                self.pane = Some(SidePane { node: place.node, listing: None });
+                asks.push(Task::FillPane(place));
             }
             Some(_) => {}
         }
@@ -367,10 +368,10 @@ impl BrowserState {
         let places = frame.top..frame.top + self.lines_of_rows();
         let seen: Vec<NodeId> = places.filter_map(|at| listing.node(frame.rows.get(at)?)).collect();
         let values = if has_values { self.texts.ask(&seen) } else { Vec::new() };
-        asks.extend((!values.is_empty()).then_some(Task::Texts(TextKind::Value, values)));
+        asks.extend((!values.is_empty()).then_some(Task::ReadTexts(TextKind::Value, values)));
         if let Some(holder) = holder {
             let held = self.references.ask(&seen);
-            asks.extend((!held.is_empty()).then_some(Task::Texts(TextKind::ReferenceFrom(holder), held)));
+            asks.extend((!held.is_empty()).then_some(Task::ReadTexts(TextKind::ReferenceFrom(holder), held)));
         }
     }
 

@@ -7,12 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::export::{Export, IS_THERE};
-use super::list::{Arranged, Listing, Sort, arrange, places_of};
+use super::export::{FILE_EXISTS_TEXT, ListExport};
+use super::list::{ArrangedRows, Listing, SortOrder, arrange, matching_places};
 use super::lists;
 use super::setup::{BrowsedDumps, WriteIndex};
-use super::view::{BrowsedObject, BrowserView, Context};
-use crate::analysis::selection::TypePattern;
+use super::view::{BrowsedObject, BrowserView, CommandContext};
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::graph::NodeId;
@@ -20,7 +20,7 @@ use crate::graph::NodeId;
 pub(super) type ListId = u64;
 
 /// Rows that are put in order at once; all others after them.
-const FIRST: usize = 1000;
+const FIRST_SORTED_ROWS: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
@@ -33,22 +33,22 @@ pub(super) enum TextKind {
 #[derive(Debug, Clone)]
 pub(super) enum Task {
     /// The dominator tree, once.
-    Tree,
-    List(ListId, BrowserView, Context),
+    ComputeDominators,
+    MakeList(ListId, BrowserView, CommandContext),
     /// Other rows of a list, or another order.
-    Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
+    ArrangeRows(ListId, Arc<Listing>, SortOrder, Option<TypePattern>),
     /// The rows of a list that match, by their places as it is shown.
-    Find(ListId, Arc<Listing>, Arranged, Sort, TypePattern),
+    FindRows(ListId, Arc<Listing>, ArrangedRows, SortOrder, TypePattern),
     /// An object, to stand beside a list.
-    Pane(BrowsedObject),
-    Texts(TextKind, Vec<NodeId>),
+    FillPane(BrowsedObject),
+    ReadTexts(TextKind, Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
-    Exact(String, ScopeOptions),
+    ExactRetained(String, ScopeOptions),
     WriteIndex,
     /// Rows to a file.
-    Export(Export),
+    Export(ListExport),
     /// To the clipboard of the terminal.
-    Copy(String),
+    CopyText(String),
     Suspend,
     /// All of the screen anew.
     Redraw,
@@ -57,28 +57,28 @@ pub(super) enum Task {
 
 #[derive(Debug)]
 pub(super) enum TaskResult {
-    Tree(Result<(), AnswerError>),
-    List(ListId, Result<(Arc<Listing>, Arranged), String>),
-    Arranged(ListId, Sort, Option<String>, Arranged),
-    Found(ListId, Sort, String, Vec<u32>),
+    Dominators(Result<(), AnswerError>),
+    List(ListId, Result<(Arc<Listing>, ArrangedRows), String>),
+    Arranged(ListId, SortOrder, Option<String>, ArrangedRows),
+    Found(ListId, SortOrder, String, Vec<u32>),
     /// It was not answered: a newer question came.
-    Dropped(ListId),
+    Superseded(ListId),
     /// Texts of objects; none where nobody sees these any more.
     Texts(TextKind, Vec<NodeId>, Vec<Option<String>>),
-    Exact(String, Result<u64, String>),
+    ExactRetained(String, Result<u64, String>),
     /// The file of an export is there already.
-    Exists(String),
+    FileExists(String),
     Pane(NodeId, Arc<Listing>),
-    Done(Result<String, String>),
+    Note(Result<String, String>),
 }
 
 impl Task {
     fn worker(&self) -> &'static str {
         match self {
-            Task::List(_, view, _) if view.is_slow() => "slow",
-            Task::List(..) => "lists",
-            Task::Arrange(..) | Task::Find(..) | Task::Texts(..) => "quick",
-            Task::Pane(_) => "pane",
+            Task::MakeList(_, view, _) if view.is_slow() => "slow",
+            Task::MakeList(..) => "lists",
+            Task::ArrangeRows(..) | Task::FindRows(..) | Task::ReadTexts(..) => "quick",
+            Task::FillPane(_) => "pane",
             _ => "jobs",
         }
     }
@@ -87,9 +87,9 @@ impl Task {
     /// list too, and what the last page says.
     fn question(&self) -> Option<(Discriminant<Task>, ListId)> {
         let list = match self {
-            Task::Arrange(id, ..) => *id,
-            Task::Texts(TextKind::ReferenceFrom(_), _) => 1,
-            Task::List(..) | Task::Find(..) | Task::Pane(_) | Task::Texts(..) => 0,
+            Task::ArrangeRows(id, ..) => *id,
+            Task::ReadTexts(TextKind::ReferenceFrom(_), _) => 1,
+            Task::MakeList(..) | Task::FindRows(..) | Task::FillPane(_) | Task::ReadTexts(..) => 0,
             _ => return None,
         };
         Some((discriminant(self), list))
@@ -123,7 +123,7 @@ pub(super) struct Worker {
     dumps: BrowsedDumps,
     write_index: Option<WriteIndex>,
     answer: Arc<dyn Fn(TaskResult) + Send + Sync>,
-    heaps: Arc<lists::Heaps>,
+    heaps: Arc<lists::HeapTrees>,
 }
 
 impl Worker {
@@ -142,7 +142,7 @@ impl Worker {
             self.drop_older(&mut asks);
             for ask in asks {
                 let id = match &ask {
-                    Task::List(id, ..) => Some(*id),
+                    Task::MakeList(id, ..) => Some(*id),
                     _ => None,
                 };
                 // What goes wrong in a worker is said, and the next question may be answered.
@@ -150,7 +150,7 @@ impl Worker {
                     let why = "this failed; it is a defect of heapdump".to_string();
                     (self.answer)(match id {
                         Some(id) => TaskResult::List(id, Err(why)),
-                        None => TaskResult::Done(Err(why)),
+                        None => TaskResult::Note(Err(why)),
                     });
                 }
             }
@@ -166,9 +166,9 @@ impl Worker {
         asks.retain_mut(|ask| {
             let is_newest = is_newest.pop().unwrap_or(true);
             match ask {
-                Task::List(id, ..) if !is_newest => (self.answer)(TaskResult::Dropped(*id)),
+                Task::MakeList(id, ..) if !is_newest => (self.answer)(TaskResult::Superseded(*id)),
                 // What went by is asked again when it is seen again.
-                Task::Texts(kind, nodes) if !is_newest => {
+                Task::ReadTexts(kind, nodes) if !is_newest => {
                     (self.answer)(TaskResult::Texts(*kind, take(nodes), Vec::new()))
                 }
                 _ => {}
@@ -181,46 +181,48 @@ impl Worker {
     pub(super) fn answer(&self, ask: Task) {
         let BrowsedDumps { new, .. } = self.dumps;
         let answer = match ask {
-            Task::Tree => TaskResult::Tree(new.dominators_if_known().map(drop).map_err(AnswerError::Memory)),
-            Task::List(id, view, context) => {
+            Task::ComputeDominators => {
+                TaskResult::Dominators(new.dominators_if_known().map(drop).map_err(AnswerError::OutOfMemory))
+            }
+            Task::MakeList(id, view, context) => {
                 return self.list(id, &view, &context);
             }
-            Task::Arrange(id, listing, sort, find) => {
+            Task::ArrangeRows(id, listing, sort, find) => {
                 let browser = self.browser_of(&listing);
                 return self.arrange(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
             }
-            Task::Find(id, listing, rows, sort, pattern) => {
+            Task::FindRows(id, listing, rows, sort, pattern) => {
                 let browser = self.browser_of(&listing);
-                let places = places_of(&listing, browser.as_ref(), &rows, &pattern);
+                let places = matching_places(&listing, browser.as_ref(), &rows, &pattern);
                 TaskResult::Found(id, sort, pattern.text().to_string(), places)
             }
-            Task::Texts(kind, nodes) => {
+            Task::ReadTexts(kind, nodes) => {
                 let texts = Browser::of(new).map_or(vec![None; nodes.len()], |browser| match kind {
-                    TextKind::Value => browser.said(&nodes),
+                    TextKind::Value => browser.value_texts(&nodes),
                     TextKind::ReferenceFrom(holder) => browser.names_of_dominated(holder, &nodes),
                 });
                 TaskResult::Texts(kind, nodes, texts)
             }
-            Task::Exact(name, scope) => {
+            Task::ExactRetained(name, scope) => {
                 let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());
-                TaskResult::Exact(name, exact)
+                TaskResult::ExactRetained(name, exact)
             }
-            Task::WriteIndex => TaskResult::Done(match &self.write_index {
+            Task::WriteIndex => TaskResult::Note(match &self.write_index {
                 Some(write) => write(new),
                 None => Err("there is nothing to write an index beside".into()),
             }),
             Task::Export(export) => match export.write(self.dumps) {
-                Err(why) if why == IS_THERE => TaskResult::Exists(export.file),
-                done => TaskResult::Done(done),
+                Err(why) if why == FILE_EXISTS_TEXT => TaskResult::FileExists(export.file),
+                done => TaskResult::Note(done),
             },
-            Task::Pane(place) => {
+            Task::FillPane(place) => {
                 let node = place.node;
                 match lists::facts_beside_list(new, &place) {
                     Ok(listing) => TaskResult::Pane(node, Arc::new(listing)),
-                    Err(why) => TaskResult::Done(Err(why)),
+                    Err(why) => TaskResult::Note(Err(why)),
                 }
             }
-            Task::Copy(_) | Task::Suspend | Task::Redraw | Task::Quit => return,
+            Task::CopyText(_) | Task::Suspend | Task::Redraw | Task::Quit => return,
         };
         (self.answer)(answer);
     }
@@ -230,13 +232,13 @@ impl Worker {
         listing.has_objects().then(|| Browser::of(self.dumps.new).ok()).flatten()
     }
 
-    fn list(&self, id: ListId, view: &BrowserView, context: &Context) {
-        match lists::make(self.dumps, view, context, &self.heaps) {
+    fn list(&self, id: ListId, view: &BrowserView, context: &CommandContext) {
+        match lists::make_listing(self.dumps, view, context, &self.heaps) {
             Err(error) => (self.answer)(TaskResult::List(id, Err(error))),
             Ok(listing) => {
                 let listing = Arc::new(listing);
                 let browser = self.browser_of(&listing);
-                let sort = Sort { column: listing.sorted_by, reverse: false };
+                let sort = SortOrder { column: listing.sorted_by, reverse: false };
                 self.arrange(id, &listing, browser.as_ref(), sort, None, Some(&listing));
             }
         }
@@ -248,11 +250,11 @@ impl Worker {
         id: ListId,
         listing: &Listing,
         browser: Option<&Browser<'static>>,
-        sort: Sort,
+        sort: SortOrder,
         find: Option<&TypePattern>,
         is_new: Option<&Arc<Listing>>,
     ) {
-        let arranged = arrange(listing, browser, sort, find, FIRST);
+        let arranged = arrange(listing, browser, sort, find, FIRST_SORTED_ROWS);
         let is_part = arranged.rows.as_ref().is_some_and(|rows| rows.len() < arranged.len);
         let text = find.map(|find| find.text().to_string());
         (self.answer)(match is_new {

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::cells::{Buffer, Cell, Rect};
+use super::cells::{Rect, ScreenBuffer, ScreenCell};
 use super::draw::draw;
 use super::keys::{KeyPress, Mouse};
 use super::list::RowTarget;
 use super::setup::{BrowsedDumps, ScreenLook};
-use super::state::{BrowserState, Msg};
+use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{Task, TaskResult, Worker};
-use super::view::{BrowserView, Context, Tab};
+use super::view::{BrowserView, CommandContext, Tab};
 use super::watch::ReadProgress;
 use crate::dump::Phase;
 
@@ -45,24 +45,24 @@ impl Driver {
         let answers: Arc<Mutex<Vec<TaskResult>>> = Arc::default();
         let kept = Arc::clone(&answers);
         let worker = Worker::new(dumps, None, move |answer| kept.lock().unwrap().push(answer));
-        let state = BrowserState::new(Context::new(paths, Vec::new()), look, (None, None), size);
+        let state = BrowserState::new(CommandContext::new(paths, Vec::new()), look, (None, None), size);
         let mut driver = Driver { state, worker, answers, copied: Vec::new(), is_over: false };
-        driver.msg(Msg::Opened(dumps));
+        driver.msg(BrowserMessage::Opened(dumps));
         driver
     }
 
-    fn msg(&mut self, msg: Msg) {
+    fn msg(&mut self, msg: BrowserMessage) {
         let mut msgs = vec![msg];
         while let Some(msg) = msgs.pop() {
             for ask in self.state.update(msg) {
                 match ask {
                     Task::Quit => self.is_over = true,
-                    Task::Copy(text) => self.copied.push(text),
+                    Task::CopyText(text) => self.copied.push(text),
                     ask => self.worker.answer(ask),
                 }
             }
             let answers = std::mem::take(&mut *self.answers.lock().unwrap());
-            msgs.splice(0..0, answers.into_iter().rev().map(Msg::Answer));
+            msgs.splice(0..0, answers.into_iter().rev().map(BrowserMessage::Answer));
         }
     }
 
@@ -77,28 +77,30 @@ impl Driver {
                 "PgDn" => KeyPress::PageDown,
                 _ => {
                     match word.strip_prefix('^').and_then(|rest| rest.chars().next()) {
-                        Some(ch) => self.msg(Msg::Key(KeyPress::Ctrl(ch))),
-                        None => word.chars().for_each(|ch| self.msg(Msg::Key(KeyPress::Char(ch)))),
+                        Some(ch) => self.msg(BrowserMessage::Key(KeyPress::Ctrl(ch))),
+                        None => word.chars().for_each(|ch| self.msg(BrowserMessage::Key(KeyPress::Char(ch)))),
                     }
                     continue;
                 }
             };
-            self.msg(Msg::Key(key));
+            self.msg(BrowserMessage::Key(key));
         }
         self
     }
 
-    fn buffer(&mut self) -> Buffer {
+    fn buffer(&mut self) -> ScreenBuffer {
         let (width, height) = self.state.size;
         let area = Rect { x: 0, y: 0, width, height };
-        let mut buffer = Buffer::new(self.state.size);
+        let mut buffer = ScreenBuffer::new(self.state.size);
         draw(&mut self.state, area, &mut buffer);
         buffer
     }
 
     /// The screen, without blanks at the ends of lines.
     fn screen(&mut self) -> String {
-        let line = |cells: &[Cell]| format!("{}\n", cells.iter().flat_map(Cell::chars).collect::<String>().trim_end());
+        let line = |cells: &[ScreenCell]| {
+            format!("{}\n", cells.iter().flat_map(ScreenCell::chars).collect::<String>().trim_end())
+        };
         self.buffer().lines().map(line).collect()
     }
 
@@ -223,7 +225,7 @@ fn screens_of_every_size_and_kind() {
         let buffer = game.buffer();
         let mut cells = buffer.lines().flatten();
         assert!(cells.any(|cell| cell.style.color.is_some()) == (look.color && name != "too_small"), "{name}");
-        assert!(!look.ascii || buffer.lines().flatten().flat_map(Cell::chars).all(|ch| ch.is_ascii()), "{name}");
+        assert!(!look.ascii || buffer.lines().flatten().flat_map(ScreenCell::chars).all(|ch| ch.is_ascii()), "{name}");
     }
 }
 
@@ -270,7 +272,7 @@ fn what_cannot_be_shown_is_said() {
     assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("would be freed with all of them"));
     let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
     let mut state = BrowserState::new(trace.state.context.clone(), COLORS, (Some(Tab::Suspects), None), (110, 30));
-    state.update(Msg::Opened(trace.state.dumps.unwrap()));
+    state.update(BrowserMessage::Opened(trace.state.dumps.unwrap()));
     assert!(state.note.is_some_and(|note| note.contains("these are the heaps")));
     assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
     let mut cut = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt"], (110, 30), COLORS);
@@ -296,23 +298,23 @@ fn unreachable_objects_are_looked_at() {
 #[test]
 fn waiting_is_shown() {
     let paths: Vec<PathBuf> = GAME.iter().map(PathBuf::from).collect();
-    let mut state = BrowserState::new(Context::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
+    let mut state = BrowserState::new(CommandContext::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
     let second = std::time::Duration::from_secs(1);
     let (phase, objects) = (Some(Phase::Reading), 12_345);
     let progress = ReadProgress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
-    assert!(state.update(Msg::Tick(progress)).is_empty());
-    let mut buffer = Buffer::new((80, 24));
+    assert!(state.update(BrowserMessage::Tick(progress)).is_empty());
+    let mut buffer = ScreenBuffer::new((80, 24));
     draw(&mut state, Rect { x: 0, y: 0, width: 80, height: 24 }, &mut buffer);
-    let text: String = buffer.lines().flatten().flat_map(Cell::chars).collect();
+    let text: String = buffer.lines().flatten().flat_map(ScreenCell::chars).collect();
     let parts = ["1.0 MiB of 4.0 MiB", "pair_after.txt", "12,345 objects so far"];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-    assert!(matches!(state.update(Msg::Key(KeyPress::Char('q')))[..], [Task::Quit]));
+    assert!(matches!(state.update(BrowserMessage::Key(KeyPress::Char('q')))[..], [Task::Quit]));
     // The first questions: the tree alone; the list that needs it waits, types do not.
     let dump: &'static crate::OpenDump = Box::leak(Box::new(crate::open(GAME[0]).unwrap()));
-    let asks = state.update(Msg::Opened(BrowsedDumps { new: dump, old: None }));
-    assert!(matches!(asks[..], [Task::Tree]), "{asks:?}");
-    let asks = state.update(Msg::Key(KeyPress::Char('2')));
-    assert!(matches!(asks[..], [Task::List(_, BrowserView::Types(None), _)]), "{asks:?}");
+    let asks = state.update(BrowserMessage::Opened(BrowsedDumps { new: dump, old: None }));
+    assert!(matches!(asks[..], [Task::ComputeDominators]), "{asks:?}");
+    let asks = state.update(BrowserMessage::Key(KeyPress::Char('2')));
+    assert!(matches!(asks[..], [Task::MakeList(_, BrowserView::Types(None), _)]), "{asks:?}");
 }
 
 #[test]
@@ -423,14 +425,14 @@ fn rows_on_their_way_are_not_written() {
     let file = folder.path().join("rows.csv");
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     // The order is asked for, and has not come.
-    let asks = game.state.update(Msg::Key(KeyPress::Char('S')));
-    assert!(matches!(asks[..], [Task::Arrange(..)]), "{asks:?}");
+    let asks = game.state.update(BrowserMessage::Key(KeyPress::Char('S')));
+    assert!(matches!(asks[..], [Task::ArrangeRows(..)]), "{asks:?}");
     let name = format!("x {} Enter", file.display());
     game.keys(&name);
     assert!(game.screen().contains("nothing is written") && !file.exists());
     asks.into_iter().for_each(|ask| game.worker.answer(ask));
     let answers = std::mem::take(&mut *game.answers.lock().unwrap());
-    answers.into_iter().for_each(|answer| game.msg(Msg::Answer(answer)));
+    answers.into_iter().for_each(|answer| game.msg(BrowserMessage::Answer(answer)));
     game.keys(&name);
     let rows = game.state.frame().unwrap().rows.len;
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), rows + 1);

@@ -229,7 +229,7 @@ fn last_name(name: &str) -> &str {
 
 /// The words of commands besides the view.
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct CommandContext {
     /// The dumps as they are named on the command line, the older one first; none for standard input.
     pub paths: Vec<PathBuf>,
     /// Options that the dumps were opened with.
@@ -238,10 +238,10 @@ pub struct Context {
     pub(super) has_references: bool,
 }
 
-impl Context {
+impl CommandContext {
     /// Of dumps that are not open yet.
     pub fn new(paths: Vec<PathBuf>, read_words: Vec<String>) -> Self {
-        Context { paths, read_words, ..Context::default() }
+        CommandContext { paths, read_words, ..CommandContext::default() }
     }
 
     /// The question for types or groups, in this order; else in that of retained bytes, where there are any.

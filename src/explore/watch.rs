@@ -22,10 +22,10 @@ pub(super) struct ReadProgress {
 
 /// Progress of the dumps, for all threads.
 #[derive(Debug, Clone, Default)]
-pub struct Watching(Arc<Watched>);
+pub struct LoadProgress(Arc<SharedLoad>);
 
 #[derive(Debug, Default)]
-struct Watched {
+struct SharedLoad {
     state: Mutex<LoadingState>,
     is_cancelled: AtomicBool,
 }
@@ -37,18 +37,18 @@ struct LoadingState {
     notes: Vec<String>,
 }
 
-impl Watched {
+impl SharedLoad {
     fn state(&self) -> MutexGuard<'_, LoadingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct OfFile(Arc<Watched>, usize);
+struct FileObserver(Arc<SharedLoad>, usize);
 
-impl Watching {
+impl LoadProgress {
     /// Returns an observer of a dump, by its place on the command line.
     pub fn of_file(&self, number: usize) -> Arc<dyn Observer> {
-        Arc::new(OfFile(Arc::clone(&self.0), number))
+        Arc::new(FileObserver(Arc::clone(&self.0), number))
     }
 
     /// Reading stops where it is.
@@ -68,7 +68,7 @@ impl Watching {
     }
 }
 
-impl OfFile {
+impl FileObserver {
     /// The file that is read from now on: objects of another do not count.
     fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut LoadingState)) {
         let mut state = self.0.state();
@@ -78,7 +78,7 @@ impl OfFile {
     }
 }
 
-impl Observer for OfFile {
+impl Observer for FileObserver {
     fn phase(&self, phase: Phase) {
         self.progress(0, 0, |state| {
             state.progress.phase = Some(phase);

@@ -8,7 +8,7 @@ use std::io::Write;
 use super::ExportError;
 use super::error::check_index;
 use crate::analysis::dominators::{DomNode, Dominators};
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
@@ -45,7 +45,7 @@ impl DotOptions {
 /// When the dump holds no objects or has no such object, when no strong root reaches the object and what it retains is
 /// asked for, when there is not the memory, or when `out` cannot be written to.
 pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> Result<(), ExportError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     check_index(dump)?;
     let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
@@ -54,8 +54,8 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
         return Err(AnswerError::Unreachable(graph.display_id(node)).into());
     }
     let nodes = match options.retained {
-        true => select(graph, node, options, retained_by(dominators, retained)),
-        false => select(graph, node, options, |node| {
+        true => nearest_objects(graph, node, options, dominated_largest_first(dominators, retained)),
+        false => nearest_objects(graph, node, options, |node| {
             graph.strong_references(node).iter().chain(graph.strong_referrers(node)).copied().collect()
         }),
     };
@@ -89,7 +89,12 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
 }
 
 /// Objects from `node` on to what `near` gives for each, nearest first.
-fn select(graph: &HeapGraph, node: NodeId, options: &DotOptions, near: impl Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeId> {
+fn nearest_objects(
+    graph: &HeapGraph,
+    node: NodeId,
+    options: &DotOptions,
+    near: impl Fn(NodeId) -> Vec<NodeId>,
+) -> Vec<NodeId> {
     let mut known = NodeSet::new(graph.node_count());
     known.insert(node);
     let mut nodes = vec![node];
@@ -112,7 +117,10 @@ fn select(graph: &HeapGraph, node: NodeId, options: &DotOptions, near: impl Fn(N
 }
 
 /// The objects right below one in the dominator tree, the largest first.
-fn retained_by<'d>(dominators: &'d Dominators, retained: &'d Retained) -> impl Fn(NodeId) -> Vec<NodeId> + 'd {
+fn dominated_largest_first<'d>(
+    dominators: &'d Dominators,
+    retained: &'d RetainedSizes,
+) -> impl Fn(NodeId) -> Vec<NodeId> + 'd {
     let children = dominators.children();
     move |node| {
         let Some(number) = dominators.number_of(node) else { return Vec::new() };

@@ -17,7 +17,7 @@ use crate::units::format_bytes;
 /// # Errors
 /// As [`write_folded`](super::write_folded), and when there is nothing to draw or too much.
 pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
-    let mut lines = Bounded(Vec::new());
+    let mut lines = BoundedWriter(Vec::new());
     let paths = TypePaths::new(dump, options)?;
     if paths.is_of_nothing {
         return Ok(false);
@@ -61,9 +61,9 @@ fn colors_of(dump: &OpenDump, names: Vec<String>) -> PaletteMap {
 }
 
 /// Takes [`MAX_FLAMEGRAPH_BYTES`] and no more.
-struct Bounded(Vec<u8>);
+struct BoundedWriter(Vec<u8>);
 
-impl Write for Bounded {
+impl Write for BoundedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > MAX_FLAMEGRAPH_BYTES - self.0.len() {
             return Err(io::ErrorKind::StorageFull.into());

@@ -66,7 +66,7 @@ pub(super) struct TypePaths<'d> {
 
 impl<'d> TypePaths<'d> {
     pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
-        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         check_index(dump)?;
         let filter = options.filter.clone();
         let scope = ScopeOptions { filter, ..ScopeOptions::of_section(options.section.as_deref()) };
@@ -194,7 +194,7 @@ fn frame_names(graph: &HeapGraph, tree: &TypeTree) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::type_tree::TypePlace;
+    use crate::analysis::type_tree::TypeTreeNode;
     use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, TypeId};
 
     /// Types of these names, and nothing else.
@@ -208,10 +208,19 @@ mod tests {
     }
 
     /// So large that nothing is cut off.
-    fn place(type_number: usize, above: Option<usize>, bytes: u64) -> TypePlace {
+    fn place(type_number: usize, above: Option<usize>, bytes: u64) -> TypeTreeNode {
         let type_id = TypeId::new(type_number);
         let first = DomNode::ROOT;
-        TypePlace { type_id, above, depth: 0, first, objects: 1, shallow_bytes: bytes, retained_bytes: 100, levels: 1 }
+        TypeTreeNode {
+            type_id,
+            above,
+            depth: 0,
+            first,
+            objects: 1,
+            shallow_bytes: bytes,
+            retained_bytes: 100,
+            levels: 1,
+        }
     }
 
     #[test]

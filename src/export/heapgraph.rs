@@ -37,17 +37,17 @@ const MAX_EXACT_NUMBER: u64 = 1 << 53;
 /// # Errors
 /// When the dump holds no objects, its index is damaged, or `out` cannot be written to.
 pub fn write_heapgraph(dump: &OpenDump, options: &HeapgraphOptions, out: &mut dyn Write) -> Result<(), ExportError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     check_index(dump)?;
     let details = dump.details().filter(|_| options.with_names);
-    Lines { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
+    HeapgraphWriter { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
     Ok(())
 }
 
 /// An id as JSON has it.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(into = "WrittenId")]
-struct Id(u64);
+struct JsonId(u64);
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -56,14 +56,14 @@ enum WrittenId {
     Text(String),
 }
 
-impl From<Id> for WrittenId {
-    fn from(Id(id): Id) -> Self {
+impl From<JsonId> for WrittenId {
+    fn from(JsonId(id): JsonId) -> Self {
         if id <= MAX_EXACT_NUMBER { WrittenId::Number(id) } else { WrittenId::Text(format!("{id:#x}")) }
     }
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct HeaderLine<'a> {
     heapgraph: u32,
     runtime: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,11 +116,11 @@ struct TypeLine<'a> {
     number: usize,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<Id>,
+    class: Option<JsonId>,
     #[serde(rename = "super", skip_serializing_if = "Option::is_none")]
     superclass: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    loader: Option<Id>,
+    loader: Option<JsonId>,
     #[serde(skip_serializing_if = "is_false")]
     of_runtime: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,8 +137,8 @@ struct TypeLine<'a> {
 struct RangeLine<'a> {
     range: &'static str,
     name: &'a str,
-    from: Id,
-    to: Id,
+    from: JsonId,
+    to: JsonId,
 }
 
 #[derive(Serialize)]
@@ -147,7 +147,7 @@ struct ThreadLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<Id>,
+    object: Option<JsonId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     frames: Vec<FrameLine<'a>>,
 }
@@ -169,7 +169,7 @@ struct FrameLine<'a> {
 
 #[derive(Serialize)]
 struct RootLine<'a> {
-    root: Id,
+    root: JsonId,
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -184,7 +184,7 @@ struct RootLine<'a> {
 }
 
 #[derive(Serialize)]
-struct End {
+struct EndLine {
     end: bool,
     objects: usize,
 }
@@ -204,14 +204,14 @@ fn write_line(out: &mut dyn Write, record: &impl Serialize) -> io::Result<()> {
 /// By thread: objects that it refers to because they lie on its stack, with how often.
 type Stacks = FxHashMap<NodeId, FxHashMap<NodeId, usize>>;
 
-struct Lines<'d> {
+struct HeapgraphWriter<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     details: Option<&'d dyn ObjectDetails>,
     soft: &'d [SoftReference],
 }
 
-impl Lines<'_> {
+impl HeapgraphWriter<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let graph = self.graph;
         self.write_header(out)?;
@@ -245,7 +245,7 @@ impl Lines<'_> {
             }
             self.write_objects(id, &stacks, collections.as_ref(), kinds.as_deref(), out)?;
         }
-        write_line(out, &End { end: true, objects: graph.node_count() })
+        write_line(out, &EndLine { end: true, objects: graph.node_count() })
     }
 
     fn write_header(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -260,7 +260,7 @@ impl Lines<'_> {
             ("counts-bytes-only", graph.counts_bytes_only),
             ("references-missing", graph.references_missing()),
         ];
-        let header = Header {
+        let header = HeaderLine {
             heapgraph: 1,
             runtime: info.runtime().map_or("unknown", |runtime| runtime.word()),
             producer: info.producer.as_deref(),
@@ -294,8 +294,8 @@ impl Lines<'_> {
         by_section
     }
 
-    fn id(&self, node: NodeId) -> Id {
-        Id(self.graph.original_id(node))
+    fn id(&self, node: NodeId) -> JsonId {
+        JsonId(self.graph.original_id(node))
     }
 
     fn type_line(&self, type_id: TypeId, names: &FxHashMap<&str, usize>) -> TypeLine<'_> {
@@ -531,7 +531,7 @@ fn push_text(line: &mut Vec<u8>, key: &str, text: Option<impl AsRef<str>>) {
 }
 
 fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId, references: usize) {
-    let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(word_of);
+    let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(reference_name_text);
     let names: Vec<Option<String>> = (0..references).map(name).collect();
     if names.iter().any(Option::is_some) {
         line.extend_from_slice(b",\"names\":");
@@ -540,7 +540,7 @@ fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails
 }
 
 /// A name as lines have it (docs/heapgraph.md, "Objects").
-fn word_of(name: ReferenceName) -> String {
+fn reference_name_text(name: ReferenceName) -> String {
     let is_marked = |name: &str| {
         name.starts_with(['.', '[', '{', '<', '@', ' ', '\''])
             || ["static ", "context variable ", "context slot "].iter().any(|start| name.starts_with(start))

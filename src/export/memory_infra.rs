@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::ExportError;
 use super::error::check_index;
 use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
-use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
-use crate::answers::heaps::{FullerDump, title_of};
+use crate::answers::heaps::{FullerDump, heap_title};
 use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
 use crate::dump::{Content, OpenDump};
 use crate::escape::json_text;
@@ -55,7 +55,7 @@ pub fn write_memory_infra(
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, options)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
-            let rule = options.rule.unwrap_or(Cutoff::Fixed(MIN_BYTES_OF_OBJECTS));
+            let rule = options.rule.unwrap_or(Cutoff::BelowBytes(MIN_BYTES_OF_OBJECTS));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
@@ -64,7 +64,7 @@ pub fn write_memory_infra(
             let chosen = options.heaps.choose(allocations)?;
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
             dump.check_rows(rows as u64, BYTES_PER_ROW)?;
-            let rule = options.rule.unwrap_or(Cutoff::Everything);
+            let rule = options.rule.unwrap_or(Cutoff::KeepEverything);
             let trace = HeapTrace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(chosen.fuller_dump)
@@ -102,9 +102,9 @@ impl<'a> HeapTrace<'a> {
         let mut processes: Vec<TraceProcess<'a>> = Vec::new();
         let mut first = true;
         for &heap in self.heaps {
-            let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
+            let totals = AllocationTotals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
             if totals.pairs_left_out > 0 {
-                return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+                return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
             }
             let at = match processes.iter().position(|process| process.is(heap)) {
                 Some(at) => at,

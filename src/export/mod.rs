@@ -12,8 +12,8 @@ mod flamegraph;
 mod folded;
 mod heapgraph;
 mod memory_infra;
+mod raw_contents;
 mod thread_dump;
-mod whole;
 
 pub use dot::{DotOptions, write_dot};
 pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
@@ -22,5 +22,5 @@ pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
 pub use heapgraph::{HeapgraphOptions, write_heapgraph};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
+pub use raw_contents::write_raw_contents;
 pub use thread_dump::thread_dump_lines;
-pub use whole::write_whole;

@@ -4,10 +4,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::column::Column;
+use super::column::FilterColumn;
 use super::mask::{Mask, type_table};
-use super::number::{Number, Op};
-use super::tree::{Condition, Question, Subject, Test, fits};
+use super::number::{Comparison, Number};
+use super::tree::{Condition, Predicate, Test, TestSubject, matches_text};
 use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
 use crate::analysis::root_paths::RootsByNode;
@@ -27,19 +27,19 @@ pub(super) struct Binder<'d> {
     /// Of arrays and texts, ascending.
     pub(super) lengths: &'d [(NodeId, u64)],
     /// Sets of objects that were made for the question; each takes a bit an object.
-    pub(super) sets: &'d NodeSets<'d>,
+    pub(super) sets: &'d NodeSetBudget<'d>,
 }
 
 /// Counts sets of objects, so that a question of thousands of tests does not take more memory than it may.
 #[derive(Debug)]
-pub(super) struct NodeSets<'d> {
+pub(super) struct NodeSetBudget<'d> {
     dump: &'d OpenDump,
     made: Cell<u64>,
 }
 
-impl<'d> NodeSets<'d> {
+impl<'d> NodeSetBudget<'d> {
     pub(super) fn of(dump: &'d OpenDump) -> Self {
-        NodeSets { dump, made: Cell::new(0) }
+        NodeSetBudget { dump, made: Cell::new(0) }
     }
 
     fn make(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
@@ -65,89 +65,100 @@ impl Binder<'_> {
 
     fn test(&self, test: &Test, is_not: bool) -> Result<Mask, FilterProblem> {
         let column = match test.subject {
-            Subject::Column(column) => column,
-            Subject::Field(number) => return self.field(number, &test.question, is_not),
+            TestSubject::Column(column) => column,
+            TestSubject::Field(number) => return self.field(number, &test.predicate, is_not),
         };
         self.check(column, test.at)?;
-        let span = |op: Op, number: &Number| number.span(op.negated_if(is_not), self.reachable_bytes).unsigned();
-        Ok(match (column, &test.question) {
-            (Column::Id, Question::Id(op, id)) => Mask::Runs(self.id_runs(test, op.negated_if(is_not), id)?),
-            (Column::Shallow, Question::Number(op, number)) => Mask::Shallow(span(*op, number)),
-            (Column::References, Question::Number(op, number)) => Mask::References(span(*op, number)),
-            (Column::Referrers, Question::Number(op, number)) => Mask::Referrers(span(*op, number)),
-            (Column::Retained, Question::Number(op, number)) => Mask::Retained(span(*op, number)),
-            (Column::Dominated, Question::Number(op, number)) => Mask::Dominated(span(*op, number)),
-            (Column::Depth, Question::Number(op, number)) => Mask::Depth(span(*op, number)),
-            (Column::Retained | Column::Dominated | Column::Depth, Question::IsNull) => Mask::InTree(is_not),
-            (Column::Reachable, Question::IsTrue) => Mask::Reachable(!is_not),
-            (Column::Root, Question::IsTrue) => Mask::Set(self.roots(|_| true)?, !is_not),
-            (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true)?, is_not),
-            (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not)?, true),
-            (Column::Dominator, Question::Id(op, id)) => {
-                Mask::Dominators(self.id_runs(test, op.negated_if(is_not), id)?)
+        let span =
+            |op: Comparison, number: &Number| number.span(op.negated_if(is_not), self.reachable_bytes).unsigned();
+        Ok(match (column, &test.predicate) {
+            (FilterColumn::Id, Predicate::Id(op, id)) => {
+                Mask::NodeRanges(self.id_runs(test, op.negated_if(is_not), id)?)
             }
-            (Column::Dominator | Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
-            (Column::DominatorType, question) => {
+            (FilterColumn::Shallow, Predicate::Number(op, number)) => Mask::Shallow(span(*op, number)),
+            (FilterColumn::References, Predicate::Number(op, number)) => Mask::References(span(*op, number)),
+            (FilterColumn::Referrers, Predicate::Number(op, number)) => Mask::Referrers(span(*op, number)),
+            (FilterColumn::Retained, Predicate::Number(op, number)) => Mask::Retained(span(*op, number)),
+            (FilterColumn::Dominated, Predicate::Number(op, number)) => Mask::Dominated(span(*op, number)),
+            (FilterColumn::Depth, Predicate::Number(op, number)) => Mask::Depth(span(*op, number)),
+            (FilterColumn::Retained | FilterColumn::Dominated | FilterColumn::Depth, Predicate::IsNull) => {
+                Mask::InTree(is_not)
+            }
+            (FilterColumn::Reachable, Predicate::IsTrue) => Mask::Reachable(!is_not),
+            (FilterColumn::Root, Predicate::IsTrue) => Mask::NodeSet(self.roots(|_| true)?, !is_not),
+            (FilterColumn::RootKind, Predicate::IsNull) => Mask::NodeSet(self.roots(|_| true)?, is_not),
+            (FilterColumn::RootKind, predicate) => {
+                Mask::NodeSet(self.roots(|kind| matches_text(predicate, kind) != is_not)?, true)
+            }
+            (FilterColumn::Dominator, Predicate::Id(op, id)) => {
+                Mask::DominatorRanges(self.id_runs(test, op.negated_if(is_not), id)?)
+            }
+            (FilterColumn::Dominator | FilterColumn::DominatorType, Predicate::IsNull) => Mask::HasDominator(is_not),
+            (FilterColumn::DominatorType, predicate) => {
                 let name = |type_id| self.graph.type_name(type_id);
-                Mask::DominatorTypes(type_table(self.graph, |type_id| fits(question, name(type_id)) != is_not))
+                Mask::DominatorTypes(type_table(self.graph, |type_id| matches_text(predicate, name(type_id)) != is_not))
             }
-            (Column::Type, question) => self.types(question, is_not, |type_id| Some(self.graph.type_name(type_id))),
-            (Column::Package, question) => {
-                self.types(question, is_not, |type_id| package_of(self.graph.type_name(type_id)))
+            (FilterColumn::Type, predicate) => {
+                self.types(predicate, is_not, |type_id| Some(self.graph.type_name(type_id)))
             }
-            (Column::Module, question) => self.types(question, is_not, |type_id| self.graph.types().module(type_id)),
-            (Column::Domain, question) => self.domains(question, is_not),
-            (Column::Generation, question) => self.generations(question, is_not),
-            (Column::Class, question) => self.classes(question, is_not)?,
-            (Column::Length, question) => self.lengths(question, is_not)?,
+            (FilterColumn::Package, predicate) => {
+                self.types(predicate, is_not, |type_id| package_of(self.graph.type_name(type_id)))
+            }
+            (FilterColumn::Module, predicate) => {
+                self.types(predicate, is_not, |type_id| self.graph.types().module(type_id))
+            }
+            (FilterColumn::Domain, predicate) => self.domains(predicate, is_not),
+            (FilterColumn::Generation, predicate) => self.generations(predicate, is_not),
+            (FilterColumn::Class, predicate) => self.classes(predicate, is_not)?,
+            (FilterColumn::Length, predicate) => self.lengths(predicate, is_not)?,
             // What is never null.
-            (_, Question::IsNull) if is_not => Mask::Always,
-            (_, Question::IsNull) => Mask::Never,
+            (_, Predicate::IsNull) if is_not => Mask::Always,
+            (_, Predicate::IsNull) => Mask::Never,
             _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so").into()),
         })
     }
 
     /// Makes sure that the dump has a column.
-    fn check(&self, column: Column, at: usize) -> Result<(), FilterError> {
+    fn check(&self, column: FilterColumn, at: usize) -> Result<(), FilterError> {
         let graph = self.graph;
         let missing = match column {
-            Column::Generation if graph.generations().is_empty() => "where generations are",
-            Column::Module if !graph.types().have_modules() => "which module a type is from",
-            Column::Class if graph.types().class_objects().is_empty() => "which objects stand for classes",
+            FilterColumn::Generation if graph.generations().is_empty() => "where generations are",
+            FilterColumn::Module if !graph.types().have_modules() => "which module a type is from",
+            FilterColumn::Class if graph.types().class_objects().is_empty() => "which objects stand for classes",
             _ => return Ok(()),
         };
         let message = format!("no {} here: this {} dump does not say {missing}", column.name(), self.format);
         Err(FilterError::new(self.text, at, message))
     }
 
-    fn types<'n>(&self, question: &Question, is_not: bool, name: impl Fn(TypeId) -> Option<&'n str>) -> Mask {
-        Mask::Types(type_table(self.graph, |type_id| holds(question, name(type_id), is_not)))
+    fn types<'n>(&self, predicate: &Predicate, is_not: bool, name: impl Fn(TypeId) -> Option<&'n str>) -> Mask {
+        Mask::Types(type_table(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
     }
 
-    fn domains(&self, question: &Question, is_not: bool) -> Mask {
+    fn domains(&self, predicate: &Predicate, is_not: bool) -> Mask {
         let sections = self.graph.sections().iter().enumerate();
-        let wanted = sections.filter(|(_, section)| holds(question, Some(&section.name), is_not));
-        Mask::Runs(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
+        let wanted = sections.filter(|(_, section)| name_matches(predicate, Some(&section.name), is_not));
+        Mask::NodeRanges(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
     }
 
-    fn generations(&self, question: &Question, is_not: bool) -> Mask {
+    fn generations(&self, predicate: &Predicate, is_not: bool) -> Mask {
         let wanted = self.graph.generations().iter().filter(|run| {
             let name = run.generation.is_known().then(|| run.generation.name());
-            holds(question, name.as_deref(), is_not)
+            name_matches(predicate, name.as_deref(), is_not)
         });
-        Mask::Runs(wanted.map(|run| run.nodes.clone()).collect())
+        Mask::NodeRanges(wanted.map(|run| run.nodes.clone()).collect())
     }
 
-    fn classes(&self, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
+    fn classes(&self, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
         let mut set = self.sets.make(self.graph)?;
-        let is_null = matches!(question, Question::IsNull);
+        let is_null = matches!(predicate, Predicate::IsNull);
         for &(node, class) in self.graph.types().class_objects() {
-            if is_null || holds(question, Some(self.graph.type_name(class)), is_not) {
+            if is_null || name_matches(predicate, Some(self.graph.type_name(class)), is_not) {
                 set.insert(node);
             }
         }
         // Not null: a class object.
-        Ok(Mask::Set(set, !is_null || is_not))
+        Ok(Mask::NodeSet(set, !is_null || is_not))
     }
 
     /// Objects of root records that hold strongly, by themselves or through the thread whose stack they are of, and whose
@@ -167,7 +178,7 @@ impl Binder<'_> {
     }
 
     /// The nodes whose ids compare so, in ascending runs: ids ascend with the nodes of a section.
-    fn id_runs(&self, test: &Test, op: Op, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
+    fn id_runs(&self, test: &Test, op: Comparison, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
         let graph = self.graph;
         let wrong = || FilterError::new(self.text, test.value_at, "no object id, as the dump writes them");
         let (section, id) = match typed.split_once('#') {
@@ -184,7 +195,7 @@ impl Binder<'_> {
             let nodes = graph.section_nodes(SectionId::new(at));
             if section.is_some_and(|section| section != at) {
                 // Another object, whatever its id: neither equal nor in an order with it.
-                if op == Op::Ne {
+                if op == Comparison::Ne {
                     runs.push(nodes);
                 }
                 continue;
@@ -202,49 +213,49 @@ impl Binder<'_> {
             };
             let (start, end) = (first_that(&|known| known < id), first_that(&|known| known <= id));
             match op {
-                Op::Eq => runs.push(start..end),
-                Op::Ne => runs.extend([nodes.start..start, end..nodes.end]),
-                Op::Lt => runs.push(nodes.start..start),
-                Op::Le => runs.push(nodes.start..end),
-                Op::Gt => runs.push(end..nodes.end),
-                Op::Ge => runs.push(start..nodes.end),
+                Comparison::Eq => runs.push(start..end),
+                Comparison::Ne => runs.extend([nodes.start..start, end..nodes.end]),
+                Comparison::Lt => runs.push(nodes.start..start),
+                Comparison::Le => runs.push(nodes.start..end),
+                Comparison::Gt => runs.push(end..nodes.end),
+                Comparison::Ge => runs.push(start..nodes.end),
             }
         }
         runs.retain(|run| !run.is_empty());
         Ok(runs)
     }
 
-    fn lengths(&self, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
+    fn lengths(&self, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
         let mut set = self.sets.make(self.graph)?;
-        let is_null = matches!(question, Question::IsNull);
-        let fits = |length: u64| match question {
-            Question::Number(op, number) => number.span(*op, 0).has(length.into()) != is_not,
+        let is_null = matches!(predicate, Predicate::IsNull);
+        let fits = |length: u64| match predicate {
+            Predicate::Number(op, number) => number.span(*op, 0).has(length.into()) != is_not,
             _ => is_null,
         };
         for (node, _) in self.lengths.iter().filter(|(_, length)| fits(*length)) {
             set.insert(*node);
         }
-        Ok(Mask::Set(set, !is_null || is_not))
+        Ok(Mask::NodeSet(set, !is_null || is_not))
     }
 
-    fn field(&self, number: usize, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
+    fn field(&self, number: usize, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
         let values = &self.fields[number];
         let mut set = self.sets.make(self.graph)?;
-        let is_null = matches!(question, Question::IsNull);
+        let is_null = matches!(predicate, Predicate::IsNull);
         for (node, value) in values.iter() {
-            if is_null || value.answers(question).is_some_and(|answer| answer != is_not) {
+            if is_null || value.answers(predicate).is_some_and(|answer| answer != is_not) {
                 set.insert(node);
             }
         }
-        Ok(Mask::Set(set, !is_null || is_not))
+        Ok(Mask::NodeSet(set, !is_null || is_not))
     }
 }
 
 /// Does a name, if there is one, answer a question of texts; or is it known not to?
-fn holds(question: &Question, name: Option<&str>, is_not: bool) -> bool {
-    match (question, name) {
-        (Question::IsNull, name) => name.is_none() != is_not,
+fn name_matches(predicate: &Predicate, name: Option<&str>, is_not: bool) -> bool {
+    match (predicate, name) {
+        (Predicate::IsNull, name) => name.is_none() != is_not,
         (_, None) => false,
-        (question, Some(name)) => fits(question, name) != is_not,
+        (predicate, Some(name)) => matches_text(predicate, name) != is_not,
     }
 }

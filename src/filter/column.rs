@@ -11,7 +11,7 @@ pub(super) enum ValueKind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum FilterColumn {
     Type,
     Package,
     Module,
@@ -33,27 +33,27 @@ pub(crate) enum Column {
     Length,
 }
 
-impl Column {
-    const ALL: [(&'static str, Column, ValueKind); 19] = [
-        ("type", Column::Type, ValueKind::Text),
-        ("package", Column::Package, ValueKind::Text),
-        ("module", Column::Module, ValueKind::Text),
-        ("domain", Column::Domain, ValueKind::Text),
-        ("generation", Column::Generation, ValueKind::Text),
-        ("class", Column::Class, ValueKind::Text),
-        ("shallow", Column::Shallow, ValueKind::Bytes),
-        ("references", Column::References, ValueKind::Number),
-        ("id", Column::Id, ValueKind::Id),
-        ("reachable", Column::Reachable, ValueKind::YesNo),
-        ("root", Column::Root, ValueKind::YesNo),
-        ("root_kind", Column::RootKind, ValueKind::Text),
-        ("retained", Column::Retained, ValueKind::Bytes),
-        ("dominated", Column::Dominated, ValueKind::Number),
-        ("depth", Column::Depth, ValueKind::Number),
-        ("dominator", Column::Dominator, ValueKind::Id),
-        ("dominator_type", Column::DominatorType, ValueKind::Text),
-        ("referrers", Column::Referrers, ValueKind::Number),
-        ("length", Column::Length, ValueKind::Number),
+impl FilterColumn {
+    const ALL: [(&'static str, FilterColumn, ValueKind); 19] = [
+        ("type", FilterColumn::Type, ValueKind::Text),
+        ("package", FilterColumn::Package, ValueKind::Text),
+        ("module", FilterColumn::Module, ValueKind::Text),
+        ("domain", FilterColumn::Domain, ValueKind::Text),
+        ("generation", FilterColumn::Generation, ValueKind::Text),
+        ("class", FilterColumn::Class, ValueKind::Text),
+        ("shallow", FilterColumn::Shallow, ValueKind::Bytes),
+        ("references", FilterColumn::References, ValueKind::Number),
+        ("id", FilterColumn::Id, ValueKind::Id),
+        ("reachable", FilterColumn::Reachable, ValueKind::YesNo),
+        ("root", FilterColumn::Root, ValueKind::YesNo),
+        ("root_kind", FilterColumn::RootKind, ValueKind::Text),
+        ("retained", FilterColumn::Retained, ValueKind::Bytes),
+        ("dominated", FilterColumn::Dominated, ValueKind::Number),
+        ("depth", FilterColumn::Depth, ValueKind::Number),
+        ("dominator", FilterColumn::Dominator, ValueKind::Id),
+        ("dominator_type", FilterColumn::DominatorType, ValueKind::Text),
+        ("referrers", FilterColumn::Referrers, ValueKind::Number),
+        ("length", FilterColumn::Length, ValueKind::Number),
     ];
 
     pub(crate) fn names() -> [&'static str; 19] {

@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::dump::{MemoryError, NoValues, TreeError};
 
 /// Characters of an expression that are shown before and behind the place of an error.
-const SHOWN_BEFORE: usize = 50;
-const SHOWN_BEHIND: usize = 30;
+const CHARACTERS_BEFORE_ERROR: usize = 50;
+const CHARACTERS_BEHIND_ERROR: usize = 30;
 
 /// A mistake in an expression, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +32,10 @@ impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |c: char| if c.is_control() { ' ' } else { c };
         let (before, behind) = self.text.split_at_checked(self.at).unwrap_or((&self.text, ""));
-        let skipped = before.chars().count().saturating_sub(SHOWN_BEFORE);
+        let skipped = before.chars().count().saturating_sub(CHARACTERS_BEFORE_ERROR);
         let start: String = before.chars().skip(skipped).map(shown).collect();
-        let end: String = behind.chars().take(SHOWN_BEHIND).map(shown).collect();
-        let (more_before, more_behind) = (skipped > 0, behind.chars().nth(SHOWN_BEHIND).is_some());
+        let end: String = behind.chars().take(CHARACTERS_BEHIND_ERROR).map(shown).collect();
+        let (more_before, more_behind) = (skipped > 0, behind.chars().nth(CHARACTERS_BEHIND_ERROR).is_some());
         let dots = |more: bool| if more { "..." } else { "" };
         let width = start.width() + dots(more_before).len();
         writeln!(f, "{}", self.message)?;
@@ -52,10 +52,10 @@ impl std::error::Error for FilterError {}
 pub enum FilterProblem {
     /// The dump has no such column, or no such id can be.
     #[error(transparent)]
-    Wrong(#[from] FilterError),
+    Invalid(#[from] FilterError),
     /// There is not the memory for a column.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    OutOfMemory(#[from] MemoryError),
     /// The dump broke off before its references, on which a column rests.
     #[error("{}", TreeError::NoReferences)]
     NoReferences,
@@ -67,7 +67,7 @@ pub enum FilterProblem {
 impl From<TreeError> for FilterProblem {
     fn from(error: TreeError) -> Self {
         match error {
-            TreeError::Memory(error) => FilterProblem::Memory(error),
+            TreeError::Memory(error) => FilterProblem::OutOfMemory(error),
             TreeError::NoReferences => FilterProblem::NoReferences,
         }
     }

@@ -1,7 +1,7 @@
 //! Values of fields that expressions name by dotted paths, read from the dump in one pass.
 
 use super::FilterProblem;
-use super::tree::{Question, fits};
+use super::tree::{Predicate, matches_text};
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
 use crate::input::{ShownValue, Value, WantedContents};
@@ -9,46 +9,48 @@ use crate::input::{ShownValue, Value, WantedContents};
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_UNITS: usize = 1024;
 /// Objects whose texts are read together.
-const SAID_TOGETHER: usize = 64 * 1024;
+const VALUES_READ_TOGETHER: usize = 64 * 1024;
 
 /// The end of a path of fields.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum PathEnd {
+pub(crate) enum FieldPathValue {
     /// A value, not null; the text of a string object, or its name.
     Value(ShownValue),
     /// An object that says nothing of itself; it is not null, and equals nothing.
     Object(NodeId),
 }
 
-impl PathEnd {
+impl FieldPathValue {
     /// `None` for null, and for an object, which is asked what it says.
     fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => None,
-            Value::Char(unit) => Some(PathEnd::Value(Value::Text(String::from_utf16_lossy(&[*unit])).into())),
-            value => Some(PathEnd::Value(value.clone().into())),
+            Value::Char(unit) => Some(FieldPathValue::Value(Value::Text(String::from_utf16_lossy(&[*unit])).into())),
+            value => Some(FieldPathValue::Value(value.clone().into())),
         }
     }
 
     /// Answer of the value to a question; `None` where they do not compare.
-    pub(super) fn answers(&self, question: &Question) -> Option<bool> {
-        match (self, question) {
-            (PathEnd::Value(ShownValue::Primitive(value)), question) => match (value, question) {
-                (Value::Integer(number), Question::Number(op, other)) => Some(other.span(*op, 0).has((*number).into())),
+    pub(super) fn answers(&self, predicate: &Predicate) -> Option<bool> {
+        match (self, predicate) {
+            (FieldPathValue::Value(ShownValue::Primitive(value)), predicate) => match (value, predicate) {
+                (Value::Integer(number), Predicate::Number(op, other)) => {
+                    Some(other.span(*op, 0).has((*number).into()))
+                }
                 // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
-                (Value::Float(number), Question::Number(op, other)) => {
+                (Value::Float(number), Predicate::Number(op, other)) => {
                     number.partial_cmp(&(other.float() as f32)).map(|order| op.holds(order))
                 }
-                (Value::Double(number), Question::Number(op, other)) => {
+                (Value::Double(number), Predicate::Number(op, other)) => {
                     number.partial_cmp(&other.float()).map(|order| op.holds(order))
                 }
-                (Value::Boolean(value), Question::IsTrue) => Some(*value),
+                (Value::Boolean(value), Predicate::IsTrue) => Some(*value),
                 _ => None,
             },
             (
-                PathEnd::Value(ShownValue::Text(text)),
-                Question::OneOf(_) | Question::Text(..) | Question::Matches(_),
-            ) => Some(fits(question, &text.text)),
+                FieldPathValue::Value(ShownValue::Text(text)),
+                Predicate::OneOf(_) | Predicate::Text(..) | Predicate::Matches(_),
+            ) => Some(matches_text(predicate, &text.text)),
             _ => None,
         }
     }
@@ -59,17 +61,17 @@ impl PathEnd {
 pub(crate) struct FieldValues {
     /// Ascending by node; the place in `values`.
     nodes: Vec<(NodeId, u32)>,
-    values: Vec<PathEnd>,
+    values: Vec<FieldPathValue>,
 }
 
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &PathEnd)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldPathValue)> {
         self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 
     /// The value of an object; `None` for null.
-    pub(crate) fn of(&self, node: NodeId) -> Option<&PathEnd> {
+    pub(crate) fn of(&self, node: NodeId) -> Option<&FieldPathValue> {
         let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
         self.values.get(self.nodes[at].1 as usize)
     }
@@ -115,7 +117,7 @@ pub(crate) fn read_fields(
             match end {
                 Some(Value::Object(target)) => asked.push((*target, *node)),
                 Some(value) => {
-                    if let Some(value) = PathEnd::of(value) {
+                    if let Some(value) = FieldPathValue::of(value) {
                         nodes.push((*node, values.len() as u32));
                         values.push(value);
                     }
@@ -124,15 +126,17 @@ pub(crate) fn read_fields(
             }
         }
         asked.sort_unstable();
-        for asked in asked.chunks(SAID_TOGETHER) {
+        for asked in asked.chunks(VALUES_READ_TOGETHER) {
             let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
             targets.dedup();
             let said = details.shown_values(graph, &targets, MAX_UNITS).map_err(unreadable)?;
             let first = values.len();
             values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
-                Some(ShownValue::Text(text) | ShownValue::Name(text)) => PathEnd::Value(ShownValue::Text(text)),
-                Some(ShownValue::Primitive(value)) => PathEnd::of(&value).unwrap_or(PathEnd::Object(target)),
-                _ => PathEnd::Object(target),
+                Some(ShownValue::Text(text) | ShownValue::Name(text)) => FieldPathValue::Value(ShownValue::Text(text)),
+                Some(ShownValue::Primitive(value)) => {
+                    FieldPathValue::of(&value).unwrap_or(FieldPathValue::Object(target))
+                }
+                _ => FieldPathValue::Object(target),
             }));
             for (target, node) in asked {
                 let place = targets.binary_search(target).unwrap_or_default();

@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::number::UnsignedSpan;
+use super::number::UnsignedRange;
 use crate::analysis::dominators::{DomNode, Dominators};
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// Objects whose masks are made together: small enough for the nearest cache.
-const CHUNK: usize = 4096;
+const CHUNK_NODES: usize = 4096;
 /// Chunks that a thread takes at a time.
 const CHUNKS_TOGETHER: usize = 16;
 
@@ -27,20 +27,20 @@ pub(super) enum Mask {
     /// By the type of the immediate dominator; without one, nothing matches.
     DominatorTypes(Vec<u8>),
     /// By the immediate dominator, in ascending runs of nodes; without one, nothing matches.
-    Dominators(Vec<Range<usize>>),
+    DominatorRanges(Vec<Range<usize>>),
     /// Ascending runs of nodes.
-    Runs(Vec<Range<usize>>),
+    NodeRanges(Vec<Range<usize>>),
     /// Nodes in a set, or those that are not.
-    Set(NodeSet, bool),
+    NodeSet(NodeSet, bool),
     /// Nodes that strong roots reach, or those that they do not.
     Reachable(bool),
-    Shallow(UnsignedSpan),
-    References(UnsignedSpan),
-    Referrers(UnsignedSpan),
-    Retained(UnsignedSpan),
-    Dominated(UnsignedSpan),
+    Shallow(UnsignedRange),
+    References(UnsignedRange),
+    Referrers(UnsignedRange),
+    Retained(UnsignedRange),
+    Dominated(UnsignedRange),
     /// Levels below the roots, by number in the dominator tree.
-    Depth(UnsignedSpan),
+    Depth(UnsignedRange),
     /// In the dominator tree, or not.
     InTree(bool),
     /// Immediately dominated by an object, or not.
@@ -51,10 +51,10 @@ pub(super) enum Mask {
 
 /// The columns of a dump; those that take work are there when a mask names them.
 #[derive(Debug)]
-pub(super) struct Columns<'d> {
+pub(super) struct FilterColumns<'d> {
     pub(super) graph: &'d HeapGraph,
     pub(super) reachable: Option<&'d NodeSet>,
-    pub(super) tree: Option<(&'d Dominators, &'d Retained)>,
+    pub(super) tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     /// Levels below the roots, by number in the dominator tree.
     pub(super) depths: Vec<u32>,
 }
@@ -70,17 +70,17 @@ impl Mask {
 }
 
 /// The nodes of a range that match. O(nodes), on all threads.
-pub(super) fn select(mask: &Mask, columns: &Columns<'_>, nodes: Range<usize>) -> NodeSet {
+pub(super) fn select(mask: &Mask, columns: &FilterColumns<'_>, nodes: Range<usize>) -> NodeSet {
     let node_count = columns.graph.node_count();
     let mut words = vec![0u64; node_count.div_ceil(64)];
     let depth = mask.depth();
-    let pieces = words.par_chunks_mut(CHUNKS_TOGETHER * CHUNK / 64).enumerate();
+    let pieces = words.par_chunks_mut(CHUNKS_TOGETHER * CHUNK_NODES / 64).enumerate();
     pieces.for_each(|(piece, words)| {
-        let mut bytes = vec![0u8; CHUNK];
-        let mut scratch = vec![vec![0u8; CHUNK]; depth];
-        for (chunk, words) in words.chunks_mut(CHUNK / 64).enumerate() {
-            let start = (piece * CHUNKS_TOGETHER + chunk) * CHUNK;
-            let end = (start + CHUNK).min(node_count);
+        let mut bytes = vec![0u8; CHUNK_NODES];
+        let mut scratch = vec![vec![0u8; CHUNK_NODES]; depth];
+        for (chunk, words) in words.chunks_mut(CHUNK_NODES / 64).enumerate() {
+            let start = (piece * CHUNKS_TOGETHER + chunk) * CHUNK_NODES;
+            let end = (start + CHUNK_NODES).min(node_count);
             let (from, to) = (start.max(nodes.start), end.min(nodes.end));
             if from >= to {
                 continue;
@@ -88,7 +88,7 @@ pub(super) fn select(mask: &Mask, columns: &Columns<'_>, nodes: Range<usize>) ->
             bytes.fill(0);
             columns.fill(mask, from, &mut bytes[from - start..to - start], &mut scratch);
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(64)) {
-                *word = packed(bytes);
+                *word = pack_bits(bytes);
             }
         }
     });
@@ -96,7 +96,7 @@ pub(super) fn select(mask: &Mask, columns: &Columns<'_>, nodes: Range<usize>) ->
 }
 
 /// 64 bytes of 0 and 1 as bits, the first in the lowest.
-fn packed(bytes: &[u8]) -> u64 {
+fn pack_bits(bytes: &[u8]) -> u64 {
     let mut word = 0;
     for (at, eight) in bytes.chunks_exact(8).enumerate() {
         let eight =
@@ -107,7 +107,7 @@ fn packed(bytes: &[u8]) -> u64 {
     word
 }
 
-impl Columns<'_> {
+impl FilterColumns<'_> {
     /// 1 for each of the nodes from `start` that matches, 0 for each that does not.
     fn fill(&self, mask: &Mask, start: usize, out: &mut [u8], scratch: &mut [Vec<u8>]) {
         let graph = self.graph;
@@ -133,7 +133,7 @@ impl Columns<'_> {
                 let count = |node| graph.referrers(node).len() as u64;
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
             }
-            Mask::Runs(runs) => {
+            Mask::NodeRanges(runs) => {
                 out.fill(0);
                 let first = runs.partition_point(|run| run.end <= range.start);
                 for run in runs[first..].iter().take_while(|run| run.start < range.end) {
@@ -141,7 +141,7 @@ impl Columns<'_> {
                     out[from - start..to - start].fill(1);
                 }
             }
-            Mask::Set(set, is_in) => {
+            Mask::NodeSet(set, is_in) => {
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = u8::from(set.contains(node) == *is_in));
             }
             Mask::Reachable(is_in) => {
@@ -172,7 +172,7 @@ impl Columns<'_> {
                     dominator => table[graph.type_of(dominators.node_at(dominator)).index()],
                 })
             }
-            Mask::Dominators(runs) => {
+            Mask::DominatorRanges(runs) => {
                 self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
                     DomNode::ROOT => 0,
                     dominator => {
@@ -211,7 +211,12 @@ impl Columns<'_> {
     }
 
     /// 0 for nodes that are not in the dominator tree.
-    fn fill_by_tree(&self, range: Range<usize>, out: &mut [u8], test: impl Fn(&Dominators, &Retained, DomNode) -> u8) {
+    fn fill_by_tree(
+        &self,
+        range: Range<usize>,
+        out: &mut [u8],
+        test: impl Fn(&Dominators, &RetainedSizes, DomNode) -> u8,
+    ) {
         let Some((dominators, retained)) = self.tree else { return out.fill(0) };
         let numbers = dominators.numbers_of(range);
         out.iter_mut().zip(numbers).for_each(|(out, number)| {
@@ -227,15 +232,15 @@ pub(super) fn type_table(graph: &HeapGraph, test: impl Fn(TypeId) -> bool) -> Ve
 
 #[cfg(test)]
 mod tests {
-    use super::packed;
+    use super::pack_bits;
 
     #[test]
     fn bits_are_in_order() {
         for at in 0..64 {
             let bytes: Vec<u8> = (0..64).map(|place| u8::from(place == at)).collect();
-            assert_eq!(packed(&bytes), 1 << at);
+            assert_eq!(pack_bits(&bytes), 1 << at);
         }
         let thirds: Vec<u8> = (0..64).map(|place| u8::from(place % 3 == 0)).collect();
-        assert_eq!(packed(&thirds), (0..64).filter(|at| at % 3 == 0).fold(0, |word, at| word | 1 << at));
+        assert_eq!(pack_bits(&thirds), (0..64).filter(|at| at % 3 == 0).fold(0, |word, at| word | 1 << at));
     }
 }

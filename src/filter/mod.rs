@@ -19,13 +19,13 @@ mod tree;
 
 use std::ops::Range;
 
-use bind::{Binder, NodeSets};
-use column::Column;
-use mask::Columns;
-use tree::{Condition, Question, Subject};
+use bind::{Binder, NodeSetBudget};
+use column::FilterColumn;
+use mask::FilterColumns;
+use tree::{Condition, Predicate, TestSubject};
 
 pub use error::{FilterError, FilterProblem};
-pub(crate) use fields::{FieldValues, PathEnd};
+pub(crate) use fields::{FieldPathValue, FieldValues};
 pub use selection::FieldSelection;
 
 use crate::dump::OpenDump;
@@ -73,7 +73,7 @@ impl Filter {
     /// When the dump does not have what is named, or there is not the memory for it.
     pub fn select(&self, dump: &OpenDump, nodes: Range<usize>) -> Result<NodeSet, FilterProblem> {
         let Some(graph) = dump.graph() else { return Ok(NodeSet::new(0)) };
-        let needs = Needs::of(self);
+        let needs = ColumnNeeds::of(self);
         let reachable = (needs.reachable || needs.shares).then(|| dump.reachable());
         let reachable_bytes = match reachable.filter(|_| needs.shares) {
             Some(reachable) => reachable_bytes(graph, reachable),
@@ -81,7 +81,7 @@ impl Filter {
         };
         let fields = fields::read_fields(dump, graph, &self.fields)?;
         let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
-        let sets = NodeSets::of(dump);
+        let sets = NodeSetBudget::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
             Binder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
@@ -100,13 +100,13 @@ impl Filter {
             None => Vec::new(),
         };
         let mask = if bound.len() == 1 { bound.remove(0) } else { mask::Mask::All(bound) };
-        Ok(mask::select(&mask, &Columns { graph, reachable, tree, depths }, nodes))
+        Ok(mask::select(&mask, &FilterColumns { graph, reachable, tree, depths }, nodes))
     }
 }
 
 /// Work that the columns of an expression need.
 #[derive(Debug, Default)]
-struct Needs {
+struct ColumnNeeds {
     reachable: bool,
     shares: bool,
     tree: bool,
@@ -115,21 +115,23 @@ struct Needs {
     lengths: bool,
 }
 
-impl Needs {
+impl ColumnNeeds {
     fn of(filter: &Filter) -> Self {
-        let mut needs = Needs::default();
+        let mut needs = ColumnNeeds::default();
         for (_, condition) in &filter.parts {
             condition.for_each(&mut |test| {
-                needs.shares |= matches!(&test.question, Question::Number(_, number) if number.is_share);
+                needs.shares |= matches!(&test.predicate, Predicate::Number(_, number) if number.is_share);
                 match test.subject {
-                    Subject::Column(Column::Reachable) => needs.reachable = true,
-                    Subject::Column(Column::Referrers) => needs.referrers = true,
-                    Subject::Column(Column::Length) => needs.lengths = true,
-                    Subject::Column(column @ (Column::Depth | Column::Retained)) => {
+                    TestSubject::Column(FilterColumn::Reachable) => needs.reachable = true,
+                    TestSubject::Column(FilterColumn::Referrers) => needs.referrers = true,
+                    TestSubject::Column(FilterColumn::Length) => needs.lengths = true,
+                    TestSubject::Column(column @ (FilterColumn::Depth | FilterColumn::Retained)) => {
                         needs.tree = true;
-                        needs.depths |= column == Column::Depth;
+                        needs.depths |= column == FilterColumn::Depth;
                     }
-                    Subject::Column(Column::Dominated | Column::Dominator | Column::DominatorType) => needs.tree = true,
+                    TestSubject::Column(
+                        FilterColumn::Dominated | FilterColumn::Dominator | FilterColumn::DominatorType,
+                    ) => needs.tree = true,
                     _ => {}
                 }
             });

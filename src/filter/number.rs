@@ -35,16 +35,16 @@ pub(super) struct Number {
 
 /// Mistakes in the typed word of a number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotANumber {
+pub(super) enum NumberError {
     TooLong,
     Malformed,
     /// The unit there is not.
-    Unit(String),
+    UnknownUnit(String),
 }
 
 impl Number {
     /// From its parts: `1.5` and `KiB`, `%` or nothing.
-    pub(super) fn new(number: &str, unit: &str) -> Result<Self, NotANumber> {
+    pub(super) fn new(number: &str, unit: &str) -> Result<Self, NumberError> {
         let (is_negative, number) = match number.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, number),
@@ -52,22 +52,22 @@ impl Number {
         let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
         let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + decimals.len() == 0 || !is_number(whole) || !is_number(decimals) {
-            return Err(NotANumber::Malformed);
+            return Err(NumberError::Malformed);
         }
         let is_share = unit == "%";
         let factor = match unit {
             "" | "%" => 1,
             unit => match UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(unit)) {
                 Some((_, factor)) => *factor,
-                None => return Err(NotANumber::Unit(unit.to_string())),
+                None => return Err(NumberError::UnknownUnit(unit.to_string())),
             },
         };
         let most = if is_share { MAX_DIGITS_OF_SHARE } else { MAX_DIGITS };
         let digits = format!("{}{decimals}", whole.trim_start_matches('0'));
         if digits.len() > most {
-            return Err(NotANumber::TooLong);
+            return Err(NumberError::TooLong);
         }
-        let value: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| NotANumber::Malformed)? };
+        let value: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| NumberError::Malformed)? };
         Ok(Number {
             is_negative: is_negative && value > 0,
             digits: value * u128::from(factor),
@@ -98,16 +98,16 @@ impl Number {
     }
 
     /// Whole numbers that compare so with it; of a share, with that share of `whole`.
-    pub(super) fn span(self, op: Op, whole: u64) -> Span {
+    pub(super) fn span(self, op: Comparison, whole: u64) -> NumberRange {
         let (floor, ceil) = self.bounds(whole);
         let (lo, hi) = match op {
-            Op::Eq | Op::Ne => (ceil, floor),
-            Op::Lt => (i128::MIN, ceil - 1),
-            Op::Le => (i128::MIN, floor),
-            Op::Gt => (floor + 1, i128::MAX),
-            Op::Ge => (ceil, i128::MAX),
+            Comparison::Eq | Comparison::Ne => (ceil, floor),
+            Comparison::Lt => (i128::MIN, ceil - 1),
+            Comparison::Le => (i128::MIN, floor),
+            Comparison::Gt => (floor + 1, i128::MAX),
+            Comparison::Ge => (ceil, i128::MAX),
         };
-        Span { lo, hi, is_outside: op == Op::Ne }
+        NumberRange { lo, hi, is_outside: op == Comparison::Ne }
     }
 
     /// As a floating-point number, for comparison with such.
@@ -119,37 +119,37 @@ impl Number {
 
 /// Whole numbers from `lo` to `hi`, both included and none when they are the wrong way round; or all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct NumberRange {
     lo: i128,
     hi: i128,
     is_outside: bool,
 }
 
-impl Span {
+impl NumberRange {
     pub(super) fn has(self, number: i128) -> bool {
         (self.lo <= number && number <= self.hi) != self.is_outside
     }
 
     /// The same for numbers that are never negative: fast, for columns.
-    pub(super) fn unsigned(self) -> UnsignedSpan {
+    pub(super) fn unsigned(self) -> UnsignedRange {
         let (lo, hi) = (self.lo.max(0), self.hi.min(u64::MAX.into()));
         match lo <= hi {
-            true => UnsignedSpan { lo: lo as u64, width: (hi - lo) as u64, is_outside: self.is_outside },
+            true => UnsignedRange { lo: lo as u64, width: (hi - lo) as u64, is_outside: self.is_outside },
             // None of them: a span without numbers is the outside of all.
-            false => UnsignedSpan { lo: 0, width: u64::MAX, is_outside: !self.is_outside },
+            false => UnsignedRange { lo: 0, width: u64::MAX, is_outside: !self.is_outside },
         }
     }
 }
 
-/// As [`Span`], of numbers that are never negative.
+/// As [`NumberRange`], of numbers that are never negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UnsignedSpan {
+pub(super) struct UnsignedRange {
     lo: u64,
     width: u64,
     is_outside: bool,
 }
 
-impl UnsignedSpan {
+impl UnsignedRange {
     /// 1 for its numbers, 0 for others.
     #[inline(always)]
     pub(super) fn mask(self, number: u64) -> u8 {
@@ -158,7 +158,7 @@ impl UnsignedSpan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum Comparison {
     Eq,
     Ne,
     Lt,
@@ -167,16 +167,16 @@ pub(super) enum Op {
     Ge,
 }
 
-impl Op {
+impl Comparison {
     /// Does it hold of things in this order?
     pub(super) fn holds(self, order: Ordering) -> bool {
         match self {
-            Op::Eq => order.is_eq(),
-            Op::Ne => order.is_ne(),
-            Op::Lt => order.is_lt(),
-            Op::Le => order.is_le(),
-            Op::Gt => order.is_gt(),
-            Op::Ge => order.is_ge(),
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
         }
     }
 
@@ -184,12 +184,12 @@ impl Op {
     pub(super) fn negated_if(self, is_not: bool) -> Self {
         match self {
             op if !is_not => op,
-            Op::Eq => Op::Ne,
-            Op::Ne => Op::Eq,
-            Op::Lt => Op::Ge,
-            Op::Le => Op::Gt,
-            Op::Gt => Op::Le,
-            Op::Ge => Op::Lt,
+            Comparison::Eq => Comparison::Ne,
+            Comparison::Ne => Comparison::Eq,
+            Comparison::Lt => Comparison::Ge,
+            Comparison::Le => Comparison::Gt,
+            Comparison::Gt => Comparison::Le,
+            Comparison::Ge => Comparison::Lt,
         }
     }
 }
@@ -211,17 +211,17 @@ mod tests {
         assert_eq!(number("7", "%").bounds(100), (7, 7));
         assert_eq!(number("0.1", "%").bounds(1999), (1, 2));
         assert_eq!(number("1000000", "%").bounds(u64::MAX), (184467440737095516150000, 184467440737095516150000));
-        assert_eq!(Number::new("1", "MX"), Err(NotANumber::Unit("MX".into())));
-        assert_eq!(Number::new(&"9".repeat(25), ""), Err(NotANumber::TooLong));
+        assert_eq!(Number::new("1", "MX"), Err(NumberError::UnknownUnit("MX".into())));
+        assert_eq!(Number::new(&"9".repeat(25), ""), Err(NumberError::TooLong));
         for wrong in ["", ".", "1.2.3", "1e5", "--1"] {
-            assert_eq!(Number::new(wrong, ""), Err(NotANumber::Malformed), "{wrong}");
+            assert_eq!(Number::new(wrong, ""), Err(NumberError::Malformed), "{wrong}");
         }
     }
 
     /// Each comparison with each number, whole and broken, against fractions.
     #[test]
     fn comparisons_by_definition() {
-        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+        let ops = [Comparison::Eq, Comparison::Ne, Comparison::Lt, Comparison::Le, Comparison::Gt, Comparison::Ge];
         for tenths in -30i128..=70 {
             let text = format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10);
             for op in ops {

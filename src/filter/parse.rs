@@ -1,12 +1,12 @@
 //! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
 
-use super::column::{Column, ValueKind};
+use super::column::{FilterColumn, ValueKind};
 use super::error::FilterError;
-use super::number::{NotANumber, Number, Op};
+use super::number::{Comparison, Number, NumberError};
 use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
-use super::tree::{Condition, Question, Subject, Test};
-use crate::analysis::selection::TypePattern;
-use crate::analysis::selection::nearest;
+use super::tree::{Condition, Predicate, Test, TestSubject};
+use crate::analysis::type_patterns::TypePattern;
+use crate::analysis::type_patterns::nearest;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
 const MAX_NESTED: usize = 200;
@@ -14,15 +14,15 @@ const MAX_NESTED: usize = 200;
 const MAX_BYTES: usize = 64 << 10;
 
 /// The comparisons, longer signs before those they begin with.
-const OPS: [(&str, Op); 8] = [
-    ("!=", Op::Ne),
-    ("<>", Op::Ne),
-    ("<=", Op::Le),
-    (">=", Op::Ge),
-    ("==", Op::Eq),
-    ("=", Op::Eq),
-    ("<", Op::Lt),
-    (">", Op::Gt),
+const OPS: [(&str, Comparison); 8] = [
+    ("!=", Comparison::Ne),
+    ("<>", Comparison::Ne),
+    ("<=", Comparison::Le),
+    (">=", Comparison::Ge),
+    ("==", Comparison::Eq),
+    ("=", Comparison::Eq),
+    ("<", Comparison::Lt),
+    (">", Comparison::Gt),
 ];
 
 /// Reads an expression; paths of fields are added to `fields`.
@@ -94,12 +94,12 @@ impl Parser<'_, '_> {
     fn test(&mut self) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
         let (subject, kind) = self.subject(at)?;
-        let test = |value_at, question| Condition::Test(Test { subject: subject.clone(), at, value_at, question });
+        let test = |value_at, predicate| Condition::Test(Test { subject: subject.clone(), at, value_at, predicate });
         let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
         if self.scanner.keyword("is") {
             let is_not = self.scanner.keyword("not");
             self.scanner.expect_keyword("null", "`null` or `not null` is expected behind `is`")?;
-            return Ok(negated(is_not, test(at, Question::IsNull)));
+            return Ok(negated(is_not, test(at, Predicate::IsNull)));
         }
         let here = self.scanner.place();
         let is_not_in = self.scanner.keyword("not");
@@ -108,10 +108,10 @@ impl Parser<'_, '_> {
         }
         if self.scanner.keyword("between") {
             let mut bounds = Vec::new();
-            for op in [Op::Ge, Op::Le] {
+            for op in [Comparison::Ge, Comparison::Le] {
                 let value_at = self.scanner.place();
                 bounds.push(test(value_at, self.value(kind, op)?));
-                if op == Op::Ge {
+                if op == Comparison::Ge {
                     self.scanner.expect_keyword("and", "`and` is expected: between A and B")?;
                 }
             }
@@ -130,14 +130,14 @@ impl Parser<'_, '_> {
         if let Some((_, op)) = OPS.iter().find(|(sign, _)| self.scanner.sign(sign)) {
             let value_at = self.scanner.place();
             // `!= true` is `= false`, of what is known.
-            let (is_not, question) = match self.value(kind, *op)? {
-                Question::IsTrue if self.was_false(value_at) != (*op == Op::Ne) => (true, Question::IsTrue),
-                question => (false, question),
+            let (is_not, predicate) = match self.value(kind, *op)? {
+                Predicate::IsTrue if self.was_false(value_at) != (*op == Comparison::Ne) => (true, Predicate::IsTrue),
+                predicate => (false, predicate),
             };
-            return Ok(negated(is_not, test(value_at, question)));
+            return Ok(negated(is_not, test(value_at, predicate)));
         }
         match kind {
-            Some(ValueKind::YesNo) | None => Ok(test(at, Question::IsTrue)),
+            Some(ValueKind::YesNo) | None => Ok(test(at, Predicate::IsTrue)),
             _ => Err(self.scanner.error(here, "a comparison is expected here: = != < <= > >= ~ !~ in between is")),
         }
     }
@@ -151,7 +151,7 @@ impl Parser<'_, '_> {
     }
 
     /// The subject of a test; the kind is not known of fields.
-    fn subject(&mut self, at: usize) -> Result<(Subject, Option<ValueKind>), FilterError> {
+    fn subject(&mut self, at: usize) -> Result<(TestSubject, Option<ValueKind>), FilterError> {
         if let Some(path) = self.scanner.path()? {
             let known = self.fields.iter().position(|known| *known == path);
             if known.is_none() && self.fields.len() == MAX_PATHS {
@@ -161,11 +161,11 @@ impl Parser<'_, '_> {
             if known.is_none() {
                 self.fields.push(path);
             }
-            return Ok((Subject::Field(number), None));
+            return Ok((TestSubject::Field(number), None));
         }
         let word = self.scanner.word();
-        if let Some(column) = Column::of_name(word) {
-            return Ok((Subject::Column(column), Some(column.kind())));
+        if let Some(column) = FilterColumn::of_name(word) {
+            return Ok((TestSubject::Column(column), Some(column.kind())));
         }
         let is_end = self.scanner.is_at_end();
         Err(self.scanner.error(
@@ -177,8 +177,8 @@ impl Parser<'_, '_> {
                     format!("a column is expected before `{word}`")
                 }
                 word => {
-                    let there = || format!("there are {}", Column::names().join(", "));
-                    let meant = nearest(word, &Column::names()).map(|meant| format!("did you mean {meant}?"));
+                    let there = || format!("there are {}", FilterColumn::names().join(", "));
+                    let meant = nearest(word, &FilterColumn::names()).map(|meant| format!("did you mean {meant}?"));
                     let word: String = word.chars().take(40).collect();
                     let there = || format!("{}; a field of an object begins with a dot: .{word}", there());
                     format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
@@ -191,7 +191,7 @@ impl Parser<'_, '_> {
     fn list(
         &mut self,
         kind: Option<ValueKind>,
-        test: &impl Fn(usize, Question) -> Condition,
+        test: &impl Fn(usize, Predicate) -> Condition,
     ) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
         self.scanner.expect_sign("(", "( is expected behind `in`: in ('a', 'b')")?;
@@ -202,10 +202,10 @@ impl Parser<'_, '_> {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         loop {
             let value_at = self.scanner.place();
-            match self.value(kind, Op::Eq)? {
-                Question::Text(_, text) => texts.push(text),
-                Question::IsTrue => return Err(self.scanner.error(value_at, "yes and no are compared with =")),
-                question => others.push(test(value_at, question)),
+            match self.value(kind, Comparison::Eq)? {
+                Predicate::Text(_, text) => texts.push(text),
+                Predicate::IsTrue => return Err(self.scanner.error(value_at, "yes and no are compared with =")),
+                predicate => others.push(test(value_at, predicate)),
             }
             if !self.scanner.sign(",") {
                 break;
@@ -213,12 +213,12 @@ impl Parser<'_, '_> {
         }
         self.scanner.expect_sign(")", ", or ) is expected here")?;
         if !texts.is_empty() {
-            others.push(test(at, Question::OneOf(texts)));
+            others.push(test(at, Predicate::OneOf(texts)));
         }
         Ok(if others.len() == 1 { others.remove(0) } else { Condition::Any(others) })
     }
 
-    fn pattern(&mut self, kind: Option<ValueKind>) -> Result<Question, FilterError> {
+    fn pattern(&mut self, kind: Option<ValueKind>) -> Result<Predicate, FilterError> {
         let at = self.scanner.place();
         if let Some(kind) = kind.filter(|kind| *kind != ValueKind::Text) {
             let what = if kind == ValueKind::YesNo { "yes or no" } else { "a number" };
@@ -237,12 +237,12 @@ impl Parser<'_, '_> {
             },
         };
         TypePattern::parse(&pattern)
-            .map(Question::Matches)
+            .map(Predicate::Matches)
             .map_err(|why| self.scanner.error(at, why.lines().collect::<Vec<_>>().join(" ")))
     }
 
     /// The value that something of a kind is compared with.
-    fn value(&mut self, kind: Option<ValueKind>, op: Op) -> Result<Question, FilterError> {
+    fn value(&mut self, kind: Option<ValueKind>, op: Comparison) -> Result<Predicate, FilterError> {
         let at = self.scanner.place();
         if self.scanner.is_at_end() {
             return Err(self.scanner.error(at, "something to compare with is expected here"));
@@ -253,7 +253,7 @@ impl Parser<'_, '_> {
         match kind {
             Some(ValueKind::Id) => self.id(op),
             Some(ValueKind::Text) => match self.scanner.quoted()? {
-                Some(text) => Ok(text_question(op, text)),
+                Some(text) => Ok(text_predicate(op, text)),
                 None => {
                     let word = self.scanner.peek();
                     let example: String = if word.is_empty() { "abc" } else { word }.chars().take(40).collect();
@@ -265,14 +265,14 @@ impl Parser<'_, '_> {
             Some(ValueKind::Bytes) => self.number(at, op, true),
             Some(ValueKind::YesNo) => self.yes_or_no(at, op),
             None => match self.scanner.quoted()? {
-                Some(text) => Ok(text_question(op, text)),
+                Some(text) => Ok(text_predicate(op, text)),
                 None if self.is_yes_or_no() => self.yes_or_no(at, op),
                 None => self.number(at, op, false),
             },
         }
     }
 
-    fn id(&mut self, op: Op) -> Result<Question, FilterError> {
+    fn id(&mut self, op: Comparison) -> Result<Predicate, FilterError> {
         let at = self.scanner.place();
         let id = match self.scanner.quoted()? {
             Some(id) => id,
@@ -280,7 +280,7 @@ impl Parser<'_, '_> {
         };
         match id.is_empty() {
             true => Err(self.scanner.error(at, "an id is expected here, as the dump writes it")),
-            false => Ok(Question::Id(op, id)),
+            false => Ok(Predicate::Id(op, id)),
         }
     }
 
@@ -289,15 +289,15 @@ impl Parser<'_, '_> {
         ["yes", "no", "true", "false"].iter().any(|known| word.eq_ignore_ascii_case(known))
     }
 
-    fn yes_or_no(&mut self, at: usize, op: Op) -> Result<Question, FilterError> {
-        if !self.is_yes_or_no() || !matches!(op, Op::Eq | Op::Ne) {
+    fn yes_or_no(&mut self, at: usize, op: Comparison) -> Result<Predicate, FilterError> {
+        if !self.is_yes_or_no() || !matches!(op, Comparison::Eq | Comparison::Ne) {
             return Err(self.scanner.error(at, "this is yes or no: compare it by = with true or false"));
         }
         self.scanner.word();
-        Ok(Question::IsTrue)
+        Ok(Predicate::IsTrue)
     }
 
-    fn number(&mut self, at: usize, op: Op, may_be_share: bool) -> Result<Question, FilterError> {
+    fn number(&mut self, at: usize, op: Comparison, may_be_share: bool) -> Result<Predicate, FilterError> {
         let Some((number, unit, unit_at)) = self.scanner.number() else {
             let what = if may_be_share { "a size, such as 4096, 1MiB or 2%" } else { "a number, such as 1000" };
             return Err(self.scanner.error(at, format!("{what} is expected here")));
@@ -305,20 +305,20 @@ impl Parser<'_, '_> {
         if unit == "%" && !may_be_share {
             return Err(self.scanner.error(unit_at, "only shallow and retained have shares of the reachable bytes"));
         }
-        Number::new(number, unit).map(|number| Question::Number(op, number)).map_err(|error| match error {
-            NotANumber::Unit(unit) if number == "0" && unit.starts_with(['x', 'X']) => {
+        Number::new(number, unit).map(|number| Predicate::Number(op, number)).map_err(|error| match error {
+            NumberError::UnknownUnit(unit) if number == "0" && unit.starts_with(['x', 'X']) => {
                 self.scanner.error(at, "numbers are decimal here: write 0x10 as 16")
             }
-            NotANumber::Unit(unit) => {
+            NumberError::UnknownUnit(unit) => {
                 let unit: String = unit.chars().take(40).collect();
                 self.scanner.error(unit_at, format!("no unit \"{unit}\"; there are {}", Number::units()))
             }
-            NotANumber::TooLong => self.scanner.error(at, "the number has too many digits"),
-            NotANumber::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
+            NumberError::TooLong => self.scanner.error(at, "the number has too many digits"),
+            NumberError::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
         })
     }
 }
 
-fn text_question(op: Op, text: String) -> Question {
-    if op == Op::Eq { Question::OneOf(vec![text]) } else { Question::Text(op, text) }
+fn text_predicate(op: Comparison, text: String) -> Predicate {
+    if op == Comparison::Eq { Predicate::OneOf(vec![text]) } else { Predicate::Text(op, text) }
 }

@@ -1,39 +1,39 @@
 //! An expression, parsed and not yet bound to a dump.
 
-use super::column::Column;
-use super::number::{Number, Op};
-use crate::analysis::selection::TypePattern;
+use super::column::FilterColumn;
+use super::number::{Comparison, Number};
+use crate::analysis::type_patterns::TypePattern;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
-    Column(Column),
+pub(super) enum TestSubject {
+    Column(FilterColumn),
     /// A field of the objects, by its number in the filter's list.
     Field(usize),
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Question {
+pub(super) enum Predicate {
     IsNull,
     /// Of what is yes or no.
     IsTrue,
-    Number(Op, Number),
+    Number(Comparison, Number),
     /// By the order of characters.
-    Text(Op, String),
+    Text(Comparison, String),
     /// Is it one of these?
     OneOf(Vec<String>),
     Matches(TypePattern),
     /// An id as it was typed.
-    Id(Op, String),
+    Id(Comparison, String),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Test {
-    pub(super) subject: Subject,
+    pub(super) subject: TestSubject,
     /// The byte of the expression where it begins.
     pub(super) at: usize,
     /// The byte where what it is compared with begins.
     pub(super) value_at: usize,
-    pub(super) question: Question,
+    pub(super) predicate: Predicate,
 }
 
 /// An expression.
@@ -56,11 +56,11 @@ impl Condition {
 }
 
 /// Does a text answer a question of texts?
-pub(super) fn fits(question: &Question, text: &str) -> bool {
-    match question {
-        Question::OneOf(texts) => texts.iter().any(|one| one == text),
-        Question::Text(op, other) => op.holds(text.cmp(other)),
-        Question::Matches(pattern) => pattern.matches(text),
+pub(super) fn matches_text(predicate: &Predicate, text: &str) -> bool {
+    match predicate {
+        Predicate::OneOf(texts) => texts.iter().any(|one| one == text),
+        Predicate::Text(op, other) => op.holds(text.cmp(other)),
+        Predicate::Matches(pattern) => pattern.matches(text),
         _ => false,
     }
 }

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::fence::Fence;
-use super::page::{Called, MAX_BYTES, Told, Wanted, fitting, result_meta};
-use super::tool::{Question, Tool, of_rows};
-use super::watch::Watch;
+use super::allowlist::Allowlist;
+use super::answer_page::{CallResult, CommandAnswer, MAX_BYTES, RowWindow, fit_answer, result_meta};
+use super::call_monitor::CallMonitor;
+use super::tool::{CheckedCall, Tool, of_rows};
 use crate::files::end_program;
 
 /// Revisions whose requests say their version, and those that begin with `initialize`, the newest first.
-const REVISIONS: [&str; 1] = ["2026-07-28"];
-const REVISIONS_WITH_SESSION: [&str; 2] = ["2025-11-25", "2025-06-18"];
+const PROTOCOL_VERSIONS: [&str; 1] = ["2026-07-28"];
+const PROTOCOL_VERSIONS_WITH_SESSION: [&str; 2] = ["2025-11-25", "2025-06-18"];
 /// Longer messages are refused.
-const MAX_LINE: u64 = 1 << 20;
+const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 /// Bytes of ids and tokens, and of what is repeated of a wrong message.
-const MAX_REPEATED: usize = 300;
+const MAX_ECHOED_BYTES: usize = 300;
 /// Between two looks for a client that is gone.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const CLIENT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Of one answer.
 const MAX_ROWS: usize = 1000;
 const LIST_DUMPS: &str = "list_dumps";
@@ -33,25 +33,25 @@ pub struct Server {
     /// The tools that are asked of dumps.
     pub tools: Vec<Tool>,
     /// What they may read.
-    pub fence: Fence,
+    pub allowlist: Allowlist,
     /// Returns true when nobody reads the output any more.
     pub is_gone: fn() -> bool,
 }
 
 /// An error of the protocol.
-struct Refusal {
+struct ProtocolError {
     code: i32,
     message: String,
     data: Option<Value>,
 }
 
-impl Refusal {
+impl ProtocolError {
     fn new(code: i32, message: impl Into<String>) -> Self {
-        Refusal { code, message: message.into(), data: None }
+        ProtocolError { code, message: message.into(), data: None }
     }
 
     fn message(self, id: Option<&Value>) -> Value {
-        let text: String = self.message.chars().take(MAX_REPEATED).collect();
+        let text: String = self.message.chars().take(MAX_ECHOED_BYTES).collect();
         let mut message = json!({"jsonrpc": "2.0", "error": {"code": self.code, "message": text}});
         if let Some(data) = self.data {
             message["error"]["data"] = data;
@@ -67,11 +67,11 @@ impl Refusal {
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
-const WRONG_PARAMS: i32 = -32602;
+const INVALID_PARAMS: i32 = -32602;
 const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
 /// A call of a tool on its way to the one who answers.
-struct Call {
+struct PendingCall {
     id: Value,
     name: String,
     arguments: Map<String, Value>,
@@ -84,30 +84,30 @@ struct Call {
 /// When the output cannot be written.
 pub fn serve(
     server: Server,
-    watch: &Arc<Watch>,
+    monitor: &Arc<CallMonitor>,
     input: impl Read + Send + 'static,
-    ask: &mut dyn FnMut(&Question<'_>) -> Result<Told, String>,
+    ask: &mut dyn FnMut(&CheckedCall<'_>) -> Result<CommandAnswer, String>,
 ) -> io::Result<()> {
     let server = Arc::new(server);
     let (queue, calls) = channel();
-    let reader = Reader { server: Arc::clone(&server), watch: Arc::clone(watch), queue, has_session: false };
+    let reader = MessageReader { server: Arc::clone(&server), monitor: Arc::clone(monitor), queue, has_session: false };
     std::thread::Builder::new().name("messages".into()).spawn(move || reader.read(input))?;
-    let (own, is_gone) = (Arc::clone(watch), server.is_gone);
+    let (own, is_gone) = (Arc::clone(monitor), server.is_gone);
     std::thread::Builder::new().name("client".into()).spawn(move || {
         while !is_gone() {
             own.look_after_worker();
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(CLIENT_CHECK_INTERVAL);
         }
         end_program(|| {}, 0)
     })?;
-    for Call { id, name, arguments, token } in calls {
-        if !watch.begin(&id, token) {
+    for PendingCall { id, name, arguments, token } in calls {
+        if !monitor.begin(&id, token) {
             continue;
         }
-        let called = server.call(&name, arguments, watch, ask);
-        if watch.end() {
+        let called = server.call(&name, arguments, monitor, ask);
+        if monitor.end() {
             let result = serde_json::value::to_raw_value(&called)?;
-            watch.send(&Response { jsonrpc: "2.0", id, result })?;
+            monitor.send(&Response { jsonrpc: "2.0", id, result })?;
         }
     }
     Ok(())
@@ -135,9 +135,9 @@ impl Server {
         &self,
         name: &str,
         mut arguments: Map<String, Value>,
-        watch: &Watch,
-        ask: &mut dyn FnMut(&Question<'_>) -> Result<Told, String>,
-    ) -> Called {
+        monitor: &CallMonitor,
+        ask: &mut dyn FnMut(&CheckedCall<'_>) -> Result<CommandAnswer, String>,
+    ) -> CallResult {
         let of_files = list_dumps();
         let tool = self.tool(name).unwrap_or(&of_files);
         let rows = tool.rows;
@@ -148,7 +148,7 @@ impl Server {
                 Some(value) => match parameter.kind.texts(&value).map(|texts| texts.concat().parse()) {
                     Ok(Ok(given)) => *number = given,
                     _ => {
-                        return Called::error(&format!(
+                        return CallResult::error(&format!(
                             "\"{}\" is to be a whole number: {}",
                             parameter.name, parameter.about
                         ));
@@ -157,16 +157,16 @@ impl Server {
             }
         }
         let [skip, rows, max_bytes] = numbers;
-        let wanted = Wanted { skip, rows: rows.clamp(1, MAX_ROWS), max_bytes: max_bytes.max(2000) };
-        match tool.question(&arguments, &self.fence) {
+        let wanted = RowWindow { skip, rows: rows.clamp(1, MAX_ROWS), max_bytes: max_bytes.max(2000) };
+        match tool.question(&arguments, &self.allowlist) {
             Ok(_) if tool.name == LIST_DUMPS => {
-                let found = self.fence.dumps(&|| watch.is_cancelled());
-                fitting(wanted, |rows| Ok(found.told(rows)))
+                let found = self.allowlist.dumps(&|| monitor.is_cancelled());
+                fit_answer(wanted, |rows| Ok(found.as_answer(rows)))
             }
             Ok(question) => {
-                fitting(wanted, |rows| ask(&Question { rows, values: question.values.clone(), ..question }))
+                fit_answer(wanted, |rows| ask(&CheckedCall { rows, values: question.values.clone(), ..question }))
             }
-            Err(why) => Called::error(&why),
+            Err(why) => CallResult::error(&why),
         }
     }
 }
@@ -184,38 +184,38 @@ fn list_dumps() -> Tool {
 
 /// What may be an id or a token: a text or a whole number.
 fn is_id(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() < MAX_REPEATED) || value.is_i64() || value.is_u64()
+    value.as_str().is_some_and(|text| text.len() < MAX_ECHOED_BYTES) || value.is_i64() || value.is_u64()
 }
 
 /// Reads messages, and answers all that need no dump.
-struct Reader {
+struct MessageReader {
     server: Arc<Server>,
-    watch: Arc<Watch>,
-    queue: Sender<Call>,
+    monitor: Arc<CallMonitor>,
+    queue: Sender<PendingCall>,
     /// `initialize` was asked.
     has_session: bool,
 }
 
-impl Reader {
+impl MessageReader {
     fn read(mut self, input: impl Read) {
         let mut input = io::BufReader::new(input);
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = (&mut input).take(MAX_LINE).read_until(b'\n', &mut line);
+            let read = (&mut input).take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line);
             if !matches!(read, Ok(1..)) {
                 break;
             }
-            let is_whole = line.ends_with(b"\n") || line.len() < MAX_LINE as usize;
+            let is_whole = line.ends_with(b"\n") || line.len() < MAX_MESSAGE_BYTES as usize;
             let answer = match is_whole {
                 true if line.trim_ascii().is_empty() => None,
                 true => self.answer(&line),
                 false => match input.skip_until(b'\n') {
-                    Ok(_) => Some(Refusal::new(INVALID_REQUEST, "a message of more than 1 MiB").message(None)),
+                    Ok(_) => Some(ProtocolError::new(INVALID_REQUEST, "a message of more than 1 MiB").message(None)),
                     Err(_) => break,
                 },
             };
-            if answer.is_some_and(|answer| self.watch.send(&answer).is_err()) {
+            if answer.is_some_and(|answer| self.monitor.send(&answer).is_err()) {
                 break;
             }
         }
@@ -225,7 +225,7 @@ impl Reader {
     fn answer(&mut self, line: &[u8]) -> Option<Value> {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
-            Err(why) => return Some(Refusal::new(PARSE_ERROR, why.to_string()).message(None)),
+            Err(why) => return Some(ProtocolError::new(PARSE_ERROR, why.to_string()).message(None)),
         };
         let id = message.get("id").filter(|id| is_id(id));
         let is_request = message.get("id").is_some();
@@ -236,7 +236,7 @@ impl Reader {
                     Some(id) => self.request(id, method, params),
                     None => {
                         if method == "notifications/cancelled" {
-                            self.watch.cancel(&params["requestId"]);
+                            self.monitor.cancel(&params["requestId"]);
                         }
                         return None;
                     }
@@ -244,7 +244,7 @@ impl Reader {
             }
             // An answer, to nothing that was asked.
             (Some("2.0"), None, _) if message.get("result").or(message.get("error")).is_some() => return None,
-            _ => Err(Refusal::new(
+            _ => Err(ProtocolError::new(
                 INVALID_REQUEST,
                 "no request or notification of JSON-RPC 2.0 with a short text or a whole number as id",
             )),
@@ -261,17 +261,17 @@ impl Reader {
     }
 
     /// The result of a request; none of a call, which is answered later.
-    fn request(&mut self, id: &Value, method: &str, params: &Value) -> Result<Option<Value>, Refusal> {
-        let wrong = |message: &str| Err(Refusal::new(WRONG_PARAMS, message));
+    fn request(&mut self, id: &Value, method: &str, params: &Value) -> Result<Option<Value>, ProtocolError> {
+        let wrong = |message: &str| Err(ProtocolError::new(INVALID_PARAMS, message));
         let capabilities = || json!({"tools": {}});
         let meta = |key: &str| params["_meta"].get(format!("io.modelcontextprotocol/{key}"));
         let revision = meta("protocolVersion");
-        let is_spoken = revision.and_then(Value::as_str).is_some_and(|asked| REVISIONS.contains(&asked));
+        let is_spoken = revision.and_then(Value::as_str).is_some_and(|asked| PROTOCOL_VERSIONS.contains(&asked));
         if let Some(asked) = revision.filter(|_| !is_spoken) {
-            let supported: Vec<&str> = REVISIONS.into_iter().chain(REVISIONS_WITH_SESSION).collect();
-            let requested = asked.as_str().filter(|asked| asked.len() < MAX_REPEATED);
+            let supported: Vec<&str> = PROTOCOL_VERSIONS.into_iter().chain(PROTOCOL_VERSIONS_WITH_SESSION).collect();
+            let requested = asked.as_str().filter(|asked| asked.len() < MAX_ECHOED_BYTES);
             let data = Some(json!({"supported": supported, "requested": requested}));
-            return Err(Refusal {
+            return Err(ProtocolError {
                 code: UNSUPPORTED_PROTOCOL_VERSION,
                 message: "Unsupported protocol version".into(),
                 data,
@@ -293,9 +293,9 @@ impl Reader {
             "initialize" => {
                 let Some(asked) = params["protocolVersion"].as_str() else { return wrong("no protocolVersion") };
                 self.has_session = true;
-                let version = REVISIONS_WITH_SESSION.into_iter().find(|known| *known == asked);
+                let version = PROTOCOL_VERSIONS_WITH_SESSION.into_iter().find(|known| *known == asked);
                 Ok(Some(json!({
-                    "protocolVersion": version.unwrap_or(REVISIONS_WITH_SESSION[0]),
+                    "protocolVersion": version.unwrap_or(PROTOCOL_VERSIONS_WITH_SESSION[0]),
                     "capabilities": capabilities(),
                     "serverInfo": result_meta()["io.modelcontextprotocol/serverInfo"],
                     "instructions": INSTRUCTIONS,
@@ -303,7 +303,7 @@ impl Reader {
             }
             "ping" => Ok(Some(json!({}))),
             "server/discover" => cached(json!({
-                "supportedVersions": REVISIONS, "capabilities": capabilities(), "instructions": INSTRUCTIONS,
+                "supportedVersions": PROTOCOL_VERSIONS, "capabilities": capabilities(), "instructions": INSTRUCTIONS,
             })),
             "tools/list" if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) => wrong("there is one page"),
             "tools/list" => cached(json!({"tools": self.server.descriptions()})),
@@ -317,16 +317,16 @@ impl Reader {
                     Value::Object(arguments) => arguments.clone(),
                     _ => return wrong("arguments are an object"),
                 };
-                if !self.watch.open(id) {
-                    return Err(Refusal::new(INVALID_REQUEST, "a call with this id is not answered yet"));
+                if !self.monitor.open(id) {
+                    return Err(ProtocolError::new(INVALID_REQUEST, "a call with this id is not answered yet"));
                 }
                 let token = params["_meta"].get("progressToken").filter(|token| is_id(token));
-                let call = Call { id: id.clone(), name: name.into(), arguments, token: token.cloned() };
+                let call = PendingCall { id: id.clone(), name: name.into(), arguments, token: token.cloned() };
                 // When nobody answers any more, the program ends.
                 _ = self.queue.send(call);
                 Ok(None)
             }
-            _ => Err(Refusal::new(METHOD_NOT_FOUND, format!("there is no method {method:?}"))),
+            _ => Err(ProtocolError::new(METHOD_NOT_FOUND, format!("there is no method {method:?}"))),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value, json};
 
-use super::fence::Fence;
+use super::allowlist::Allowlist;
 
 /// Bytes of a text: patterns take memory and time by their length.
 const MAX_TEXT: usize = 2_000;
@@ -32,14 +32,14 @@ pub struct Parameter {
     /// What it means.
     pub about: String,
     /// What it may be.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// The tool cannot do without.
     pub is_required: bool,
 }
 
 /// What an argument may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// A text.
     Text,
     /// Texts.
@@ -50,17 +50,17 @@ pub enum Kind {
     Flag,
     /// One of some words.
     Words(Vec<String>),
-    /// A dump inside the fence.
+    /// A dump on the allowlist.
     Dump,
     /// The same; it need not be said where there is one alone.
-    OnlyDump,
+    OptionalDump,
     /// Several of them.
     Dumps,
 }
 
 /// A call that passed all checks.
 #[derive(Debug)]
-pub struct Question<'t> {
+pub struct CheckedCall<'t> {
     /// The tool.
     pub tool: &'t Tool,
     /// Arguments in the order of the tool's parameters, each with its values: paths of dumps are without links.
@@ -69,22 +69,26 @@ pub struct Question<'t> {
     pub rows: usize,
 }
 
-impl Kind {
+impl ParameterKind {
     fn schema(&self) -> Value {
         match self {
-            Kind::Text | Kind::Dump | Kind::OnlyDump => json!({"type": "string"}),
-            Kind::Texts | Kind::Dumps => json!({"type": "array", "items": {"type": "string"}}),
-            Kind::Number => json!({"type": "integer"}),
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::Words(words) => json!({"type": "string", "enum": words}),
+            ParameterKind::Text | ParameterKind::Dump | ParameterKind::OptionalDump => json!({"type": "string"}),
+            ParameterKind::Texts | ParameterKind::Dumps => json!({"type": "array", "items": {"type": "string"}}),
+            ParameterKind::Number => json!({"type": "integer"}),
+            ParameterKind::Flag => json!({"type": "boolean"}),
+            ParameterKind::Words(words) => json!({"type": "string", "enum": words}),
         }
     }
 }
 
 /// What all tools take whose answers have rows.
 pub(super) fn of_rows(rows: usize) -> Vec<Parameter> {
-    let number =
-        |name: &str, about: String| Parameter { name: name.into(), about, kind: Kind::Number, is_required: false };
+    let number = |name: &str, about: String| Parameter {
+        name: name.into(),
+        about,
+        kind: ParameterKind::Number,
+        is_required: false,
+    };
     vec![
         number("limit", format!("Rows at most [default: {rows}]")),
         number("cursor", "Rows to pass over".into()),
@@ -116,7 +120,11 @@ impl Tool {
     }
 
     /// The question that arguments ask. Error: a sentence that says what is wrong.
-    pub(super) fn question(&self, arguments: &Map<String, Value>, fence: &Fence) -> Result<Question<'_>, String> {
+    pub(super) fn question(
+        &self,
+        arguments: &Map<String, Value>,
+        allowlist: &Allowlist,
+    ) -> Result<CheckedCall<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
             let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
@@ -126,7 +134,9 @@ impl Tool {
         let mut values = Vec::new();
         for one in &self.parameters {
             let given = match arguments.get(&one.name) {
-                None | Some(Value::Null) if one.kind == Kind::OnlyDump => vec![fence.find(None)?.into()],
+                None | Some(Value::Null) if one.kind == ParameterKind::OptionalDump => {
+                    vec![allowlist.find(None)?.into()]
+                }
                 None | Some(Value::Null) if one.is_required => {
                     return Err(format!("{} needs \"{}\": {}", self.name, one.name, one.about));
                 }
@@ -135,8 +145,8 @@ impl Tool {
                     let wrong = |why: String| format!("\"{}\": {why}", one.name);
                     let texts = one.kind.texts(value).map_err(wrong)?;
                     match one.kind {
-                        Kind::Dump | Kind::OnlyDump | Kind::Dumps => {
-                            let found = texts.iter().map(|name| fence.find(Some(name)).map(OsString::from));
+                        ParameterKind::Dump | ParameterKind::OptionalDump | ParameterKind::Dumps => {
+                            let found = texts.iter().map(|name| allowlist.find(Some(name)).map(OsString::from));
                             found.collect::<Result<_, _>>()?
                         }
                         _ => texts.into_iter().map(OsString::from).collect(),
@@ -145,11 +155,11 @@ impl Tool {
             };
             values.push((one, given));
         }
-        Ok(Question { tool: self, values, rows: self.rows })
+        Ok(CheckedCall { tool: self, values, rows: self.rows })
     }
 }
 
-impl Kind {
+impl ParameterKind {
     /// The texts of a value, numbers and truth values among them, of this kind. Error: what it is not.
     pub(super) fn texts(&self, value: &Value) -> Result<Vec<String>, String> {
         let text = |value: &Value| match value {
@@ -160,23 +170,25 @@ impl Kind {
             _ => Err("a text is wanted".to_string()),
         };
         let texts = match value {
-            Value::Array(all) if matches!(self, Kind::Texts | Kind::Dumps) => all.iter().map(text).collect(),
+            Value::Array(all) if matches!(self, ParameterKind::Texts | ParameterKind::Dumps) => {
+                all.iter().map(text).collect()
+            }
             one => text(one).map(|text| vec![text]),
         }?;
         if texts.iter().any(|text| text.len() > MAX_TEXT) {
             return Err(format!("is longer than {MAX_TEXT} bytes"));
         }
         let is_wrong = |text: &String| match self {
-            Kind::Number => text.parse::<u32>().is_err(),
-            Kind::Flag => text.parse::<bool>().is_err(),
-            Kind::Words(words) => !words.contains(text),
+            ParameterKind::Number => text.parse::<u32>().is_err(),
+            ParameterKind::Flag => text.parse::<bool>().is_err(),
+            ParameterKind::Words(words) => !words.contains(text),
             _ => false,
         };
         match texts.iter().find(|text| is_wrong(text)) {
             None => Ok(texts),
             Some(text) => Err(match self {
-                Kind::Words(words) => format!("\"{text}\" is none of {}", words.join(", ")),
-                Kind::Flag => format!("\"{text}\" is neither true nor false"),
+                ParameterKind::Words(words) => format!("\"{text}\" is none of {}", words.join(", ")),
+                ParameterKind::Flag => format!("\"{text}\" is neither true nor false"),
                 _ => format!("\"{text}\" is no whole number"),
             }),
         }

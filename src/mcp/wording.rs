@@ -4,7 +4,7 @@
 use super::tool::Tool;
 
 /// What ends a part of a sentence that may be left out.
-const ENDS: [&str; 3] = ["; ", ". ", ": "];
+const CLAUSE_ENDS: [&str; 3] = ["; ", ". ", ": "];
 /// What is said otherwise where rows have a limit and a cursor.
 const REPHRASED: [(&str, &str); 6] = [
     ("-n 0 shows all", "a larger \"limit\" shows more"),
@@ -17,16 +17,16 @@ const REPHRASED: [(&str, &str); 6] = [
 
 /// Words of tools for words of commands.
 #[derive(Debug)]
-pub struct Wording {
+pub struct ToolWording {
     tools: Vec<Tool>,
     /// All commands of the program.
     commands: Vec<String>,
 }
 
-impl Wording {
+impl ToolWording {
     /// The wording of these tools, in a program of these commands.
     pub fn new(tools: &[Tool], commands: Vec<String>) -> Self {
-        Wording { tools: tools.to_vec(), commands }
+        ToolWording { tools: tools.to_vec(), commands }
     }
 
     /// A sentence, in answer to a call of `tool`.
@@ -42,7 +42,7 @@ impl Wording {
         let mut text = String::new();
         let (mut rest, mut end) = (sentence.as_str(), "");
         loop {
-            let next = ENDS.iter().filter_map(|end| Some((rest.find(end)?, *end))).min();
+            let next = CLAUSE_ENDS.iter().filter_map(|end| Some((rest.find(end)?, *end))).min();
             let part = next.map_or(rest, |(at, _)| &rest[..at]);
             match self.translated(tool, part) {
                 Some(part) => text += &format!("{end}{part}"),
@@ -99,15 +99,15 @@ impl Wording {
 
     /// A line of the program, without its name, as a call: a tool and its arguments.
     fn call(&self, line: &str) -> Option<String> {
-        let mut words = words_of(line).into_iter().peekable();
+        let mut words = shell_words_of(line).into_iter().peekable();
         let tool = self.tool_of(&words.next()?)?;
         let mut places = tool.parameters.iter();
         let mut arguments = Vec::new();
         while let Some(word) = words.next() {
             let (name, value) = match word.strip_prefix("--") {
                 Some(option) => {
-                    let parameter = argument(tool, option)?;
-                    let has_value = !matches!(parameter.kind, super::Kind::Flag);
+                    let parameter = parameter_of_option(tool, option)?;
+                    let has_value = !matches!(parameter.kind, super::ParameterKind::Flag);
                     (parameter.name.as_str(), has_value.then(|| words.next()).flatten())
                 }
                 None => (places.next()?.name.as_str(), Some(word)),
@@ -137,8 +137,8 @@ impl Wording {
             let name = match option {
                 "-n" => "limit",
                 // What a tool calls its dump is a file.
-                "--dump" => &argument(tool, "snapshot")?.name,
-                _ => &argument(tool, option.strip_prefix("--")?)?.name,
+                "--dump" => &parameter_of_option(tool, "snapshot")?.name,
+                _ => &parameter_of_option(tool, option.strip_prefix("--")?)?.name,
             };
             let is_quoted = rest[..at].ends_with('\'');
             said += &rest[..at];
@@ -156,7 +156,7 @@ impl Wording {
     }
 }
 
-fn argument<'t>(tool: &'t Tool, option: &str) -> Option<&'t super::Parameter> {
+fn parameter_of_option<'t>(tool: &'t Tool, option: &str) -> Option<&'t super::Parameter> {
     tool.parameters.iter().find(|parameter| parameter.name.replace('_', "-") == option)
 }
 
@@ -190,7 +190,7 @@ fn without_options(text: &str) -> String {
 }
 
 /// The words of a line, as a shell takes them apart.
-fn words_of(line: &str) -> Vec<String> {
+fn shell_words_of(line: &str) -> Vec<String> {
     let (mut words, mut quote, mut is_word) = (vec![String::new()], None, false);
     for c in line.chars() {
         match (quote, c) {
@@ -211,11 +211,11 @@ fn words_of(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kind, Parameter};
+    use super::super::{Parameter, ParameterKind};
     use super::*;
 
-    fn tool(name: &'static str, command: &'static str, parameters: &[(&str, Kind)]) -> Tool {
-        let parameter = |(name, kind): &(&str, Kind)| Parameter {
+    fn tool(name: &'static str, command: &'static str, parameters: &[(&str, ParameterKind)]) -> Tool {
+        let parameter = |(name, kind): &(&str, ParameterKind)| Parameter {
             name: name.to_string(),
             about: String::new(),
             kind: kind.clone(),
@@ -227,16 +227,29 @@ mod tests {
     #[test]
     fn commands_are_tools_and_options_arguments() {
         let tools = [
-            tool("summary", "info", &[("dump", Kind::OnlyDump)]),
-            tool("list_objects", "list", &[("dump", Kind::OnlyDump), ("type", Kind::Texts), ("snapshot", Kind::Text)]),
+            tool("summary", "info", &[("dump", ParameterKind::OptionalDump)]),
+            tool(
+                "list_objects",
+                "list",
+                &[
+                    ("dump", ParameterKind::OptionalDump),
+                    ("type", ParameterKind::Texts),
+                    ("snapshot", ParameterKind::Text),
+                ],
+            ),
             tool(
                 "dominators",
                 "dominators",
-                &[("object", Kind::Text), ("dump", Kind::OnlyDump), ("depth", Kind::Number), ("all_kinds", Kind::Flag)],
+                &[
+                    ("object", ParameterKind::Text),
+                    ("dump", ParameterKind::OptionalDump),
+                    ("depth", ParameterKind::Number),
+                    ("all_kinds", ParameterKind::Flag),
+                ],
             ),
         ];
         let commands = ["info", "list", "dominators", "breakdown"].map(String::from).to_vec();
-        let wording = Wording::new(&tools, commands);
+        let wording = ToolWording::new(&tools, commands);
         for (sentence, expected) in [
             ("a file of version 7; heapdump reads 4 to 6", "a file of version 7; heapdump reads 4 to 6"),
             (

@@ -10,18 +10,18 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::orders::{Order, Report, write_line};
-use super::page::Told;
-use super::watch::Watch;
+use super::answer_page::CommandAnswer;
+use super::call_monitor::CallMonitor;
+use super::worker_protocol::{WorkerOrder, WorkerReport, write_line};
 use crate::files::end_program;
 use crate::input::{Observer, Phase};
 
 /// Between two reports of progress.
-const BETWEEN: Duration = Duration::from_millis(200);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Asks worker processes, one after the other.
-pub struct Workers {
-    watch: Arc<Watch>,
+pub struct WorkerClient {
+    monitor: Arc<CallMonitor>,
     command: Box<dyn Fn() -> io::Result<Command>>,
     /// The reports of the one that runs.
     reports: Option<BufReader<ChildStdout>>,
@@ -29,17 +29,17 @@ pub struct Workers {
     is_used: bool,
 }
 
-impl Workers {
+impl WorkerClient {
     /// Workers that a command starts, each with the orders as its standard input.
-    pub fn new(watch: Arc<Watch>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
-        Workers { watch, command: Box::new(command), reports: None, is_used: false }
+    pub fn new(monitor: Arc<CallMonitor>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
+        WorkerClient { monitor, command: Box::new(command), reports: None, is_used: false }
     }
 
     /// The answer to a line of the program. A worker that ends and had answered before is replaced, and asked once more.
     ///
     /// # Errors
     /// Why there is none, in a sentence.
-    pub fn ask(&mut self, line: &[OsString]) -> Result<Told, String> {
+    pub fn ask(&mut self, line: &[OsString]) -> Result<CommandAnswer, String> {
         loop {
             let was_used = std::mem::take(&mut self.is_used);
             match self.ask_once(line) {
@@ -47,43 +47,43 @@ impl Workers {
                     self.is_used = true;
                     return answer;
                 }
-                Err(why) if !was_used || self.watch.is_cancelled() => return Err(why),
+                Err(why) if !was_used || self.monitor.is_cancelled() => return Err(why),
                 Err(_) => {}
             }
         }
     }
 
     /// Error: why the worker ended.
-    fn ask_once(&mut self, line: &[OsString]) -> Result<Result<Told, String>, String> {
+    fn ask_once(&mut self, line: &[OsString]) -> Result<Result<CommandAnswer, String>, String> {
         let cannot = |why: io::Error| format!("no process can be started to read dumps: {why}; start the server again");
         let mut sentences = Vec::new();
         let reports = match &mut self.reports {
             Some(reports) => reports,
-            none => none.insert(start(&self.watch, (self.command)().map_err(cannot)?).map_err(cannot)?),
+            none => none.insert(start_worker(&self.monitor, (self.command)().map_err(cannot)?).map_err(cannot)?),
         };
-        if !self.watch.order(line) {
+        if !self.monitor.order(line) {
             return Ok(Err("cancelled".into()));
         }
         for text in reports.lines().map_while(Result::ok) {
             match serde_json::from_str(&text) {
-                Ok(Report::Progress { progress, message }) => self.watch.progress(progress, &message),
-                Ok(Report::Sentence(sentence)) => sentences.push(sentence),
-                Ok(Report::Answer(told)) => return Ok(Ok(Told { sentences, ..told })),
-                Ok(Report::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
-                Ok(Report::Failed(why)) => return Ok(Err(why)),
+                Ok(WorkerReport::Progress { progress, message }) => self.monitor.progress(progress, &message),
+                Ok(WorkerReport::Sentence(sentence)) => sentences.push(sentence),
+                Ok(WorkerReport::Answer(told)) => return Ok(Ok(CommandAnswer { sentences, ..told })),
+                Ok(WorkerReport::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
+                Ok(WorkerReport::Failed(why)) => return Ok(Err(why)),
                 Err(_) => break,
             }
         }
         self.reports = None;
-        let status = self.watch.end_worker();
+        let status = self.monitor.end_worker();
         // One that ends itself says why at last; of any other the last sentence is about its dump.
         let why = sentences.pop().filter(|_| status.is_some_and(|status| status.code() == Some(2)));
-        Err(why.unwrap_or_else(|| ended(status)))
+        Err(why.unwrap_or_else(|| exit_reason(status)))
     }
 }
 
 /// Why there is no answer of a worker that said nothing.
-fn ended(status: Option<ExitStatus>) -> String {
+fn exit_reason(status: Option<ExitStatus>) -> String {
     let status = status.map_or_else(String::new, |status| format!(" ({status})"));
     // SIGKILL, which nobody else sends.
     let hint = if status.contains("signal: 9") { "; a system that is short of memory does so" } else { "" };
@@ -91,34 +91,34 @@ fn ended(status: Option<ExitStatus>) -> String {
 }
 
 /// Starts a worker, and gives it to the watch.
-fn start(watch: &Watch, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
+fn start_worker(monitor: &CallMonitor, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let reports = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    watch.set_worker(child)?;
+    monitor.set_worker(child)?;
     Ok(BufReader::new(reports))
 }
 
 /// What unwinds an order that was cancelled.
-struct Cancelled;
+struct CancelledOrder;
 
 /// The worker's own end: reports progress and sentences, and knows whether the order shall go on.
 pub struct Reporter {
     out: Mutex<Box<dyn Write + Send>>,
     order: AtomicU64,
     cancelled: AtomicU64,
-    progress: Mutex<Progress>,
+    progress: Mutex<ReportedProgress>,
 }
 
-struct Progress {
+struct ReportedProgress {
     phase: Phase,
     /// Phases that are over, and the part of this one that is.
     done: f64,
-    told: Instant,
+    reported_at: Instant,
 }
 
-impl Progress {
+impl ReportedProgress {
     fn new() -> Self {
-        Progress { phase: Phase::Reading, done: 0.0, told: Instant::now() }
+        ReportedProgress { phase: Phase::Reading, done: 0.0, reported_at: Instant::now() }
     }
 }
 
@@ -129,15 +129,15 @@ impl Reporter {
             out: Mutex::new(Box::new(out)),
             order: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
-            progress: Mutex::new(Progress::new()),
+            progress: Mutex::new(ReportedProgress::new()),
         }
     }
 
-    fn send(&self, report: &Report) -> io::Result<()> {
+    fn send(&self, report: &WorkerReport) -> io::Result<()> {
         write_line(&self.out, report)
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ReportedProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,11 +152,11 @@ impl Reporter {
         // A phase that begins again, of the next of several dumps, is another one.
         let is_again = progress.done.floor() + part < progress.done;
         progress.done = progress.done.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
-        if progress.done <= before || progress.told.elapsed() < BETWEEN {
+        if progress.done <= before || progress.reported_at.elapsed() < PROGRESS_INTERVAL {
             return;
         }
-        progress.told = Instant::now();
-        let report = Report::Progress { progress: progress.done, message: progress.phase.name().into() };
+        progress.reported_at = Instant::now();
+        let report = WorkerReport::Progress { progress: progress.done, message: progress.phase.name().into() };
         drop(progress);
         _ = self.send(&report);
     }
@@ -164,7 +164,7 @@ impl Reporter {
     /// Leaves the order from within, where nothing half done is left: analyses keep what is finished alone.
     fn leave_if_cancelled(&self) {
         if self.is_cancelled() {
-            resume_unwind(Box::new(Cancelled));
+            resume_unwind(Box::new(CancelledOrder));
         }
     }
 }
@@ -194,7 +194,7 @@ impl Observer for Reporter {
     }
 
     fn note(&self, sentence: &str) {
-        _ = self.send(&Report::Sentence(sentence.to_string()));
+        _ = self.send(&WorkerReport::Sentence(sentence.to_string()));
     }
 }
 
@@ -205,15 +205,15 @@ impl Observer for Reporter {
 pub fn work(
     reporter: &Arc<Reporter>,
     orders: impl BufRead + Send + 'static,
-    answer: &dyn Fn(Vec<OsString>) -> Result<Told, String>,
+    answer: &dyn Fn(Vec<OsString>) -> Result<CommandAnswer, String>,
 ) -> io::Result<()> {
     let (queue, waiting) = channel();
     let own = Arc::clone(reporter);
     std::thread::Builder::new().name("orders".into()).spawn(move || {
         for order in orders.lines().map_while(Result::ok) {
             match serde_json::from_str(&order) {
-                Ok(Order::Answer { number, line }) => _ = queue.send((number, line)),
-                Ok(Order::Cancel { number }) => own.cancelled.store(number, Ordering::Relaxed),
+                Ok(WorkerOrder::Answer { number, line }) => _ = queue.send((number, line)),
+                Ok(WorkerOrder::Cancel { number }) => own.cancelled.store(number, Ordering::Relaxed),
                 Err(_) => break,
             }
         }
@@ -222,12 +222,12 @@ pub fn work(
     })?;
     for (number, line) in waiting {
         reporter.order.store(number, Ordering::Relaxed);
-        *reporter.progress() = Progress::new();
+        *reporter.progress() = ReportedProgress::new();
         let report = match catch_unwind(AssertUnwindSafe(|| answer(line))) {
-            Ok(Ok(told)) => Report::Answer(told),
-            Ok(Err(why)) => Report::Failed(why),
-            Err(panic) if panic.is::<Cancelled>() => Report::Failed("cancelled".into()),
-            Err(_) => Report::Failed("this failed; it is a defect of heapdump".into()),
+            Ok(Ok(told)) => WorkerReport::Answer(told),
+            Ok(Err(why)) => WorkerReport::Failed(why),
+            Err(panic) if panic.is::<CancelledOrder>() => WorkerReport::Failed("cancelled".into()),
+            Err(_) => WorkerReport::Failed("this failed; it is a defect of heapdump".into()),
         };
         reporter.send(&report)?;
     }
@@ -249,7 +249,7 @@ mod tests {
                 command.args(["-c", &script]);
                 Ok(command)
             };
-            let mut workers = Workers::new(Arc::new(Watch::new(io::sink())), shell);
+            let mut workers = WorkerClient::new(Arc::new(CallMonitor::new(io::sink())), shell);
             let why = workers.ask(&[]).unwrap_err();
             assert!(why.starts_with(expected), "{end}: {why}");
         }

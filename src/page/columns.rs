@@ -6,16 +6,16 @@ use std::iter::once;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::prune::Budget;
+use super::prune::RowBudget;
 use crate::answers::Figure;
 use crate::answers::histogram::HistogramRow;
 use crate::units::{Unit, signed};
 
 /// Rows that stand on the page; the rest is added up.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budgets {
-    pub(super) map: Budget,
-    pub(super) objects: Budget,
+pub(super) struct PageBudgets {
+    pub(super) map: RowBudget,
+    pub(super) objects: RowBudget,
     pub(super) types: usize,
     /// Bytes of the names of types.
     pub(super) type_name_bytes: usize,
@@ -25,11 +25,11 @@ pub(super) struct Budgets {
     pub(super) paths: usize,
 }
 
-impl Default for Budgets {
+impl Default for PageBudgets {
     fn default() -> Self {
-        Budgets {
-            map: Budget { rows: 1500, children: 200 },
-            objects: Budget { rows: 3500, children: 200 },
+        PageBudgets {
+            map: RowBudget { rows: 1500, children: 200 },
+            objects: RowBudget { rows: 3500, children: 200 },
             types: 4000,
             type_name_bytes: 450_000,
             groups: 600,
@@ -40,7 +40,7 @@ impl Default for Budgets {
     }
 }
 
-impl Budgets {
+impl PageBudgets {
     /// Fewer objects first, then fewer types, then less of everything; `None` when there is nothing left to take.
     pub(super) fn smaller(&self) -> Option<Self> {
         let mut next = *self;

@@ -1,9 +1,9 @@
 //! The columns of the answers.
 
 use super::PageOptions;
-use super::ask::{PageAnswers, PageContent};
-use super::columns::{Budgets, FigureTable, GroupColumns, LeftOutRows, PageData};
-use super::names::{NameMeaning, NameTable, parts, plain_namespace, shown};
+use super::columns::{FigureTable, GroupColumns, LeftOutRows, PageBudgets, PageData};
+use super::names::{NameMeaning, NameTable, escaped_name, namespace_and_class, plain_namespace};
+use super::page_answers::{PageAnswers, PageContent};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
@@ -13,10 +13,10 @@ use crate::units::signed;
 
 impl PageAnswers<'_> {
     /// The columns, of as many rows as the budgets allow.
-    pub(super) fn data(&self, budgets: &Budgets, options: &PageOptions) -> PageData {
+    pub(super) fn data(&self, budgets: &PageBudgets, options: &PageOptions) -> PageData {
         let mut names = NameTable::default();
         let mut data = PageData {
-            file: shown(options.file_word()),
+            file: escaped_name(options.file_word()),
             words: options.read_words.clone(),
             reachable_bytes: self.reachable_bytes(),
             ..PageData::default()
@@ -33,7 +33,7 @@ impl PageAnswers<'_> {
             PageContent::Allocations(answer) => {
                 data.types = FigureTable::new(rows, &[TOTAL, ALLOCATIONS], |row| names.number(row.name()));
                 for heap in &answer.heaps {
-                    data.maps.push(heap_columns(&heap.tree, shown(&heap.heap.title), budgets, &mut names));
+                    data.maps.push(heap_columns(&heap.tree, escaped_name(&heap.heap.title), budgets, &mut names));
                 }
             }
         }
@@ -41,7 +41,7 @@ impl PageAnswers<'_> {
         let meaning = |name: &String| NameMeaning::of(name, self.is_library.contains(name)).letter();
         data.kinds = names.names().iter().map(meaning).collect();
         for (at, name) in names.names().iter().enumerate() {
-            let (namespace, class) = parts(name);
+            let (namespace, class) = namespace_and_class(name);
             let is_plain = namespace.len() == plain_namespace(name) && name[namespace.len()..] == class;
             data.classes.extend((!is_plain).then(|| (at, (namespace.encode_utf16().count(), class))));
         }
@@ -50,11 +50,11 @@ impl PageAnswers<'_> {
     }
 
     /// The types for the page: so many rows, and so many bytes of names.
-    fn types_that_fit(&self, budgets: &Budgets, left_out: &mut LeftOutRows) -> &[HistogramRow] {
+    fn types_that_fit(&self, budgets: &PageBudgets, left_out: &mut LeftOutRows) -> &[HistogramRow] {
         let rows = self.histogram.rows.as_slice();
         let mut bytes = 0;
         let fits = |row: &HistogramRow| {
-            bytes += shown(row.name()).len() + 40;
+            bytes += escaped_name(row.name()).len() + 40;
             bytes <= budgets.type_name_bytes
         };
         let count = rows.iter().take(budgets.types).map(fits).take_while(|fits| *fits).count();
@@ -65,15 +65,21 @@ impl PageAnswers<'_> {
     }
 }
 
-fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupColumns {
+fn group_columns(by: GroupBy, answer: &Histogram, budgets: &PageBudgets) -> GroupColumns {
     let rows = answer.rows.as_slice();
-    let name = |row: &HistogramRow| Some(shown(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
+    let name =
+        |row: &HistogramRow| Some(escaped_name(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
     let table = FigureTable::new(&rows[..rows.len().min(budgets.groups)], &[RETAINED, OBJECTS, SHALLOW], name);
     GroupColumns { noun: by.titles().1, table }
 }
 
 /// By type: retained bytes, bytes, objects or allocations, and how many of these there were and are.
-fn growth_table(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOutRows) -> FigureTable<u32> {
+fn growth_table(
+    diff: &Diff,
+    budgets: &PageBudgets,
+    names: &mut NameTable,
+    left_out: &mut LeftOutRows,
+) -> FigureTable<u32> {
     let is_of_allocations = diff.rows.are_of_allocations();
     let (bytes, count) = if is_of_allocations { ("Bytes ±", "Allocations") } else { ("Shallow ±", "Objects") };
     let figures = vec![

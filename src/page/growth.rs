@@ -1,10 +1,10 @@
 //! The section of what grew since an older dump.
 
-use super::ask::{PATHS_SHOWN, path_options};
 use super::columns::FigureTable;
 use super::html::Html;
-use super::names::shown;
-use super::sections::Sections;
+use super::names::escaped_name;
+use super::page_answers::{PATHS_SHOWN, path_options};
+use super::sections::SectionWriter;
 use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
 use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
 use crate::units::{count_of, signed};
@@ -12,12 +12,14 @@ use crate::units::{count_of, signed};
 /// Types that stand there without a script.
 const GROWN_SHOWN: usize = 25;
 
-impl Sections<'_, '_> {
+impl SectionWriter<'_, '_> {
     pub(super) fn growth(&self, html: &mut Html) {
         let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
         let is_objects = self.data.objects.is_some();
-        html.section("growth", "Growth").markup("><h2>Growth</h2><p class=\"under\">By type, from ").text(shown(old));
-        html.text(format!(" to {}; joined by name, for ids do not carry over.", shown(self.options.title())));
+        html.section("growth", "Growth")
+            .markup("><h2>Growth</h2><p class=\"under\">By type, from ")
+            .text(escaped_name(old));
+        html.text(format!(" to {}; joined by name, for ids do not carry over.", escaped_name(self.options.title())));
         if is_objects {
             html.markup(" Retained: at least so much more would be freed if all objects of the type went.");
         }
@@ -68,7 +70,7 @@ impl Sections<'_, '_> {
 fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
     let row = |DiffRow { name, change, .. }: DiffRow<'_>| {
         let grown = [change.growth(Measure::Bytes), change.growth(Measure::Count), Some(signed(change.new.bytes))];
-        (name.steps().into_iter().map(shown).collect(), grown.to_vec())
+        (name.steps().into_iter().map(escaped_name).collect(), grown.to_vec())
     };
     let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> =
         (0..paths.rows.len()).map(|at| row(paths.rows.get(at))).collect();

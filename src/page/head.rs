@@ -1,17 +1,17 @@
 //! The head of the page: what it is of, the way to its sections, and the figures that come first.
 
 use super::html::Html;
-use super::names::shown;
-use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
+use super::names::escaped_name;
+use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, SectionWriter};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REFERENCES, SHALLOW, TOTAL};
-use crate::answers::histogram::{ROOTS, TYPES, WITHOUT_BYTES};
+use crate::answers::histogram::{OBJECTS_WITHOUT_BYTES, ROOTS, TYPES};
 use crate::answers::{Figure, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
-impl Sections<'_, '_> {
+impl SectionWriter<'_, '_> {
     /// `sections`: those of the page, by address and title.
     pub(super) fn head(&self, sections: &[(&str, String)], html: &mut Html) {
         let options = self.options;
@@ -31,13 +31,13 @@ impl Sections<'_, '_> {
         html.markup("<svg width=\"0\" height=\"0\" aria-hidden=\"true\" class=\"unseen\"><defs><pattern id=\"hatch\" ");
         html.markup("width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">");
         html.markup("<rect width=\"6\" height=\"6\"/><rect width=\"2\" height=\"6\"/></pattern></defs></svg>\n");
-        html.markup("<header class=\"top\"><h1>").text(shown(options.title()));
+        html.markup("<header class=\"top\"><h1>").text(escaped_name(options.title()));
         if let Some(old) = &options.old_file {
-            html.markup(" compared with ").text(shown(old));
+            html.markup(" compared with ").text(escaped_name(old));
         }
         html.markup("</h1>\n<p class=\"quiet\">").text(&format.title);
         if let Some(Some(producer)) = &format.producer {
-            html.text(format!(", {}", shown(producer)));
+            html.text(format!(", {}", escaped_name(producer)));
         }
         for words in self.origin() {
             html.text(format!(", {words}"));
@@ -80,7 +80,7 @@ impl Sections<'_, '_> {
 
     /// Begins with what matters most, so that ten open tabs can be told apart.
     fn title(&self) -> String {
-        let file = shown(self.options.title());
+        let file = escaped_name(self.options.title());
         match suspects::headline(self.page) {
             Some(headline) => format!("{headline} - {file}"),
             None => format!("{file} - heap report"),
@@ -94,7 +94,8 @@ impl Sections<'_, '_> {
             let chosen = info.snapshots.iter().find(|snapshot| snapshot.chosen);
             words.extend(chosen.and_then(|s| s.taken_at.as_ref()).map(|taken| format!("taken {taken}")));
             if info.sections.len() > 1 {
-                let names: Vec<String> = info.sections.iter().take(4).map(|section| shown(&section.name)).collect();
+                let names: Vec<String> =
+                    info.sections.iter().take(4).map(|section| escaped_name(&section.name)).collect();
                 let more = if info.sections.len() > 4 { ", ..." } else { "" };
                 let count = count_of(info.sections.len() as u64, "sections");
                 words.push(format!("{count}: {}{more}", names.join(", ")));
@@ -117,14 +118,14 @@ impl Sections<'_, '_> {
         if let (Some(diff), Some(old)) = (diff, &self.options.old_file) {
             let (before, after) = (diff.old.bytes(), diff.new.bytes());
             let change = signed_bytes(delta(before, after));
-            let under = format!("{} → {}, since {}", format_bytes(before), format_bytes(after), shown(old));
+            let under = format!("{} → {}, since {}", format_bytes(before), format_bytes(after), escaped_name(old));
             figures.push(("Grown by", change, under));
         }
         let totals = &self.page.histogram.totals;
         let figure = |figure: Figure| totals.figure(figure).unwrap_or(0);
         let old = |figure: Figure| self.page.old_totals.as_ref().and_then(|old| old.figure(figure));
-        let counts = |of: Figure| changed(figure(of), old(of), signed_count);
-        let sizes = |of: Figure| changed(figure(of), old(of), signed_bytes);
+        let counts = |of: Figure| change_in_words(figure(of), old(of), signed_count);
+        let sizes = |of: Figure| change_in_words(figure(of), old(of), signed_bytes);
         let whole = count_of(totals.bytes(), "bytes");
         if let Some(heaps) = &self.page.histogram.heaps {
             figures.push(("Allocated", format_bytes(totals.bytes()), in_one_line(&[sizes(TOTAL), whole])));
@@ -135,7 +136,7 @@ impl Sections<'_, '_> {
             figures.push(("Heaps", format_count(heaps.len() as u64), String::new()));
         } else {
             figures.push(("Heap", format_bytes(totals.bytes()), in_one_line(&[sizes(SHALLOW), whole])));
-            let without_bytes = totals.figure(WITHOUT_BYTES).filter(|&others| others > 0);
+            let without_bytes = totals.figure(OBJECTS_WITHOUT_BYTES).filter(|&others| others > 0);
             let objects = [
                 counts(OBJECTS),
                 without_bytes.map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
@@ -159,7 +160,7 @@ impl Sections<'_, '_> {
 }
 
 /// `+85,000`: by how much a figure grew; nothing without an older dump.
-fn changed(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
+fn change_in_words(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
     match old.map(|old| delta(old, new)) {
         Some(0) => "as before".into(),
         Some(change) => words(change),

@@ -1,12 +1,11 @@
 //! The page of `heapdump report`: one file that a team can look at, without a server, a script from elsewhere, or a
 //! network.
 //!
-//! `ask` asks the answers, `prune` takes the largest rows, `data` makes the `columns` that the page's script reads,
+//! `page_answers` asks the answers, `prune` takes the largest rows, `data` makes the `columns` that the page's script reads,
 //! `sections` writes what stands there without a script, `html` is the only way by which text gets in. Not here: opening
 //! dumps, options.
 
 mod advice;
-mod ask;
 mod columns;
 mod data;
 mod growth;
@@ -14,6 +13,7 @@ mod head;
 mod html;
 mod names;
 mod options;
+mod page_answers;
 mod prune;
 mod sections;
 mod suspects;
@@ -28,10 +28,10 @@ pub use options::PageOptions;
 use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
-use ask::PageAnswers;
-use columns::Budgets;
+use columns::PageBudgets;
 use html::Html;
-use sections::{SCRIPT, Sections};
+use page_answers::PageAnswers;
+use sections::{SCRIPT, SectionWriter};
 use suspects::tickets;
 
 /// The reason why there is no page.
@@ -56,7 +56,7 @@ pub fn write_page(
     out: &mut dyn Write,
 ) -> Result<(), PageError> {
     let page = PageAnswers::ask(old, dump, options)?;
-    let mut budgets = Budgets::default();
+    let mut budgets = PageBudgets::default();
     let text = loop {
         let text = page_text(&page, &budgets, options);
         match budgets.smaller() {
@@ -68,10 +68,10 @@ pub fn write_page(
 }
 
 /// The whole page: its sections, its data, its script.
-fn page_text(page: &PageAnswers<'_>, budgets: &Budgets, options: &PageOptions) -> String {
+fn page_text(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOptions) -> String {
     let mut data = page.data(budgets, options);
     data.tickets = tickets(page, options);
-    let sections = Sections { page, data: &data, options };
+    let sections = SectionWriter { page, data: &data, options };
     let (mut html, mut body) = (Html::default(), Html::default());
     sections.figures(&mut body);
     sections.suspects(&mut body);

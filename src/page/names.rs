@@ -9,7 +9,7 @@ use crate::names::fit_name;
 const MAX_NAME_CHARACTERS: usize = 400;
 
 /// Controls, marks of direction and characters without width as `\u{..}`; a very long name is cut in its middle.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn escaped_name(name: &str) -> String {
     let harmless = escape_controls(name);
     let length = harmless.chars().count();
     if length <= MAX_NAME_CHARACTERS {
@@ -31,7 +31,7 @@ pub(super) struct NameTable {
 impl NameTable {
     /// The number of a name, as it is shown.
     pub(super) fn number(&mut self, name: &str) -> u32 {
-        let name = shown(name);
+        let name = escaped_name(name);
         let next = self.names.len() as u32;
         *self.numbers.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
@@ -49,24 +49,24 @@ impl NameTable {
 }
 
 /// Where the simple name of a type ends.
-const BEHIND_CLASS: [char; 4] = ['[', '<', '`', '('];
+const CLASS_NAME_ENDS: [char; 4] = ['[', '<', '`', '('];
 
 /// A type's name in parts: the namespace, which is dimmed, and the class, with words for what is of a runtime's inside.
 /// Assemblies are left out, namespaces inside of generic arguments too.
-pub(super) fn parts(name: &str) -> (String, String) {
+pub(super) fn namespace_and_class(name: &str) -> (String, String) {
     let name = without_assemblies(&type_words(name));
-    let end = name.find(BEHIND_CLASS).unwrap_or(name.len());
+    let end = name.find(CLASS_NAME_ENDS).unwrap_or(name.len());
     // Behind a blank stands what an object says of itself.
     let (kind, rest) = name[..end].find(' ').map_or((name.as_str(), ""), |at| name.split_at(at));
     let class = fit_name(kind, 0);
-    let simple = class.split(BEHIND_CLASS).next().unwrap_or_default();
+    let simple = class.split(CLASS_NAME_ENDS).next().unwrap_or_default();
     let namespace = kind[..end.min(kind.len())].strip_suffix(simple).unwrap_or_default();
     (namespace.to_string(), format!("{class}{rest}"))
 }
 
 /// The bytes of the namespace where that is all before the last dot.
 pub(super) fn plain_namespace(name: &str) -> usize {
-    let end = name.find(BEHIND_CLASS).unwrap_or(name.len());
+    let end = name.find(CLASS_NAME_ENDS).unwrap_or(name.len());
     name[..end].rfind('.').map_or(0, |at| at + 1)
 }
 
@@ -97,11 +97,11 @@ pub(super) enum NameMeaning {
     /// A type of the runtime or a library.
     Library,
     /// Texts and arrays of numbers.
-    Plain,
+    PlainData,
 }
 
 /// Names of types whose objects are texts or arrays of numbers, in the languages of the formats, with bars between them.
-const PLAIN: &str = "System.String|System.Byte|System.SByte|System.Char|System.Boolean|System.Int16|System.UInt16|System.Int32|\
+const PLAIN_DATA_TYPES: &str = "System.String|System.Byte|System.SByte|System.Char|System.Boolean|System.Int16|System.UInt16|System.Int32|\
      System.UInt32|System.Int64|System.UInt64|System.Single|System.Double|System.Decimal|java.lang.String|byte|\
      char|short|int|long|float|double|boolean|String|Byte|Char|(string)|(concatenated string)|(sliced string)|\
      (number)|primitive array|string|object[]|system / ArrayBufferContents";
@@ -110,8 +110,8 @@ impl NameMeaning {
     /// Of a type's name; whether it is a library's is the libraries' to say.
     pub(super) fn of(name: &str, is_library: bool) -> Self {
         let element = name.trim_end_matches(['[', ']', ',', '*']);
-        match PLAIN.split('|').any(|plain| plain == element) {
-            true => NameMeaning::Plain,
+        match PLAIN_DATA_TYPES.split('|').any(|plain| plain == element) {
+            true => NameMeaning::PlainData,
             false if is_library => NameMeaning::Library,
             false => NameMeaning::Application,
         }
@@ -122,7 +122,7 @@ impl NameMeaning {
         match self {
             NameMeaning::Application => 'a',
             NameMeaning::Library => 'l',
-            NameMeaning::Plain => 'd',
+            NameMeaning::PlainData => 'd',
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn namespaces_are_told_from_classes() {
-        let split = |name: &str| parts(name);
+        let split = |name: &str| namespace_and_class(name);
         assert_eq!(split("a.b.C"), ("a.b.".into(), "C".into()));
         assert_eq!(split("C"), (String::new(), "C".into()));
         assert_eq!(split("a.List<b.c.D, e.F>[]"), ("a.".into(), "List<D, F>[]".into()));
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn names_are_harmless_and_not_endless() {
-        assert_eq!(shown("a\u{202e}b\u{1b}"), "a\\u{202e}b\\u{1b}");
-        let long = shown(&"x".repeat(1000));
+        assert_eq!(escaped_name("a\u{202e}b\u{1b}"), "a\\u{202e}b\\u{1b}");
+        let long = escaped_name(&"x".repeat(1000));
         assert!(long.contains("…(600 more)…") && long.chars().count() < 430, "{long}");
     }
 
     #[test]
     fn plain_values_are_told_from_types() {
-        assert_eq!(NameMeaning::of("System.Byte[]", true), NameMeaning::Plain);
+        assert_eq!(NameMeaning::of("System.Byte[]", true), NameMeaning::PlainData);
         assert_eq!(NameMeaning::of("java.util.HashMap", true), NameMeaning::Library);
         assert_eq!(NameMeaning::of("app.Cache", false), NameMeaning::Application);
     }

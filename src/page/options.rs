@@ -1,7 +1,7 @@
 //! Options of the page.
 
-use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::{CommandLine, LeaksOptions};
 
 /// Options of the page.

@@ -15,7 +15,7 @@ pub(super) struct RowWeight {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budget {
+pub(super) struct RowBudget {
     /// Rows of the tree; rows that add up others come on top.
     pub(super) rows: usize,
     /// Rows below one row.
@@ -27,7 +27,7 @@ pub(super) struct Budget {
 pub(super) enum PrunedContent<R> {
     Row(R),
     /// This many rows that are not shown.
-    Other(u64),
+    HiddenRows(u64),
 }
 
 /// A row of the page, and its weight.
@@ -42,7 +42,7 @@ pub(super) struct PrunedRow<R> {
 
 /// Rows in preorder: each followed by those below it, largest first, those not shown last.
 #[derive(Debug)]
-pub(super) struct Pruned<R> {
+pub(super) struct PrunedTree<R> {
     pub(super) rows: Vec<PrunedRow<R>>,
     /// Every row of this many bytes or more is shown, but for rows with too many children.
     pub(super) minimum_bytes: u64,
@@ -63,8 +63,8 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
     tops: &[R],
     children: impl Fn(R) -> Vec<R>,
     weight: impl Fn(R) -> RowWeight,
-    budget: Budget,
-) -> Pruned<R> {
+    budget: RowBudget,
+) -> PrunedTree<R> {
     let below = |row: Option<R>| row.map_or_else(|| tops.to_vec(), &children);
     let mut taken = vec![TakenRow { row: None, children: Vec::new(), hidden: 0 }];
     // Bytes, rank and row of a row that waits, and the taken row above it.
@@ -97,7 +97,7 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
         add_below(Some(row), place, &mut waiting);
     }
     waiting.into_iter().for_each(|(.., parent)| taken[parent].hidden += 1);
-    Pruned { rows: in_preorder(&taken, below, weight), minimum_bytes }
+    PrunedTree { rows: in_preorder(&taken, below, weight), minimum_bytes }
 }
 
 fn in_preorder<R: Copy + Eq + Hash>(
@@ -121,7 +121,7 @@ fn in_preorder<R: Copy + Eq + Hash>(
             let (bytes, objects) = rest.fold((0u64, 0u64), |(bytes, objects), row| {
                 (bytes.saturating_add(row.bytes), objects.saturating_add(row.objects))
             });
-            rows.push(PrunedRow { content: PrunedContent::Other(*hidden), parent, bytes, objects });
+            rows.push(PrunedRow { content: PrunedContent::HiddenRows(*hidden), parent, bytes, objects });
         } else if let Some(row) = *row {
             let RowWeight { bytes, objects, .. } = weight(row);
             descend(place, Some(rows.len()), &mut steps);
@@ -163,7 +163,7 @@ mod tests {
             let bytes = self.below(row).map(|one| self.0[one as usize].1).sum();
             RowWeight { bytes, objects: self.below(row).count() as u64, rank: 0 }
         }
-        fn pruned(&self, budget: Budget) -> Pruned<u32> {
+        fn pruned(&self, budget: RowBudget) -> PrunedTree<u32> {
             prune(&self.children(None), |row| self.children(Some(row)), |row| self.weight(row), budget)
         }
     }
@@ -185,7 +185,7 @@ mod tests {
     proptest! {
         #[test]
         fn sums_are_exact(given in trees(), rows in 0..40usize, children in 1..10usize) {
-            let pruned = given.pruned(Budget { rows, children });
+            let pruned = given.pruned(RowBudget { rows, children });
             for (at, pruned_row) in pruned.rows.iter().enumerate() {
                 let PrunedContent::Row(row) = pruned_row.content else { continue };
                 let below = pruned.rows.iter().filter(|one| one.parent == Some(at));
@@ -201,10 +201,10 @@ mod tests {
 
         #[test]
         fn the_largest_are_shown(given in trees(), rows in 1..40usize) {
-            let pruned = given.pruned(Budget { rows, children: usize::MAX });
+            let pruned = given.pruned(RowBudget { rows, children: usize::MAX });
             let shown: Vec<u32> = pruned.rows.iter().filter_map(|row| match row.content {
                 PrunedContent::Row(row) => Some(row),
-                PrunedContent::Other(_) => None,
+                PrunedContent::HiddenRows(_) => None,
             }).collect();
             prop_assert!(shown.len() <= 2 * rows);
             for row in (0..given.0.len() as u32).filter(|&row| given.weight(row).bytes >= pruned.minimum_bytes) {
@@ -216,15 +216,15 @@ mod tests {
     #[test]
     fn a_row_that_adds_up_others_stands_last() {
         let given = Given(vec![(None, 10), (Some(0), 5), (Some(0), 3), (Some(0), 2), (None, 1)]);
-        let pruned = given.pruned(Budget { rows: 2, children: 200 });
+        let pruned = given.pruned(RowBudget { rows: 2, children: 200 });
         let rows: Vec<_> = pruned.rows.iter().map(|row| (row.content, row.bytes, row.parent)).collect();
         assert_eq!(
             rows,
             [
                 (PrunedContent::Row(0), 20, None),
                 (PrunedContent::Row(1), 5, Some(0)),
-                (PrunedContent::Other(2), 5, Some(0)),
-                (PrunedContent::Other(1), 1, None)
+                (PrunedContent::HiddenRows(2), 5, Some(0)),
+                (PrunedContent::HiddenRows(1), 1, None)
             ]
         );
         assert_eq!(pruned.minimum_bytes, 4);

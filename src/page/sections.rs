@@ -2,16 +2,16 @@
 //! below each section the command that prints it in full.
 
 use super::PageOptions;
-use super::ask::{PageAnswers, PageContent, waste_options};
 use super::columns::{MapColumns, PageData};
 use super::html::Html;
-use super::names::shown;
+use super::names::escaped_name;
+use super::page_answers::{PageAnswers, PageContent, waste_options};
 use super::tables::{
     bar_cell, cell, figure_table, filter_table_close, filter_table_close_with, optional_count, share, table_close,
     table_open, type_name,
 };
 use crate::analysis::threshold::Threshold;
-use crate::answers::breakdown::{BreakdownOptions, choice_of};
+use crate::answers::breakdown::{BreakdownOptions, heap_choice_of};
 use crate::answers::figure::RETAINED;
 use crate::answers::waste::WasteKindRow;
 use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
@@ -30,13 +30,13 @@ const GROUPS_SHOWN: usize = 20;
 const OBJECTS_SHOWN: usize = 20;
 const MAP_ROWS_SHOWN: usize = 40;
 
-pub(super) struct Sections<'s, 'd> {
+pub(super) struct SectionWriter<'s, 'd> {
     pub(super) page: &'s PageAnswers<'d>,
     pub(super) data: &'s PageData,
     pub(super) options: &'s PageOptions,
 }
 
-impl Sections<'_, '_> {
+impl SectionWriter<'_, '_> {
     pub(super) fn map(&self, html: &mut Html) {
         if self.data.maps.is_empty() {
             return;
@@ -87,7 +87,7 @@ impl Sections<'_, '_> {
             let mut options =
                 BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
-                options.heaps = choice_of(&answer.heaps, number);
+                options.heaps = heap_choice_of(&answer.heaps, number);
             }
             html.markup("<div data-map-command=\"").text(number).markup("\">");
             self.command(&options.command_line(), html);
@@ -256,7 +256,7 @@ impl Sections<'_, '_> {
             cell(html, format_count(row.objects));
             html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td class=\"name\">");
             type_name(html, &row.shown_type());
-            html.markup("</td><td class=\"name\">").text(shown(&row.held_by)).markup("</td></tr>");
+            html.markup("</td><td class=\"name\">").text(escaped_name(&row.held_by)).markup("</td></tr>");
         }
         table_close(html);
     }
@@ -333,7 +333,9 @@ impl Sections<'_, '_> {
 
     /// A command with its place for the Copy button.
     pub(super) fn command(&self, line: &CommandLine, html: &mut Html) {
-        html.markup("<div class=\"command\"><code>").text(shown(&self.options.command(line))).markup("</code></div>");
+        html.markup("<div class=\"command\"><code>")
+            .text(escaped_name(&self.options.command(line)))
+            .markup("</code></div>");
     }
 
     pub(super) fn type_name(&self, html: &mut Html, name: u32) {

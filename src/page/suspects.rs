@@ -3,14 +3,14 @@
 
 use super::PageOptions;
 use super::advice;
-use super::ask::{ObjectPage, PageAnswers, PageContent};
 use super::html::Html;
-use super::names::{parts, shown};
-use super::sections::Sections;
+use super::names::{escaped_name, namespace_and_class};
+use super::page_answers::{ObjectPage, PageAnswers, PageContent};
+use super::sections::SectionWriter;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
 use super::trees::{class_start, nodes_of, subject_id};
 use crate::answers::figure::REACHABLE;
-use crate::answers::histogram::EXCLUDED;
+use crate::answers::histogram::EXCLUDED_ROOTS_OBJECTS;
 use crate::answers::leaks::{SubjectKind, SuspectView};
 use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
 use crate::escape::escape_controls;
@@ -22,13 +22,13 @@ const LAST_STEPS: usize = 3;
 /// Types inside a suspect.
 const TYPES_INSIDE: usize = 5;
 /// Suspects with a part of the bar.
-const PARTS: usize = 3;
+const MAX_BAR_PARTS: usize = 3;
 
 /// The first suspect in a few words: `55.2 MiB List`.
 pub(super) fn headline(page: &PageAnswers<'_>) -> Option<String> {
     let PageContent::Objects(objects) = &page.content else { return None };
     let suspect = objects.leaks.suspects.iter().next()?;
-    let class = shown(&parts(suspect.row.type_name).1);
+    let class = escaped_name(&namespace_and_class(suspect.row.type_name).1);
     Some(match &suspect.growth {
         Some(growth) => format!("{} {class}", signed_bytes(growth.retained_bytes_delta)),
         None => format!("{} {class}", format_bytes(suspect.row.retained_bytes)),
@@ -42,25 +42,27 @@ pub(super) fn tickets(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<Stri
 }
 
 fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
-    let mut text = format!("**{}**: {}\n", shown(options.title()), crate::escape::escape_markdown(&sentences(suspect)));
+    let mut text =
+        format!("**{}**: {}\n", escaped_name(options.title()), crate::escape::escape_markdown(&sentences(suspect)));
     if let (Some(growth), Some(old)) = (&suspect.growth, &options.old_file) {
         let then = format_bytes(growth.retained_bytes_old);
-        text += &format!("\n{} since {} ({then} then).\n", signed_bytes(growth.retained_bytes_delta), shown(old));
+        text +=
+            &format!("\n{} since {} ({then} then).\n", signed_bytes(growth.retained_bytes_delta), escaped_name(old));
     }
     if let Some(path) = suspect.path.row() {
-        text += &format!("\n```\n{}\n", shown(&path.holders()));
-        for step in steps(&path) {
+        text += &format!("\n```\n{}\n", escaped_name(&path.holders()));
+        for step in shown_steps(&path) {
             text += &match step {
                 ShownStep::Object(NamedRow { row, reference, .. }) => {
-                    let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", shown(name)));
-                    format!("-> {name}{} {}\n", shown(&row.id), shown(&row.type_text()))
+                    let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", escaped_name(name)));
+                    format!("-> {name}{} {}\n", escaped_name(&row.id), escaped_name(&row.type_text()))
                 }
                 ShownStep::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
             };
         }
         text += "```\n";
     }
-    text + &format!("\n`{}`\n", shown(&options.command(&suspect.look_further)))
+    text + &format!("\n`{}`\n", escaped_name(&options.command(&suspect.look_further)))
 }
 
 /// The paragraph without the command at its end, which carries the path as typed.
@@ -76,7 +78,7 @@ enum ShownStep {
 
 /// The first and the last steps of a path; what is between is counted. It begins at the class where what stands before
 /// that is the same for every class of a program.
-fn steps(path: &PathRow<'_>) -> Vec<ShownStep> {
+fn shown_steps(path: &PathRow<'_>) -> Vec<ShownStep> {
     let (start, count) = (class_start(path), path.length() + 1);
     let objects = |places| nodes_of(path, places).into_iter().map(ShownStep::Object);
     if count - start <= FIRST_STEPS + LAST_STEPS + 1 {
@@ -97,20 +99,20 @@ pub(super) struct BarPart {
 }
 
 /// Parts of the whole heap: the first suspects, the rest, what is not reachable.
-fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
+fn bar_parts(sections: &SectionWriter<'_, '_>) -> Vec<BarPart> {
     let totals = &sections.page.histogram.totals;
     let reachable = totals.figure(REACHABLE).unwrap_or(0);
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
     let mut parts_of_bar = Vec::new();
     let mut rest = reachable;
-    for (number, suspect) in apart(objects) {
+    for (number, suspect) in disjoint_suspects(objects) {
         let bytes = suspect.row.retained_bytes.min(rest);
-        let class = shown(&parts(suspect.row.type_name).1);
+        let class = escaped_name(&namespace_and_class(suspect.row.type_name).1);
         let part = ["part-1", "part-2", "part-3"][parts_of_bar.len()];
         let grown_bytes = suspect.growth.map(|growth| growth.retained_bytes_delta);
         parts_of_bar.push(BarPart { number: Some(number), words: class, class: part, bytes, grown_bytes });
         rest -= bytes;
-        if parts_of_bar.len() == PARTS {
+        if parts_of_bar.len() == MAX_BAR_PARTS {
             break;
         }
     }
@@ -123,7 +125,7 @@ fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     let unreachable = totals.bytes().saturating_sub(reachable);
     let histogram = &sections.page.histogram;
     let words = match () {
-        () if totals.figure(EXCLUDED).is_some() => "not reachable from the roots that were kept",
+        () if totals.figure(EXCLUDED_ROOTS_OBJECTS).is_some() => "not reachable from the roots that were kept",
         () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
         () if sections.roots_inferred() => "not reachable from the inferred roots",
         () => "not reachable: garbage not yet collected",
@@ -134,7 +136,7 @@ fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
 }
 
 /// Suspects that are in no other, with their numbers from 1.
-fn apart<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
+fn disjoint_suspects<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
     let mut kept: Vec<(usize, SuspectView<'p>)> = Vec::new();
     for (at, suspect) in objects.leaks.suspects.iter().enumerate() {
         let is_inside = kept.iter().any(|(_, other)| {
@@ -157,7 +159,7 @@ fn apart<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
 }
 
 /// The bar and its legend.
-pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
+pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut Html) {
     let parts = bar_parts(sections);
     let whole: u64 = parts.iter().map(|part| part.bytes).sum();
     if whole == 0 {
@@ -199,11 +201,11 @@ pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
     html.markup("</ul>\n");
 }
 
-impl Sections<'_, '_> {
+impl SectionWriter<'_, '_> {
     pub(super) fn suspects(&self, html: &mut Html) {
         let PageContent::Objects(_) = &self.page.content else { return };
         html.section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
-        cards(self, html);
+        suspect_cards(self, html);
         let options = LeaksOptions {
             threshold: self.options.threshold,
             libraries: self.options.libraries.clone(),
@@ -220,7 +222,7 @@ impl Sections<'_, '_> {
 }
 
 /// All cards.
-fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
+fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut Html) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let leaks = &objects.leaks;
     let threshold = share(leaks.threshold_bytes, leaks.reachable_bytes);
@@ -235,7 +237,7 @@ fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
         html.markup("<a href=\"#objects\">biggest objects</a> show where the rest hangs.</p>\n");
     }
     for (at, suspect) in leaks.suspects.iter().enumerate() {
-        card(sections, &suspect, at + 1, html);
+        suspect_card(sections, &suspect, at + 1, html);
         if at == 0 {
             html.markup(
                 "<p class=\"quiet\">Filled marks: all paths lead through it. Hollow marks: there are other ways ",
@@ -249,9 +251,9 @@ fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
     }
 }
 
-fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut Html) {
+fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut Html) {
     let row = &suspect.row;
-    let rank = number.min(PARTS);
+    let rank = number.min(MAX_BAR_PARTS);
     html.markup("<article class=\"suspect rank-").text(rank).markup("\" id=\"suspect-").text(number);
     html.markup("\" tabindex=\"-1\" aria-labelledby=\"suspect-title-")
         .text(number)
@@ -260,16 +262,16 @@ fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, h
     if row.kind == SubjectKind::Group {
         html.text(format!("{} of ", count_of(row.objects as u64, "objects")));
     }
-    type_name(html, &shown(row.type_name));
+    type_name(html, &escaped_name(row.type_name));
     if let Some(id) = &row.id {
-        html.markup(" <span class=\"id quiet\">").text(shown(id)).markup("</span>");
+        html.markup(" <span class=\"id quiet\">").text(escaped_name(id)).markup("</span>");
     }
     html.markup("</h3><span class=\"size\">").text(format_bytes(row.retained_bytes)).markup(" <span class=\"quiet\">");
     html.text(format!("{:.1} % of reachable", row.share * 100.0)).markup("</span></span></header>\n");
     bar(html, row.retained_bytes, sections.page.reachable_bytes());
-    growth(sections, suspect, html);
+    growth_paragraph(sections, suspect, html);
     html.markup("<p>").text(sentences(suspect)).markup("</p>\n<div class=\"columns\"><div><h4>Kept alive by</h4>");
-    path(sections, suspect, html);
+    root_path_section(sections, suspect, html);
     html.markup("</div><div><h4>What is inside</h4><table><tbody>");
     let inside: Vec<_> = suspect.holds.iter().filter(|held| held.types.is_none()).take(TYPES_INSIDE).collect();
     let largest = inside.iter().map(|held| held.shallow_bytes).max().unwrap_or(0);
@@ -279,30 +281,32 @@ fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, h
         cell(html, format_bytes(held.shallow_bytes));
         cell(html, format!("{} ×", format_count(held.objects)));
         html.markup("<td class=\"name\">");
-        type_name(html, &shown(held.type_name));
+        type_name(html, &escaped_name(held.type_name));
         html.markup("</td></tr>");
     }
     html.markup("</tbody></table></div></div>\n<div class=\"look\"><h4>What to look at</h4>");
     let root = suspect.path.row().map(|path| path.root());
-    for sentence in advice::sentences(suspect, root.as_ref()) {
+    for sentence in advice::advice_sentences(suspect, root.as_ref()) {
         html.markup("<p>").markup(sentence).markup("</p>");
     }
     sections.command(&suspect.look_further, html);
     let mut line = CommandLine::new("roots");
     match row.kind {
-        SubjectKind::Group => line.option("--type", Some(&exactly(row.type_name))),
+        SubjectKind::Group => line.option("--type", Some(&exact_type_pattern(row.type_name))),
         SubjectKind::Object => line.option("--paths", Some("5")).word(subject_id(suspect)),
     };
     sections.command(&line, html);
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
-    html.text(shown(&suspect.accumulation_point.object.id)).markup("\" data-else=\"").text(shown(subject_id(suspect)));
+    html.text(escaped_name(&suspect.accumulation_point.object.id))
+        .markup("\" data-else=\"")
+        .text(escaped_name(subject_id(suspect)));
     html.markup("\">Open it in LargestObjects objects</button>");
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
     html.markup("\">Copy for a ticket</button></div></article>\n");
 }
 
 /// A pattern of `--type` for a type of this name and no other.
-fn exactly(name: &str) -> String {
+fn exact_type_pattern(name: &str) -> String {
     let mut pattern = String::from("/^");
     for c in name.chars() {
         if r"\.+*?()|[]{}^$".contains(c) {
@@ -313,9 +317,9 @@ fn exactly(name: &str) -> String {
     pattern + "$/"
 }
 
-fn growth(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
     let (Some(growth), Some(old)) = (&suspect.growth, &sections.options.old_file) else { return };
-    let old = shown(old);
+    let old = escaped_name(old);
     let (delta, then) = (growth.retained_bytes_delta, format_bytes(growth.retained_bytes_old));
     match delta {
         1.. => {
@@ -335,15 +339,15 @@ fn growth(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Htm
     }
 }
 
-fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let point = &suspect.accumulation_point;
     let subject = subject_id(suspect);
     html.markup("<ol class=\"path\">");
     let mut has_point = false;
     if let Some(path) = suspect.path.row() {
-        html.markup("<li class=\"root\">").text(shown(&path.holders())).markup("</li>");
-        for step in steps(&path) {
+        html.markup("<li class=\"root\">").text(escaped_name(&path.holders())).markup("</li>");
+        for step in shown_steps(&path) {
             let NamedRow { row, reference, .. } = match step {
                 ShownStep::Object(row) => row,
                 ShownStep::Gap(count) => {
@@ -363,10 +367,10 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
                 html.markup("<b>Piles up in</b> ");
             }
             if let Some(reference) = reference {
-                html.markup("<span class=\"reference\">").text(shown(&reference)).markup("</span> ");
+                html.markup("<span class=\"reference\">").text(escaped_name(&reference)).markup("</span> ");
             }
-            html.markup("<span class=\"id\">").text(shown(&row.id)).markup("</span> ");
-            type_name(html, &shown(&row.type_text()));
+            html.markup("<span class=\"id\">").text(escaped_name(&row.id)).markup("</span> ");
+            type_name(html, &escaped_name(&row.type_text()));
             let retained = objects.biggest.find(&row.id).map(|object| objects.biggest.retained_bytes(object));
             if let Some(bytes) = retained {
                 html.markup("<span class=\"size-of-step\">").text(format_bytes(bytes)).markup("</span>");
@@ -375,18 +379,19 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
         }
     }
     if !has_point {
-        html.markup("<li class=\"piles-up\"><b>Piles up in</b> <span class=\"id\">").text(shown(&point.object.id));
+        html.markup("<li class=\"piles-up\"><b>Piles up in</b> <span class=\"id\">")
+            .text(escaped_name(&point.object.id));
         html.markup("</span> ");
-        type_name(html, &shown(&point.object.type_text()));
+        type_name(html, &escaped_name(&point.object.type_text()));
         html.markup("<span class=\"size-of-step\">").text(format_bytes(point.retained_bytes)).markup("</span></li>");
     }
     if let (Some(count), Some(member)) = (point.members, point.member_type) {
         html.markup("<li class=\"members quiet\">").text(format!("{} × ", format_count(count)));
-        type_name(html, &shown(member));
+        type_name(html, &escaped_name(member));
         if let Some(keeping) = &suspect.keeping {
             let each = if keeping.objects == count { "each keeps" } else { "most of them keep" };
             html.text(format!(", {each} a "));
-            type_name(html, &shown(keeping.type_name));
+            type_name(html, &escaped_name(keeping.type_name));
         }
         html.markup("</li>");
     }

@@ -2,7 +2,7 @@
 
 use super::columns::FigureTable;
 use super::html::Html;
-use super::names::parts;
+use super::names::namespace_and_class;
 use crate::units::{Unit, format_bytes, format_count, sign_prefix};
 
 /// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
@@ -110,10 +110,10 @@ pub(super) fn bar(html: &mut Html, value: u64, largest: u64) {
 
 /// A type's name, its namespace dimmed; the whole name is its title, where it is not all there or may be cut.
 pub(super) fn type_name(html: &mut Html, name: &str) {
-    let (namespace, class) = parts(name);
+    let (namespace, class) = namespace_and_class(name);
     let namespace = brief_namespace(&namespace);
     html.markup("<span class=\"type\"");
-    if name.chars().count() > SURELY_SHOWN || format!("{namespace}{class}") != name {
+    if name.chars().count() > MAX_UNCUT_CHARACTERS || format!("{namespace}{class}") != name {
         html.markup(" title=\"").text(name).markup("\"");
     }
     html.markup(">");
@@ -124,17 +124,17 @@ pub(super) fn type_name(html: &mut Html, name: &str) {
 }
 
 /// Characters of a name that no table cuts.
-const SURELY_SHOWN: usize = 100;
+const MAX_UNCUT_CHARACTERS: usize = 100;
 /// Characters of a namespace beyond which its middle goes: what it is of is the class.
-const LONG_NAMESPACE: usize = 80;
+const MAX_NAMESPACE_CHARACTERS: usize = 80;
 
 /// The same in the page's script.
 fn brief_namespace(namespace: &str) -> String {
     let length = namespace.chars().count();
-    if length <= LONG_NAMESPACE {
+    if length <= MAX_NAMESPACE_CHARACTERS {
         return namespace.to_string();
     }
-    let half = LONG_NAMESPACE / 2;
+    let half = MAX_NAMESPACE_CHARACTERS / 2;
     let first: String = namespace.chars().take(half).collect();
     let last: String = namespace.chars().skip(length - half).collect();
     format!("{first}…{last}")

@@ -1,8 +1,8 @@
 //! Threads on the page: what each retains, and its stack with the objects on it. It stands there without a script.
 
 use super::html::Html;
-use super::names::shown;
-use super::sections::Sections;
+use super::names::escaped_name;
+use super::sections::SectionWriter;
 use super::tables::{bar_cell, cell, table_close, table_open, type_name};
 use crate::answers::ThreadsOptions;
 use crate::answers::threads::{LocalRow, ThreadRow};
@@ -12,7 +12,7 @@ use crate::units::{count_of, format_bytes, format_count};
 const FRAMES_SHOWN: usize = 60;
 const LOCALS_SHOWN: usize = 10;
 
-impl Sections<'_, '_> {
+impl SectionWriter<'_, '_> {
     pub(super) fn threads(&self, html: &mut Html) {
         let Some(threads) = &self.page.threads else { return };
         html.section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
@@ -42,7 +42,9 @@ impl Sections<'_, '_> {
 /// A thread's name, and behind it the stack.
 fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
     let title = |html: &mut Html| {
-        html.text(shown(&thread.title())).markup(" <span class=\"quiet\">").text(shown(&thread.type_name));
+        html.text(escaped_name(&thread.title()))
+            .markup(" <span class=\"quiet\">")
+            .text(escaped_name(&thread.type_name));
         if thread.out_of_memory {
             html.markup(", out of memory");
         }
@@ -55,7 +57,7 @@ fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
     title(html);
     html.markup("</summary><ol class=\"stack\">");
     for frame in thread.frames.iter().take(FRAMES_SHOWN) {
-        html.markup("<li><code>").text(shown(&frame.text())).markup("</code>");
+        html.markup("<li><code>").text(escaped_name(&frame.text())).markup("</code>");
         locals(frame.locals, html);
         html.markup("</li>");
     }
@@ -79,9 +81,9 @@ fn locals(locals: &[LocalRow], html: &mut Html) {
     for local in locals.iter().take(LOCALS_SHOWN) {
         html.markup("<li>").text(local.retained_bytes.map_or("-".into(), format_bytes));
         html.markup(" <span class=\"id\">").text(&local.object.id).markup("</span> ");
-        type_name(html, &shown(&local.object.type_name));
+        type_name(html, &escaped_name(&local.object.type_name));
         if let Some(value) = &local.value {
-            html.markup(" <span class=\"said\">").text(shown(&value.words())).markup("</span>");
+            html.markup(" <span class=\"said\">").text(escaped_name(&value.words())).markup("</span>");
         }
         html.markup("</li>");
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::ask::ObjectPage;
-use super::columns::{BiggestColumns, Budgets, MapColumns, PageData, PathData};
-use super::names::{NameTable, shown};
-use super::prune::{Pruned, PrunedContent, RowWeight, prune};
+use super::columns::{BiggestColumns, MapColumns, PageBudgets, PageData, PathData};
+use super::names::{NameTable, escaped_name};
+use super::page_answers::ObjectPage;
+use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownKind, HeapTree};
 use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
 use crate::answers::leaks::SuspectView;
@@ -16,7 +16,7 @@ use crate::sort;
 use crate::units::count_of;
 
 /// Steps of a path that are shown; the middle of a longer one is left out.
-const STEPS: usize = 40;
+const MAX_STEPS_SHOWN: usize = 40;
 pub(super) const NO_NAME: i64 = -1;
 
 /// A row of the biggest objects.
@@ -29,7 +29,7 @@ enum ObjectOrRun {
 }
 
 /// A run of fewer objects is shown object by object.
-const FOLDED: usize = 8;
+const MIN_FOLDED_RUN: usize = 8;
 
 impl ObjectOrRun {
     fn first_object(self) -> DomNode {
@@ -47,14 +47,16 @@ impl ObjectOrRun {
     }
 }
 
-fn below(biggest: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+fn children_of_row(biggest: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
     for object in row.own_objects(biggest) {
         let next = biggest.next_of_run(object);
         for child in biggest.children(object) {
             match row {
                 ObjectOrRun::Run(_) if next == Some(child) => {}
-                ObjectOrRun::Object(_) if next == Some(child) && biggest.run_from(child, FOLDED).len() == FOLDED => {
+                ObjectOrRun::Object(_)
+                    if next == Some(child) && biggest.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
+                {
                     rows.push(ObjectOrRun::Run(child));
                 }
                 _ => rows.push(ObjectOrRun::Object(child)),
@@ -79,12 +81,12 @@ impl MapColumns {
     }
 
     /// Adds the rows; `name` and `objects` are given for rows of the tree.
-    fn add(&mut self, pruned: &Pruned<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
+    fn add(&mut self, pruned: &PrunedTree<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
         self.minimum_bytes = pruned.minimum_bytes;
         for row in &pruned.rows {
             match row.content {
                 PrunedContent::Row(place) => self.name.push(name(place)),
-                PrunedContent::Other(rows) => {
+                PrunedContent::HiddenRows(rows) => {
                     self.hidden.insert(self.name.len(), rows);
                     self.name.push(NO_NAME);
                 }
@@ -97,7 +99,7 @@ impl MapColumns {
 }
 
 impl ObjectPage<'_> {
-    pub(super) fn map_columns(&self, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
+    pub(super) fn map_columns(&self, budgets: &PageBudgets, names: &mut NameTable) -> MapColumns {
         let map = &self.map;
         let weight =
             |place| RowWeight { bytes: map.retained_bytes(place), objects: map.objects(place), rank: map.rank(place) };
@@ -111,7 +113,7 @@ impl ObjectPage<'_> {
         for (at, row) in pruned.rows.iter().enumerate() {
             let PrunedContent::Row(place) = row.content else { continue };
             row_of.insert(place, at + 1);
-            columns.ids.extend(map.object_id(place).map(|id| (at + 1, shown(&id))));
+            columns.ids.extend(map.object_id(place).map(|id| (at + 1, escaped_name(&id))));
             if map.levels(place) > 1 {
                 columns.deep.insert(at + 1, map.levels(place));
             }
@@ -133,7 +135,7 @@ impl ObjectPage<'_> {
     }
 
     /// The biggest objects, and the paths to the largest of them.
-    pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut PageData) {
+    pub(super) fn add_objects(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
         let biggest = &self.biggest;
         let tops: Vec<ObjectOrRun> = biggest.top_places().iter().map(|&top| ObjectOrRun::Object(top)).collect();
         let weight = |row: ObjectOrRun| RowWeight {
@@ -141,7 +143,7 @@ impl ObjectPage<'_> {
             objects: biggest.dominated_objects(row.first_object()),
             rank: biggest.rank(row.first_object()),
         };
-        let pruned = prune(&tops, |row| below(biggest, row), weight, budgets.objects);
+        let pruned = prune(&tops, |row| children_of_row(biggest, row), weight, budgets.objects);
         let mut columns = BiggestColumns { minimum_bytes: pruned.minimum_bytes, ..BiggestColumns::default() };
         let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
         for (at, row) in pruned.rows.iter().enumerate() {
@@ -151,7 +153,7 @@ impl ObjectPage<'_> {
             match row.content {
                 PrunedContent::Row(object) => {
                     let row = biggest.row(object.first_object());
-                    columns.id.push(shown(&row.id));
+                    columns.id.push(escaped_name(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
                     let own = object.own_objects(biggest).fold((0u64, 0u64), |(count, bytes), one| {
                         (count + 1, bytes.saturating_add(biggest.shallow_bytes(one)))
@@ -160,7 +162,7 @@ impl ObjectPage<'_> {
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
                     by_size.push((biggest.retained_bytes(object.first_object()), at, object.first_object()));
                 }
-                PrunedContent::Other(rows) => {
+                PrunedContent::HiddenRows(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));
                     columns.name.push(NO_NAME);
                     columns.shallow.push(None);
@@ -169,8 +171,8 @@ impl ObjectPage<'_> {
         }
         let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
         columns.references = references_of(biggest, by_size.iter().map(|&(_, at, _)| at), &objects);
-        for (&(_, at, _), said) in by_size.iter().zip(biggest.said_by(&objects)) {
-            columns.said.extend(said.map(|said| (at, beginning(&said))));
+        for (&(_, at, _), said) in by_size.iter().zip(biggest.value_texts(&objects)) {
+            columns.said.extend(said.map(|said| (at, cut_text(&said))));
         }
         sort::by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
@@ -189,13 +191,13 @@ fn references_of(
     objects: &[DomNode],
 ) -> BTreeMap<usize, String> {
     let names = rows.into_iter().zip(biggest.names_of_holders(objects));
-    names.filter_map(|(row, name)| Some((row, shown(&name?)))).collect()
+    names.filter_map(|(row, name)| Some((row, escaped_name(&name?)))).collect()
 }
 
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-fn beginning(text: &str) -> String {
-    let text = shown(text);
+fn cut_text(text: &str) -> String {
+    let text = escaped_name(text);
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -230,9 +232,12 @@ fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathDa
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
     let (start, count) = (class_start(&path), path.length() + 1);
-    let left_out = (count - start).saturating_sub(STEPS);
-    let ends =
-        if left_out > 0 { [start..start + STEPS / 2, count - STEPS / 2..count] } else { [start..count, count..count] };
+    let left_out = (count - start).saturating_sub(MAX_STEPS_SHOWN);
+    let ends = if left_out > 0 {
+        [start..start + MAX_STEPS_SHOWN / 2, count - MAX_STEPS_SHOWN / 2..count]
+    } else {
+        [start..count, count..count]
+    };
     let mut steps = Vec::new();
     for places in ends {
         if left_out > 0 && places.end == count {
@@ -242,15 +247,20 @@ fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathDa
             nodes_of(&path, places.clone()).iter().zip(&is_on_all[places])
         {
             let name = i64::from(names.number(&row.type_text()));
-            let reference = reference.as_deref().map(shown).unwrap_or_default();
-            steps.push((shown(&row.id), name, u8::from(is_on_all), reference));
+            let reference = reference.as_deref().map(escaped_name).unwrap_or_default();
+            steps.push((escaped_name(&row.id), name, u8::from(is_on_all), reference));
         }
     }
-    Some(PathData { root: shown(&path.holders()), steps })
+    Some(PathData { root: escaped_name(&path.holders()), steps })
 }
 
 /// The columns of a heap of allocation totals: its root is the whole.
-pub(super) fn heap_columns(tree: &HeapTree<'_>, title: String, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
+pub(super) fn heap_columns(
+    tree: &HeapTree<'_>,
+    title: String,
+    budgets: &PageBudgets,
+    names: &mut NameTable,
+) -> MapColumns {
     let rows = tree.rows();
     let Some(whole) = rows.first() else { return MapColumns::default() };
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];

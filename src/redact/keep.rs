@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::analysis::collections::CollectionTable;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 
 /// The fields that are known without being told, beside the sizes of known collections.
 const KNOWN: &str = include_str!("keep.txt");

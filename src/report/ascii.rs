@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 /// Writes what this program draws in ASCII; names from a dump stay as they are. Every write is to be whole characters.
-pub(super) struct Ascii<'w>(pub(super) &'w mut dyn Write);
+pub(super) struct AsciiWriter<'w>(pub(super) &'w mut dyn Write);
 
-impl Write for Ascii<'_> {
+impl Write for AsciiWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.is_ascii() => {
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn drawings_become_ascii_and_names_stay() {
         let mut out = Vec::new();
-        Ascii(&mut out).write_all("┌─┬╪┐ → Öl …Ü×2".as_bytes()).unwrap();
+        AsciiWriter(&mut out).write_all("┌─┬╪┐ → Öl …Ü×2".as_bytes()).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "+-+++ > Öl ~Üx2");
     }
 }

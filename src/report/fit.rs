@@ -1,7 +1,7 @@
 //! Fits rows and sentences to a terminal.
 
 use super::{Style, escape_controls};
-use crate::names::{FigureWidth, broken, columns_of, figures_shown, row_lines};
+use crate::names::{FigureWidth, break_word, columns_of, figures_shown, row_lines};
 
 impl Style {
     /// A row: its start as it is, figures, and a name; in lines where one has no room for the name. On a terminal whose
@@ -41,7 +41,7 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let is_whole = |word: &str| {
         columns_of(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
     };
-    let broken = |word: &str| broken(word, room.max(3)).join(" ");
+    let broken = |word: &str| break_word(word, room.max(3)).join(" ");
     let words: Vec<String> =
         text.split(' ').map(|word| if is_whole(word) { word.to_string() } else { broken(word) }).collect();
     words.join(" ")

@@ -15,7 +15,7 @@ pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &St
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     if style.header {
         let keys = table.columns.iter().map(|column| column.key.as_ref());
-        writer.write_record(keys.map(|key| safe(key.into(), style).into_owned())).map_err(as_io)?;
+        writer.write_record(keys.map(|key| csv_safe_text(key.into(), style).into_owned())).map_err(io_error_of_csv)?;
     }
     // Kept from row to row: there may be millions.
     let (mut record, mut digits) = (csv::ByteRecord::new(), [0; 20]);
@@ -24,23 +24,25 @@ pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &St
         for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
             match cell {
                 Cell::Missing => record.push_field(b""),
-                Cell::Number(number) if !style.human => record.push_field(decimal(*number, &mut digits)),
-                Cell::Text(_) => record.push_field(safe(cell_text(cell, column.unit, style.human), style).as_bytes()),
+                Cell::Number(number) if !style.human => record.push_field(decimal_digits(*number, &mut digits)),
+                Cell::Text(_) => {
+                    record.push_field(csv_safe_text(cell_text(cell, column.unit, style.human), style).as_bytes())
+                }
                 _ => record.push_field(cell_text(cell, column.unit, style.human).as_bytes()),
             }
         }
-        writer.write_byte_record(&record).map_err(as_io)?;
+        writer.write_byte_record(&record).map_err(io_error_of_csv)?;
     }
     writer.flush()
 }
 
 /// The text, behind a mark where a spreadsheet would take it for a formula, and marks are asked for.
-fn safe<'t>(text: Cow<'t, str>, style: &Style) -> Cow<'t, str> {
+fn csv_safe_text<'t>(text: Cow<'t, str>, style: &Style) -> Cow<'t, str> {
     if style.csv_safe && text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
 }
 
 /// The digits of a number: what most fields are, without the machinery of formatting.
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+fn decimal_digits(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut start = digits.len();
     loop {
         start -= 1;
@@ -52,7 +54,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-fn as_io(error: csv::Error) -> io::Error {
+fn io_error_of_csv(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
@@ -88,7 +90,7 @@ impl Serialize for JsonRow<'_> {
                 Cell::Signed(number) => row.serialize_entry(key, number)?,
                 Cell::Share(share) => row.serialize_entry(key, share)?,
                 Cell::Flag(flag) => row.serialize_entry(key, flag)?,
-                Cell::Literal(text) => row.serialize_entry(key, &serde_json::from_str::<&RawValue>(text).ok())?,
+                Cell::JsonLiteral(text) => row.serialize_entry(key, &serde_json::from_str::<&RawValue>(text).ok())?,
                 Cell::Text(text) => row.serialize_entry(key, text)?,
                 Cell::Missing => row.serialize_entry(key, &())?,
             }
@@ -123,12 +125,12 @@ pub(super) fn write_markdown(table: &Table<'_>, out: &mut dyn Write, style: &Sty
 
 #[cfg(test)]
 mod tests {
-    use super::decimal;
+    use super::decimal_digits;
 
     #[test]
     fn digits_are_those_of_the_number() {
         for number in [0, 7, 10, 4096, u64::MAX] {
-            assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
+            assert_eq!(decimal_digits(number, &mut [0; 20]), number.to_string().as_bytes());
         }
     }
 }

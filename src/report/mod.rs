@@ -191,7 +191,7 @@ pub enum Cell<'a> {
     /// Yes or no.
     Flag(bool),
     /// A number, a truth value or null, written as in JSON.
-    Literal(String),
+    JsonLiteral(String),
     /// A word or a text.
     Text(Cow<'a, str>),
     /// Nothing: `-`, an empty field, `null`.
@@ -256,7 +256,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
         Cell::Share(share) => format!("{share:.4}").into(),
         Cell::Flag(flag) => flag.to_string().into(),
-        Cell::Literal(text) => text.as_str().into(),
+        Cell::JsonLiteral(text) => text.as_str().into(),
         Cell::Text(text) => escape_controls(text),
         Cell::Missing => "-".into(),
     }

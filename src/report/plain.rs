@@ -14,8 +14,11 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let last = table.columns.len().saturating_sub(1);
     // The first of the columns behind the last one of numbers, but never the first of the table.
     let texts = table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1);
-    let mut widths: Vec<usize> =
-        table.columns.iter().map(|column| if style.header { title(column).chars().count() } else { 1 }).collect();
+    let mut widths: Vec<usize> = table
+        .columns
+        .iter()
+        .map(|column| if style.header { column_title(column).chars().count() } else { 1 })
+        .collect();
     for row in 0..table.row_count.min(MEASURED_ROWS) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
             widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style, place >= texts));
@@ -24,7 +27,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut line = String::new();
     if style.header {
         for (place, column) in table.columns.iter().enumerate() {
-            push(&mut line, &title(column), widths[place], is_number(column.unit), place == last);
+            push_padded(&mut line, &column_title(column), widths[place], is_number(column.unit), place == last);
             line.extend((place >= texts && place < last).then_some(' '));
         }
         writeln!(out, "{line}")?;
@@ -35,7 +38,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
             let unit = table.columns[place].unit;
             let text = cell_text(cell, unit, style.human);
             let text = if place < texts { one_word(text, unit) } else { text };
-            push(&mut line, &text, widths[place], is_number(unit), place == last);
+            push_padded(&mut line, &text, widths[place], is_number(unit), place == last);
             line.extend((place >= texts && place < last).then_some(' '));
         }
         writeln!(out, "{line}")?;
@@ -44,7 +47,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
 }
 
 /// The key of a column; what dumps are called may hold blanks.
-fn title(column: &Column) -> Cow<'_, str> {
+fn column_title(column: &Column) -> Cow<'_, str> {
     one_word(escape_controls(&column.key), Unit::Word)
 }
 
@@ -71,7 +74,7 @@ fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style, is_text: bool) -> usize 
     }
 }
 
-fn push(line: &mut String, text: &str, width: usize, right: bool, last: bool) {
+fn push_padded(line: &mut String, text: &str, width: usize, right: bool, last: bool) {
     let padding = width.saturating_sub(text.chars().count());
     if right {
         line.extend(std::iter::repeat_n(' ', padding));

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::ascii::Ascii;
+use super::ascii::AsciiWriter;
 use super::fit::{with_breaks, wrapping};
 use super::{Format, Outline, Style, Table, escape_controls, forms, plain, several, terminal, tree};
 use crate::names::{columns_of, fit_name};
@@ -149,14 +149,14 @@ impl Style {
 /// Prints an answer. Error: when `out` cannot be written to.
 pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.ascii {
-        return write(answer, &mut Ascii(out), &Style { ascii: false, ..*style });
+        return write(answer, &mut AsciiWriter(out), &Style { ascii: false, ..*style });
     }
     let write_text = match style.format {
         Format::Table if style.terminal || A::IS_PROSE => A::text,
         Format::Markdown => A::markdown,
         Format::Jstack => A::thread_dump,
         Format::Json => {
-            forms::write_json(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
+            forms::write_json(out, &AnswerWithSchema { schema: schema(A::COMMAND), answer })?;
             return writeln!(out);
         }
         _ => return write_rows(&answer.table(style), out, style),
@@ -187,7 +187,7 @@ fn shell_words(line: &str) -> impl Iterator<Item = &str> {
 /// one table with a column for the file in every other form. Error: when `out` cannot be written to.
 pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.ascii {
-        return write_each(answers, &mut Ascii(out), &Style { ascii: false, ..*style });
+        return write_each(answers, &mut AsciiWriter(out), &Style { ascii: false, ..*style });
     }
     match style.format {
         Format::Table if style.terminal => {
@@ -199,13 +199,13 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
             Ok(())
         }
         Format::Json => {
-            let files: Vec<_> = answers.iter().map(|(file, answer)| WithFile { file, answer }).collect();
-            forms::write_json(out, &Files { schema: schema(A::COMMAND), files })?;
+            let files: Vec<_> = answers.iter().map(|(file, answer)| AnswerOfFile { file, answer }).collect();
+            forms::write_json(out, &AnswersWithSchema { schema: schema(A::COMMAND), files })?;
             writeln!(out)
         }
         _ => {
             let tables = answers.iter().map(|(file, answer)| (file.as_str(), answer.table(style))).collect();
-            write_rows(&several::joined(tables), out, style)
+            write_rows(&several::join_tables(tables), out, style)
         }
     }
 }
@@ -226,21 +226,21 @@ fn schema(command: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct WithSchema<'a, A> {
+struct AnswerWithSchema<'a, A> {
     schema: String,
     #[serde(flatten)]
     answer: &'a A,
 }
 
 #[derive(Serialize)]
-struct WithFile<'a, A> {
+struct AnswerOfFile<'a, A> {
     file: &'a str,
     #[serde(flatten)]
     answer: &'a A,
 }
 
 #[derive(Serialize)]
-struct Files<'a, A> {
+struct AnswersWithSchema<'a, A> {
     schema: String,
-    files: Vec<WithFile<'a, A>>,
+    files: Vec<AnswerOfFile<'a, A>>,
 }

@@ -5,7 +5,7 @@ use super::{Cell, Column, Table, Unit};
 
 /// One table of all: every column that any of them has, the file before the last one. The figures stay where they are
 /// for one file, so that a script need not care.
-pub(super) fn joined<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
+pub(super) fn join_tables<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
     let mut columns: Vec<Column> = Vec::new();
     let mut last: Vec<Column> = Vec::new();
     for (_, table) in &tables {

@@ -13,10 +13,10 @@ use crate::units;
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;
 /// Columns that one takes beside its own width, with borders and without.
-const BORDERED: usize = 3;
-const PLAIN: usize = 2;
+const BORDERED_COLUMN_EXTRA: usize = 3;
+const PLAIN_COLUMN_EXTRA: usize = 2;
 /// Words beside the name are broken to as much where nothing else helps, the second where the first is not enough.
-const SHORTEST_WORDS: [usize; 2] = [16, 8];
+const MIN_WORD_COLUMNS: [usize; 2] = [16, 8];
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
@@ -24,7 +24,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     loop {
         let end = (start + ROWS_AT_ONCE).min(table.row_count);
         let text;
-        (text, hidden) = draw(table, start..end, hidden.len(), style);
+        (text, hidden) = draw_table(table, start..end, hidden.len(), style);
         writeln!(out, "{text}")?;
         start = end;
         if start == table.row_count {
@@ -32,22 +32,22 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         }
     }
     if table.rows_hidden > 0 {
-        note(&format!("{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows")), out, style)?;
+        write_note(&format!("{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows")), out, style)?;
     }
     if !hidden.is_empty() {
         let titles: Vec<String> = hidden.iter().map(|place| table.columns[*place].title.replace('\n', " ")).collect();
-        note(&super::fit::hidden_columns(&titles), out, style)?;
+        write_note(&super::fit::hidden_columns(&titles), out, style)?;
     }
     Ok(())
 }
 
 /// A sentence below the table.
-fn note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+fn write_note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     writeln!(out, "{}", wrap_sentence(text, style.width))
 }
 
 /// A part of the table, and the columns it does without: no fewer than the part before.
-fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, Vec<usize>) {
+fn draw_table(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, Vec<usize>) {
     let texts: Vec<Vec<String>> = rows
         .map(|row| {
             (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
@@ -70,7 +70,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
         style.width.checked_sub(columns + 1)
     };
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
-    while left(&widths, &shown, BORDERED).is_none() || table.columns.len() - shown.len() < hidden {
+    while left(&widths, &shown, BORDERED_COLUMN_EXTRA).is_none() || table.columns.len() - shown.len() < hidden {
         let Some(first) = shown.iter().map(|place| table.columns[*place].hide_priority).max().filter(|most| *most > 0)
         else {
             break;
@@ -79,12 +79,14 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     }
     // Where all that can go is not enough, borders go, then counts, then other figures, the first ones first; then words
     // beside the name are broken.
-    let is_plain = left(&widths, &shown, BORDERED).is_none();
-    let gap = if is_plain { PLAIN } else { BORDERED };
+    let is_plain = left(&widths, &shown, BORDERED_COLUMN_EXTRA).is_none();
+    let gap = if is_plain { PLAIN_COLUMN_EXTRA } else { BORDERED_COLUMN_EXTRA };
     // Names beside each other take further lines before figures that stay go.
     let names: Vec<usize> = shown.iter().copied().filter(|place| table.columns[*place].unit == Unit::Text).collect();
     if is_plain && names.len() > 1 {
-        names.into_iter().for_each(|place| widths[place] = widths[place].min((style.width / 4).max(SHORTEST_WORDS[0])));
+        names
+            .into_iter()
+            .for_each(|place| widths[place] = widths[place].min((style.width / 4).max(MIN_WORD_COLUMNS[0])));
     }
     while left(&widths, &shown, gap).is_none() || is_plain && table.columns.len() - shown.len() < hidden {
         let is_figure = |place: &usize| !is_name(&table.columns[*place]);
@@ -93,7 +95,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
         let Some(goes) = goes.filter(|_| shown.iter().filter(|place| is_figure(place)).count() > 1) else { break };
         shown.remove(goes);
     }
-    for most in SHORTEST_WORDS {
+    for most in MIN_WORD_COLUMNS {
         if left(&widths, &shown, gap).is_none() {
             let words = shown.iter().filter(|place| table.columns[**place].unit == Unit::Word);
             words.for_each(|place| widths[*place] = widths[*place].min(most));

@@ -6,9 +6,9 @@ use crate::common::cmd::{assert_linear, run_with_input};
 use crate::common::fixtures::{Fixture, all, test_each_format};
 use crate::common::read;
 use heapdump::allocations::AllocationDump;
-use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
+use heapdump::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::input::{Diagnostics, Dump, ReadOptions, Source};
 use rayon::prelude::*;
@@ -40,7 +40,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<String>)>
     assert_eq!(references, graph.reference_count());
     assert!(graph.nodes().all(|node| graph.references(node).all(|target| target.node.index() < graph.node_count())));
     let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let retained = RetainedSizes::compute(graph, &dominators);
     if let Some(last) = graph.nodes().next_back() {
         assert!(!graph.display_id(last).is_empty());
         let path = find_root_paths(graph, last, 1, false, |_| false);
@@ -61,7 +61,7 @@ fn walk(dump: &AllocationDump) -> usize {
         let frames = heap.frames.iter().enumerate().skip(1);
         frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
-        let totals = Totals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
+        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
         let types = totals.types(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
         assert!(types <= totals.at(0).bytes, "{types} bytes of {}", totals.at(0).bytes);
     }

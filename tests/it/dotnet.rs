@@ -5,7 +5,7 @@ use crate::common::fixtures::unpacked;
 use crate::common::{graph, read};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::reachability::compute_reachable;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::graph::HeapGraph;
 use heapdump::input::{Dump, ReadOptions};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn roots_have_names() {
 
 fn retained(graph: &HeapGraph) -> Vec<(u64, u64, Option<u64>)> {
     let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let retained = RetainedSizes::compute(graph, &dominators);
     let row = |node| (graph.original_id(node), graph.shallow_bytes(node), retained.bytes_of(&dominators, node));
     graph.nodes().map(row).collect()
 }

@@ -4,7 +4,7 @@
 
 use std::io::Cursor;
 
-use heapdump::analysis::selection::TypePattern;
+use heapdump::analysis::type_patterns::TypePattern;
 use heapdump::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use heapdump::answers::{
     AnswerError, Limits, ObjectId, ObjectOptions, ObjectsOptions, Reachability, RootPathsOptions, ScopeOptions, object,
@@ -58,7 +58,7 @@ proptest! {
             prop_assert_eq!((number_of(&answer.object.row.id), answer.object.row.shallow_bytes), (number, own.bytes));
             prop_assert_eq!(answer.object.row.type_text(), own.type_name);
             prop_assert_eq!(answer.object.retained_bytes, heap.retained_bytes(number));
-            let expected = if reached[number] { Reachability::Reached } else { Reachability::Unreached };
+            let expected = if reached[number] { Reachability::Reachable } else { Reachability::Unreachable };
             prop_assert_eq!(answer.reachability, expected);
             prop_assert_eq!(answer.roots.len(), heap.roots.iter().filter(|root| root.object == number).count());
             let references: Vec<usize> = answer.references.iter().map(|row| number_of(&row.id)).collect();
@@ -140,9 +140,9 @@ proptest! {
         let (now, before) = (heap.reach(&left, None), heap.reach(&heap.strong_starts(), None));
         for number in 0..heap.objects.len() {
             let expected = match (now[number], before[number]) {
-                (true, _) => Reachability::Reached,
-                (false, true) => Reachability::LeftOut,
-                (false, false) => Reachability::Unreached,
+                (true, _) => Reachability::Reachable,
+                (false, true) => Reachability::ByExcludedRootsOnly,
+                (false, false) => Reachability::Unreachable,
             };
             let id = id_of(number);
             prop_assert_eq!(object(&dump, &ObjectOptions::new(id.clone())).unwrap().reachability, expected);
@@ -287,9 +287,9 @@ fn command_lines_ask_the_same() {
 fn questions_about_objects_need_objects() {
     let trace = heapdump::dump::open(cmd::project("fixtures/memory_infra/seed-heaps_v2.trace")).expect("a dump");
     let id: ObjectId = "1".parse().expect("an id");
-    assert_eq!(objects(&trace, &ObjectsOptions::default()).err(), Some(AnswerError::NotObjects));
-    assert_eq!(object(&trace, &ObjectOptions::new(id.clone())).err(), Some(AnswerError::NotObjects));
-    assert_eq!(root_paths(&trace, &RootPathsOptions::new(id)).err(), Some(AnswerError::NotObjects));
+    assert_eq!(objects(&trace, &ObjectsOptions::default()).err(), Some(AnswerError::NeedsObjects));
+    assert_eq!(object(&trace, &ObjectOptions::new(id.clone())).err(), Some(AnswerError::NeedsObjects));
+    assert_eq!(root_paths(&trace, &RootPathsOptions::new(id)).err(), Some(AnswerError::NeedsObjects));
     let heap = Heap { objects: vec![object_of_nothing()], ..Heap::default() };
     let missing = object(&opened(&heap), &ObjectOptions::new("dead".parse().expect("an id"))).err();
     assert_eq!(missing, Some(AnswerError::NoSuchObject("dead".into())));

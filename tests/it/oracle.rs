@@ -8,7 +8,7 @@ use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::merged_paths::merge_root_paths;
 use heapdump::analysis::reachability::add_unreachable_roots;
 use heapdump::analysis::reachability::compute_reachable;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::retained_sets::{retained_exact_by_set, retained_lower_bound_by_set};
 use heapdump::analysis::root_paths::RootsByNode;
 use heapdump::analysis::root_paths::{RootPaths, find_root_paths};
@@ -84,7 +84,7 @@ proptest! {
         let distances = heap.distances(&starts);
         let everywhere = heap.distances(&heap.roots.iter().map(|root| root.object).collect::<Vec<_>>());
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let retained = RetainedSizes::compute(&graph, &dominators);
         let reachable = compute_reachable(&graph);
         for object in 0..heap.objects.len() {
             let node = NodeId::new(object);
@@ -124,7 +124,7 @@ proptest! {
     fn an_index_gives_back_what_was_put_in(heap in heaps(14, 2)) {
         let (graph, _) = graph(xna_cf(&heap).as_bytes());
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let retained = RetainedSizes::compute(&graph, &dominators);
         // In memory where there is such a folder: an index is on the disk before it has its name.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = folder.path().join("heap.hdx");
@@ -216,7 +216,7 @@ proptest! {
         }
 
         let dominators = Dominators::compute(&graph);
-        let _retained = Retained::compute(&graph, &dominators);
+        let _retained = RetainedSizes::compute(&graph, &dominators);
         let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DomNode::ROOT), 100, None);
         prop_assert_eq!(tree.places.len(), dominators.reached_count());
         for place in &tree.places {
@@ -234,7 +234,7 @@ proptest! {
         };
         let reachable_bytes = bytes_of(&heap.reach(&starts, None));
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let retained = RetainedSizes::compute(&graph, &dominators);
         let set_of = |node: NodeId| graph.type_of(node).index() as u32;
         let sets: Vec<u32> = (0..graph.type_count() as u32).collect();
         let told = std::cell::RefCell::new(Vec::new());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
-use heapdump::analysis::selection::TypePattern;
+use heapdump::analysis::type_patterns::TypePattern;
 use heapdump::answers::referrers::{ReferredTo, ReferrersOptions};
 use heapdump::answers::{ScopeOptions, referrers};
 use heapdump::dump::OpenOptions;

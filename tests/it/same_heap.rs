@@ -10,7 +10,7 @@ use crate::common::synth_hprof::{FORMS, hprof};
 use crate::common::synth_phd::{FORMS as FORMS_OF_PHD, phd};
 use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
 use heapdump::analysis::dominators::Dominators;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::graph::{HeapGraph, Lookup, NodeId};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ struct Answers {
 
 fn answers(graph: &HeapGraph) -> Answers {
     let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let retained = RetainedSizes::compute(graph, &dominators);
     let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     // Java's class objects have no part in a heap that is written in every format.
     let is_class = |node: NodeId| graph.type_name(graph.type_of(node)) == "java.lang.Class";

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::reachability::compute_reachable;
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::input::{self, Dump, ReadOptions, Source};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn dotnet_samples_agree_with_other_programs() {
             assert_eq!(references, expected["edges"], "{dump}");
         }
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let retained = RetainedSizes::compute(&graph, &dominators);
         let mut largest: Vec<u64> = graph.nodes().filter_map(|node| retained.bytes_of(&dominators, node)).collect();
         largest.sort_unstable_by(|a, b| b.cmp(a));
         let mut wanted: Vec<u64> = own["top_retained"]

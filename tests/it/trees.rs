@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use heapdump::analysis::selection::TypePattern;
 use heapdump::analysis::threshold::Threshold;
+use heapdump::analysis::type_patterns::TypePattern;
 use heapdump::answers::breakdown::{Breakdown, BreakdownBy, BreakdownKind};
 use heapdump::answers::dominator_tree::DominatorRows;
 use heapdump::answers::figure::RETAINED;

@@ -5,19 +5,19 @@ use crate::graph::Column;
 
 /// Lists of the objects that each object immediately dominates, by number.
 #[derive(Debug)]
-pub struct Children<'a>(ChildLists<'a>);
+pub struct DominatorChildren<'a>(ChildLists<'a>);
 
 #[derive(Debug)]
 enum ChildLists<'a> {
-    Listed { starts: Vec<u32>, list: Vec<u32> },
-    Levels(&'a Column<u32>),
+    Csr { starts: Vec<u32>, list: Vec<u32> },
+    LevelOrder(&'a Column<u32>),
 }
 
 /// Numbers of the objects that one immediately dominates, ascending.
 #[derive(Debug, Clone)]
 pub enum ChildNumbers<'a> {
     /// Anywhere.
-    Listed(std::iter::Copied<std::slice::Iter<'a, u32>>),
+    Slice(std::iter::Copied<std::slice::Iter<'a, u32>>),
     /// One after another.
     Consecutive(std::ops::Range<u32>),
 }
@@ -27,14 +27,14 @@ impl Iterator for ChildNumbers<'_> {
 
     fn next(&mut self) -> Option<DomNode> {
         match self {
-            ChildNumbers::Listed(numbers) => numbers.next().map(DomNode),
+            ChildNumbers::Slice(numbers) => numbers.next().map(DomNode),
             ChildNumbers::Consecutive(numbers) => numbers.next().map(DomNode),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match self {
-            ChildNumbers::Listed(numbers) => numbers.size_hint(),
+            ChildNumbers::Slice(numbers) => numbers.size_hint(),
             ChildNumbers::Consecutive(numbers) => numbers.size_hint(),
         }
     }
@@ -44,14 +44,14 @@ impl ExactSizeIterator for ChildNumbers<'_> {}
 
 /// Step of a walk down the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum DominatorWalkStep {
     /// Down to the object.
     Enter(DomNode),
     /// Up from it.
     Leave(DomNode),
 }
 
-impl<'a> Children<'a> {
+impl<'a> DominatorChildren<'a> {
     /// From the immediate dominator of each number. O(objects), 8 bytes for each.
     pub(super) fn of_list(immediate: &[u32]) -> Self {
         let count = immediate.len();
@@ -70,22 +70,22 @@ impl<'a> Children<'a> {
             *cursor -= 1;
             list[*cursor as usize] = number as u32;
         }
-        Children(ChildLists::Listed { starts, list })
+        DominatorChildren(ChildLists::Csr { starts, list })
     }
 
     /// From where in a tree numbered level by level those below each number begin.
     pub(super) fn of_levels(first_child: &'a Column<u32>) -> Self {
-        Children(ChildLists::Levels(first_child))
+        DominatorChildren(ChildLists::LevelOrder(first_child))
     }
 
     /// Numbers of the objects that this one immediately dominates. O(1).
     pub fn of(&self, number: DomNode) -> ChildNumbers<'_> {
         let number = number.index();
         match &self.0 {
-            ChildLists::Listed { starts, list } => {
-                ChildNumbers::Listed(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
+            ChildLists::Csr { starts, list } => {
+                ChildNumbers::Slice(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
             }
-            ChildLists::Levels(first_child) => {
+            ChildLists::LevelOrder(first_child) => {
                 // Nobody dominates what has a smaller number, whatever a file says: walks must end.
                 let start = first_child.get(number).max(number as u32 + 1);
                 ChildNumbers::Consecutive(start..first_child.get(number + 1).max(start))
@@ -94,17 +94,17 @@ impl<'a> Children<'a> {
     }
 
     /// Walks everything below `from`, itself left out. O(objects below).
-    pub fn walk(&self, from: DomNode, mut visit: impl FnMut(Step)) {
+    pub fn walk(&self, from: DomNode, mut visit: impl FnMut(DominatorWalkStep)) {
         let mut stack = vec![(from, self.of(from))];
         while let Some((number, children)) = stack.last_mut() {
             match children.next() {
                 Some(next) => {
-                    visit(Step::Enter(next));
+                    visit(DominatorWalkStep::Enter(next));
                     stack.push((next, self.of(next)));
                 }
                 None => {
                     if *number != from {
-                        visit(Step::Leave(*number));
+                        visit(DominatorWalkStep::Leave(*number));
                     }
                     stack.pop();
                 }

@@ -22,20 +22,20 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 pub(super) const UNREACHED: u32 = u32::MAX;
 /// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the
 /// one before asked for.
-const HOPS_AHEAD: [usize; 3] = [24, 16, 8];
+const HOP_PREFETCH_DISTANCES: [usize; 3] = [24, 16, 8];
 /// The object of the stack, from its top, whose place of references is asked for.
-const PLACE_AHEAD: usize = 6;
+const PLACE_PREFETCH_DISTANCE: usize = 6;
 /// The one whose references are asked for.
-const REFERENCES_AHEAD: usize = 3;
+const REFERENCE_PREFETCH_DISTANCE: usize = 3;
 /// Edges whose places are looked up together, so that the waits overlap.
-const EDGES_AT_ONCE: usize = 256;
+const EDGE_LOOKUP_BATCH: usize = 256;
 /// Edges that are sorted in while the numbers of as many are looked up.
-const EDGES_OF_PART: usize = 1 << 16;
+const EDGE_SORT_BATCH: usize = 1 << 16;
 /// Distance at which what belongs to them is asked for in advance.
-const EDGES_AHEAD: usize = 12;
+const EDGE_PREFETCH_DISTANCE: usize = 12;
 
 /// A tree by depth-first numbers, from the virtual root on.
-pub(super) struct DominatorTree {
+pub(super) struct DepthFirstDominators {
     /// By number; the first means nothing.
     pub(super) nodes: Vec<NodeId>,
     /// By number.
@@ -48,16 +48,16 @@ pub(super) struct DominatorTree {
 }
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
-pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DominatorTree {
+pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
     let DepthFirstWalk { nodes, mut parents, others, followed } = walk(graph);
     let tree = DepthFirstTree::of(&mut parents);
     let mut cells = paired(parents);
-    let numbers = numbers(&nodes, others, cells_of(&mut cells));
-    let sources = list_edges(graph, &numbers, followed, cells_of(&mut cells));
+    let numbers = numbers_by_node(&nodes, others, cells_of(&mut cells));
+    let sources = sources_by_target(graph, &numbers, followed, cells_of(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(&mut cells, sources, numbers, &mut steps);
     let immediate = immediate_dominators(&tree, &semi, cells, step_budget, &mut steps);
-    DominatorTree { nodes, immediate, steps, memory: semi }
+    DepthFirstDominators { nodes, immediate, steps, memory: semi }
 }
 
 struct DepthFirstWalk {
@@ -83,19 +83,19 @@ fn walk(graph: &HeapGraph) -> DepthFirstWalk {
     nodes.push(NodeId::new(0));
     parents.push(0);
     let mut pending: Vec<PendingReference> =
-        starts(graph).into_iter().rev().map(|target| PendingReference { source: 0, target }).collect();
+        rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source: 0, target }).collect();
     let mut walk = DepthFirstWalk { nodes, parents, others: vec![UNREACHED; graph.node_count() + 1], followed: 0 };
     let mut seen = NodeSet::new(graph.node_count());
     walk.follow(graph, &mut pending, &mut seen);
     if graph.unheld_in_tree() && walk.nodes.len() <= graph.node_count() {
-        walk.hang_unheld(graph, &mut pending, &mut seen);
+        walk.attach_unrooted(graph, &mut pending, &mut seen);
     }
     walk.nodes.shrink_to_fit();
     walk
 }
 
 /// Objects that strong roots hold, ascending.
-fn starts(graph: &HeapGraph) -> Vec<NodeId> {
+fn rooted_nodes(graph: &HeapGraph) -> Vec<NodeId> {
     let mut starts: Vec<NodeId> = graph.strong_roots().map(|root| root.node).collect();
     starts.sort_unstable();
     starts.dedup();
@@ -124,10 +124,10 @@ impl DepthFirstWalk {
                 }
             }
             // What the objects that come next will read.
-            if let Some(next) = pending.len().checked_sub(PLACE_AHEAD) {
+            if let Some(next) = pending.len().checked_sub(PLACE_PREFETCH_DISTANCE) {
                 graph.prefetch_reference_offset(pending[next].target);
             }
-            if let Some(next) = pending.len().checked_sub(REFERENCES_AHEAD) {
+            if let Some(next) = pending.len().checked_sub(REFERENCE_PREFETCH_DISTANCE) {
                 graph.prefetch_references(pending[next].target);
             }
         }
@@ -136,7 +136,7 @@ impl DepthFirstWalk {
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
     /// object of the cycles that are left by itself, whose references count for nothing.
-    fn hang_unheld(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
+    fn attach_unrooted(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
         let mut is_held = NodeSet::new(graph.node_count());
         for node in graph.nodes().filter(|&node| !seen.contains(node)) {
             for &target in graph.strong_references(node) {
@@ -210,8 +210,8 @@ impl DepthFirstTree {
 /// A number's parent or an ancestor; and beside it where its list ends, then its label: the smallest semidominator on the
 /// way to the ancestor.
 type AncestorCell = [u32; 2];
-const ANCESTOR: usize = 0;
-const LABEL: usize = 1;
+const ANCESTOR_FIELD: usize = 0;
+const LABEL_FIELD: usize = 1;
 
 /// Cells, in the memory of these words: the first half are the ancestors.
 fn paired(mut words: Vec<u32>) -> Vec<u32> {
@@ -226,14 +226,14 @@ fn cells_of(words: &mut [u32]) -> &mut [AncestorCell] {
 }
 
 /// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
-fn numbers(nodes: &[NodeId], others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
+fn numbers_by_node(nodes: &[NodeId], others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
     let mut numbers = others;
     for (number, node) in nodes.iter().enumerate().skip(1) {
-        if let Some(ahead) = nodes.get(number + EDGES_AHEAD) {
+        if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&numbers, ahead.index());
         }
         let others = std::mem::replace(&mut numbers[node.index()], number as u32);
-        cells[number][LABEL] = others.wrapping_add(1);
+        cells[number][LABEL_FIELD] = others.wrapping_add(1);
     }
     numbers
 }
@@ -258,21 +258,22 @@ impl EdgeLists<'_> {
     /// Sorts edges in; they are lost.
     fn take(&mut self, edges: &mut [Edge]) {
         let EdgeLists { cells, sources, has_parent } = self;
-        for edges in edges.chunks_mut(EDGES_AT_ONCE) {
+        for edges in edges.chunks_mut(EDGE_LOOKUP_BATCH) {
             // The same edges, with places for targets.
             let mut kept = 0;
             for at in 0..edges.len() {
-                if let Some(ahead) = edges.get(at + EDGES_AHEAD) {
+                if let Some(ahead) = edges.get(at + EDGE_PREFETCH_DISTANCE) {
                     prefetch(cells, ahead.target as usize);
                 }
                 let Edge { target, source } = edges[at];
                 let cell = &mut cells[target as usize];
-                if source == target || source == cell[ANCESTOR] && has_parent.insert(NodeId::new(target as usize)) {
+                if source == target || source == cell[ANCESTOR_FIELD] && has_parent.insert(NodeId::new(target as usize))
+                {
                     continue;
                 }
-                cell[LABEL] -= 1;
-                prefetch(sources, cell[LABEL] as usize);
-                edges[kept] = Edge { target: cell[LABEL], source };
+                cell[LABEL_FIELD] -= 1;
+                prefetch(sources, cell[LABEL_FIELD] as usize);
+                edges[kept] = Edge { target: cell[LABEL_FIELD], source };
                 kept += 1;
             }
             for edge in &edges[..kept] {
@@ -284,22 +285,22 @@ impl EdgeLists<'_> {
 
 /// Sources of all edges beside the tree, by target; the labels, which count them, become the places where each target's
 /// begin. While some edges are sorted in, the numbers of the next are looked up.
-fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [AncestorCell]) -> Vec<u32> {
+fn sources_by_target(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [AncestorCell]) -> Vec<u32> {
     let mut sum = 0;
     for cell in &mut *cells {
-        sum += cell[LABEL];
-        cell[LABEL] = sum;
+        sum += cell[LABEL_FIELD];
+        cell[LABEL_FIELD] = sum;
     }
     // Filled from behind, the ends become the beginnings.
     let mut lists = EdgeLists { sources: vec![0; sum as usize], has_parent: NodeSet::new(cells.len()), cells };
     let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
-    let mut edges: Vec<Edge> = starts(graph).iter().map(edge(0)).collect();
+    let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
     lists.take(&mut edges);
     let (mut nodes, mut source, mut rest): (_, _, &[NodeId]) = (graph.nodes().zip(numbers), 0, &[]);
     let mut look_up = |edges: &mut Vec<Edge>| {
         edges.clear();
         loop {
-            let (own, behind) = rest.split_at(rest.len().min(EDGES_OF_PART - edges.len()));
+            let (own, behind) = rest.split_at(rest.len().min(EDGE_SORT_BATCH - edges.len()));
             edges.extend(own.iter().map(edge(source)));
             rest = behind;
             if !rest.is_empty() {
@@ -311,7 +312,7 @@ fn list_edges(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [An
     };
     look_up(&mut edges);
     let mut next = Vec::new();
-    while edges.len() == EDGES_OF_PART {
+    while edges.len() == EDGE_SORT_BATCH {
         rayon::join(|| lists.take(&mut edges), || look_up(&mut next));
         std::mem::swap(&mut edges, &mut next);
     }
@@ -326,23 +327,23 @@ fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps:
     let mut semi = memory;
     semi.truncate(cells.len());
     for (place, cell) in semi.iter_mut().zip(&mut *cells) {
-        *place = std::mem::take(&mut cell[LABEL]);
+        *place = std::mem::take(&mut cell[LABEL_FIELD]);
     }
     let (mut path, mut end) = (Vec::new(), sources.len());
     for number in (1..cells.len()).rev() {
-        for (hops, distance) in HOPS_AHEAD.into_iter().enumerate() {
+        for (hops, distance) in HOP_PREFETCH_DISTANCES.into_iter().enumerate() {
             let ahead = number.saturating_sub(distance);
             for &source in sources[semi[ahead] as usize..semi[ahead + 1] as usize].iter().take(8) {
                 let mut at = source;
                 for _ in 0..hops {
-                    at = cells[at as usize][ANCESTOR].max(ahead as u32);
+                    at = cells[at as usize][ANCESTOR_FIELD].max(ahead as u32);
                 }
                 prefetch(cells, at as usize);
             }
         }
         let begin = semi[number] as usize;
         // No path has led through it so far: its ancestor is its parent.
-        let mut best = cells[number][ANCESTOR];
+        let mut best = cells[number][ANCESTOR_FIELD];
         for &source in &sources[begin..end] {
             if best == 0 {
                 break;
@@ -354,7 +355,7 @@ fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps:
         }
         end = begin;
         semi[number] = best;
-        cells[number][LABEL] = best;
+        cells[number][LABEL_FIELD] = best;
     }
     semi
 }
@@ -371,16 +372,16 @@ fn smallest_label(
     key: impl Fn(u32) -> u32,
 ) -> u32 {
     let mut at = from;
-    while cells[at as usize][ANCESTOR] > limit {
+    while cells[at as usize][ANCESTOR_FIELD] > limit {
         path.push(at);
-        at = cells[at as usize][ANCESTOR];
+        at = cells[at as usize][ANCESTOR_FIELD];
     }
     *steps += path.len() as u64;
-    let (ancestor, mut label) = (cells[at as usize][ANCESTOR], cells[at as usize][LABEL]);
+    let (ancestor, mut label) = (cells[at as usize][ANCESTOR_FIELD], cells[at as usize][LABEL_FIELD]);
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        if key(cell[LABEL]) < key(label) {
-            label = cell[LABEL];
+        if key(cell[LABEL_FIELD]) < key(label) {
+            label = cell[LABEL_FIELD];
         }
         *cell = [ancestor, label];
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::retained::Retained;
+use super::retained::RetainedSizes;
 use super::{DomNode, Dominators, ImmediateDominators, UNREACHED};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
@@ -21,7 +21,7 @@ impl Dominators {
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn store(&self, retained: &Retained, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
+    pub fn store(&self, retained: &RetainedSizes, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
         let children = self.children();
         let count = self.reached_count() + 1;
         // By the new number: the number here, and where those below begin.
@@ -51,16 +51,16 @@ impl Dominators {
         stored: StoredDominators,
         graph: &HeapGraph,
         source: &dyn ColumnSource,
-    ) -> Option<(Dominators, Retained)> {
+    ) -> Option<(Dominators, RetainedSizes)> {
         let (count, node_count) = (stored.reached.checked_add(1)?, graph.node_count());
         // The first entry is no node: a graph of none has one all the same.
         let nodes: Column<NodeId> = Column::stored(source, "dominators.nodes", node_count.max(1) as u64)?;
         let numbers: Column<u32> = Column::stored(source, "dominators.numbers", u64::MAX)?;
         let first_child: Column<u32> = Column::stored(source, "dominators.first_below", count as u64 + 1)?;
-        let retained = Retained::from_stored(source, count)?;
+        let retained = RetainedSizes::from_stored(source, count)?;
         let fits = nodes.len() == count && numbers.len() == node_count && first_child.len() == count + 1;
         fits.then(|| {
-            let tree = ImmediateDominators::Levels(first_child);
+            let tree = ImmediateDominators::LevelOrder(first_child);
             (Dominators { nodes, tree, numbers: OnceLock::from(numbers), node_count, steps: 0 }, retained)
         })
     }

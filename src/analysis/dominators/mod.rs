@@ -12,12 +12,12 @@ pub mod retained;
 
 use std::sync::OnceLock;
 
-pub use children::{ChildNumbers, Children, Step};
+pub use children::{ChildNumbers, DominatorChildren, DominatorWalkStep};
 pub use levels::StoredDominators;
 pub use node::DomNode;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
-use compute::{DominatorTree, UNREACHED, compute};
+use compute::{DepthFirstDominators, UNREACHED, compute};
 
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const STEP_BUDGET: u64 = 4;
@@ -50,9 +50,9 @@ pub struct Dominators {
 #[derive(Debug)]
 enum ImmediateDominators {
     /// Depth-first numbers of the walk: the immediate dominator of each.
-    Listed(Vec<u32>),
+    DepthFirst(Vec<u32>),
     /// Numbers level by level: those that a number dominates follow one another from here on, up to those of the next.
-    Levels(Column<u32>),
+    LevelOrder(Column<u32>),
 }
 
 impl Dominators {
@@ -63,13 +63,13 @@ impl Dominators {
     }
 
     fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
-        Self::compute_and_leave(graph, step_budget).0
+        Self::compute_with_scratch(graph, step_budget).0
     }
 
     /// The tree, and memory that can be used again.
-    fn compute_and_leave(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
-        let DominatorTree { nodes, immediate, steps, memory } = compute(graph, step_budget);
-        let tree = ImmediateDominators::Listed(immediate);
+    fn compute_with_scratch(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
+        let DepthFirstDominators { nodes, immediate, steps, memory } = compute(graph, step_budget);
+        let tree = ImmediateDominators::DepthFirst(immediate);
         let (nodes, node_count) = (nodes.into(), graph.node_count());
         (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, steps }, memory)
     }
@@ -91,12 +91,12 @@ impl Dominators {
     /// The object in this tree, if it is reached. O(1) but for the first call, which makes a table of all: O(objects), 4
     /// bytes each.
     pub fn number_of(&self, node: NodeId) -> Option<DomNode> {
-        self.known(self.numbers().get(node.index()))
+        self.reached_number(self.numbers().get(node.index()))
     }
 
     /// The same of consecutive objects: faster than asking for each.
     pub fn numbers_of(&self, nodes: std::ops::Range<usize>) -> impl Iterator<Item = Option<DomNode>> {
-        self.numbers().slice(nodes).iter().map(|&number| self.known(number))
+        self.numbers().slice(nodes).iter().map(|&number| self.reached_number(number))
     }
 
     fn numbers(&self) -> &Column<u32> {
@@ -111,7 +111,7 @@ impl Dominators {
 
     /// `None` where it is not reached, or what a file says that no tree has.
     #[inline]
-    fn known(&self, number: u32) -> Option<DomNode> {
+    fn reached_number(&self, number: u32) -> Option<DomNode> {
         Some(DomNode(number)).filter(|number| number.index() < self.nodes.len())
     }
 
@@ -139,10 +139,10 @@ impl Dominators {
     /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
     pub(crate) fn each(&self, mut take: impl FnMut(DomNode, DomNode)) {
         match &self.tree {
-            ImmediateDominators::Listed(immediate) => {
+            ImmediateDominators::DepthFirst(immediate) => {
                 self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DomNode(dominator)));
             }
-            ImmediateDominators::Levels(_) => {
+            ImmediateDominators::LevelOrder(_) => {
                 let (mut all, children) = (self.all(), self.children());
                 let dominators = std::iter::once(DomNode::ROOT).chain(self.all());
                 let pairs =
@@ -160,8 +160,8 @@ impl Dominators {
     #[inline]
     pub fn immediate_of(&self, number: DomNode) -> DomNode {
         match &self.tree {
-            ImmediateDominators::Listed(immediate) => DomNode(immediate[number.index()]),
-            ImmediateDominators::Levels(first_child) => {
+            ImmediateDominators::DepthFirst(immediate) => DomNode(immediate[number.index()]),
+            ImmediateDominators::LevelOrder(first_child) => {
                 let number = number.index();
                 // The last whose own begin at or before; never below itself, whatever a file says.
                 DomNode::new(first_child.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1)
@@ -182,21 +182,21 @@ impl Dominators {
     /// ask often.
     pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
         match &self.tree {
-            ImmediateDominators::Listed(immediate) => {
+            ImmediateDominators::DepthFirst(immediate) => {
                 let numbers = immediate.iter().enumerate().skip(1);
                 numbers.filter(|&(_, &parent)| parent == number.0).map(|(child, _)| DomNode::new(child)).collect()
             }
-            ImmediateDominators::Levels(_) => self.children().of(number).collect(),
+            ImmediateDominators::LevelOrder(_) => self.children().of(number).collect(),
         }
     }
 
     /// The tree turned round, for walking down. O(objects) and 8 bytes for each; nothing in a tree from an index.
-    pub fn children(&self) -> Children<'_> {
+    pub fn children(&self) -> DominatorChildren<'_> {
         let immediate = match &self.tree {
-            ImmediateDominators::Listed(immediate) => immediate,
-            ImmediateDominators::Levels(first_child) => return Children::of_levels(first_child),
+            ImmediateDominators::DepthFirst(immediate) => immediate,
+            ImmediateDominators::LevelOrder(first_child) => return DominatorChildren::of_levels(first_child),
         };
-        Children::of_list(immediate)
+        DominatorChildren::of_list(immediate)
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.

@@ -51,13 +51,13 @@ impl ByteSums {
 
 /// Bytes and objects that each reached object retains, itself included.
 #[derive(Debug)]
-pub struct Retained {
+pub struct RetainedSizes {
     /// By number in the dominator tree; 0 is everything that is reached.
     bytes: RetainedBytes,
     objects: Column<u32>,
 }
 
-impl Retained {
+impl RetainedSizes {
     /// One sweep from the last number to the first. O(objects); 8 bytes per reached object, 12 where there are 4 GiB.
     pub fn compute(graph: &HeapGraph, dominators: &Dominators) -> Self {
         Self::compute_in(graph, dominators, Vec::new())
@@ -65,7 +65,7 @@ impl Retained {
 
     /// The tree and these sizes, in the tree's memory: faster than one after the other.
     pub fn with_dominators(graph: &HeapGraph) -> (Dominators, Self) {
-        let (dominators, used) = Dominators::compute_and_leave(graph, STEP_BUDGET);
+        let (dominators, used) = Dominators::compute_with_scratch(graph, STEP_BUDGET);
         let retained = Self::compute_in(graph, &dominators, used);
         (dominators, retained)
     }
@@ -100,7 +100,7 @@ impl Retained {
             bytes.add(parent, bytes.get(number));
             objects[parent] += objects[number];
         }
-        Retained { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
+        RetainedSizes { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
     }
 
     /// Bytes, by number in the tree; number 0 is all that is reached. O(1).
@@ -129,9 +129,9 @@ impl Retained {
         Column::from(objects).store(sink, "retained.objects")
     }
 
-    pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<Retained> {
+    pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<RetainedSizes> {
         let bytes = RetainedBytes::Stored(ByteCounts::from_stored(source, "retained.bytes", count)?);
         let objects: Column<u32> = Column::stored(source, "retained.objects", u64::MAX)?;
-        (objects.len() == count).then_some(Retained { bytes, objects })
+        (objects.len() == count).then_some(RetainedSizes { bytes, objects })
     }
 }

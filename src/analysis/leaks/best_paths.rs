@@ -8,18 +8,18 @@ const MAX_COST: u8 = 200;
 const UNREACHED: u8 = u8::MAX;
 const NO_PARENT: u32 = u32::MAX;
 /// In place of what is given back for an object, of one that is not reached.
-pub(super) const NO_PLACE: u32 = u32::MAX;
+pub(super) const NO_ROW: u32 = u32::MAX;
 /// Objects ahead in a queue whose references are asked for, and of each so many.
-const AHEAD: usize = 4;
-const MAX_AHEAD: usize = 8;
+const PREFETCH_DISTANCE: usize = 4;
+const MAX_PREFETCHED_REFERENCES: usize = 8;
 /// A reference of this cost or more explains nothing: what is reached over it stands by itself.
-pub const CUT: u8 = 12;
+pub const CUT_COST: u8 = 12;
 /// In a label: the reference explains nothing.
-const IS_CUT: u32 = 1 << 31;
+const CUT_LABEL_BIT: u32 = 1 << 31;
 
 /// An object that needs no other to explain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Start {
+pub struct StartObject {
     /// The object.
     pub node: NodeId,
     /// The less it explains the more it costs.
@@ -30,17 +30,17 @@ pub struct Start {
 
 /// One reference as a way takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// The less it explains the more it costs; from [`CUT`] on nothing.
+pub struct CostedReference {
+    /// The less it explains the more it costs; from [`CUT_COST`] on nothing.
     pub cost: u8,
     /// The number of its name: references of one name from objects of one row are one row.
     pub label: u32,
 }
 
 /// Costs and labels of references.
-pub trait Ways {
+pub trait ReferenceCosts {
     /// Appends a step for each of the strong references of an object, in their order.
-    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>);
+    fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>);
 }
 
 /// One parent for each object that is reached: the tree of best ways.
@@ -51,7 +51,7 @@ pub struct BestPaths {
 
 /// An object on its best way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reached {
+pub(super) struct ReachedObject {
     pub(super) node: NodeId,
     /// What was given back for its parent; `None` where the way begins.
     pub(super) parent: Option<u32>,
@@ -64,30 +64,30 @@ pub(super) struct Reached {
 impl BestPaths {
     /// Dijkstra's algorithm with small whole numbers as costs, in a queue for each cost. Of ways of one cost the first that
     /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on; what it
-    /// gives back stands by object beside the ways, `NO_PLACE` of what is not reached. O(objects + references); 9 bytes per
+    /// gives back stands by object beside the ways, `NO_ROW` of what is not reached. O(objects + references); 9 bytes per
     /// object, and 4 for each that is queued.
     pub(super) fn find(
         graph: &HeapGraph,
-        starts: &[Start],
-        ways: &mut impl Ways,
-        mut take: impl FnMut(Reached) -> u32,
+        starts: &[StartObject],
+        ways: &mut impl ReferenceCosts,
+        mut take: impl FnMut(ReachedObject) -> u32,
     ) -> (Self, Vec<u32>) {
         let count = graph.node_count();
         let (mut parents, mut distances) = (vec![NO_PARENT; count], vec![UNREACHED; count]);
         // By object: the label of the reference from its parent until it is taken.
-        let mut places = vec![NO_PLACE; count];
+        let mut places = vec![NO_ROW; count];
         let mut reach = |parents: &[u32], places: &mut [u32], node: NodeId| {
             let (parent, label) = (parents[node.index()], places[node.index()]);
             let parent = if parent == NO_PARENT { None } else { Some(places[parent as usize]) };
-            let (label, is_cut) = (label & !IS_CUT, label & IS_CUT != 0);
-            places[node.index()] = take(Reached { node, parent, label, is_cut });
+            let (label, is_cut) = (label & !CUT_LABEL_BIT, label & CUT_LABEL_BIT != 0);
+            places[node.index()] = take(ReachedObject { node, parent, label, is_cut });
         };
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
             let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
-                places[start.node.index()] = start.label | IS_CUT;
+                places[start.node.index()] = start.label | CUT_LABEL_BIT;
                 queues[usize::from(cost)].push(start.node);
             }
         }
@@ -99,9 +99,13 @@ impl BestPaths {
             while let Some(&from) = queues[usize::from(cost)].get(at) {
                 at += 1;
                 let ahead = |by: usize| queues[usize::from(cost)].get(at + by).copied();
-                ahead(4 * AHEAD).into_iter().for_each(|node| graph.prefetch_reference_offset(node));
-                ahead(2 * AHEAD).into_iter().for_each(|node| graph.prefetch_references(node));
-                for &to in ahead(AHEAD).map_or(&[][..], |node| graph.strong_references(node)).iter().take(MAX_AHEAD) {
+                ahead(4 * PREFETCH_DISTANCE).into_iter().for_each(|node| graph.prefetch_reference_offset(node));
+                ahead(2 * PREFETCH_DISTANCE).into_iter().for_each(|node| graph.prefetch_references(node));
+                for &to in ahead(PREFETCH_DISTANCE)
+                    .map_or(&[][..], |node| graph.strong_references(node))
+                    .iter()
+                    .take(MAX_PREFETCHED_REFERENCES)
+                {
                     prefetch(&distances, to.index());
                     graph.prefetch_reference_offset(to);
                 }
@@ -111,7 +115,7 @@ impl BestPaths {
                 reach(&parents, &mut places, from);
                 let targets = graph.strong_references(from);
                 steps.clear();
-                ways.steps(from, targets, &mut steps);
+                ways.append_costs(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
                     let further = cost.saturating_add(step.cost).min(MAX_COST);
                     let distance = &mut distances[to.index()];
@@ -120,7 +124,7 @@ impl BestPaths {
                     }
                     *distance = further;
                     parents[to.index()] = from.index() as u32;
-                    places[to.index()] = step.label | if step.cost >= CUT { IS_CUT } else { 0 };
+                    places[to.index()] = step.label | if step.cost >= CUT_COST { CUT_LABEL_BIT } else { 0 };
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
                         queues[usize::from(further)].push(to);
@@ -142,7 +146,7 @@ impl BestPaths {
     }
 
     /// The best way, from its start to the object itself. O(length).
-    pub fn way_to(&self, node: NodeId) -> Vec<NodeId> {
+    pub fn path_to(&self, node: NodeId) -> Vec<NodeId> {
         let mut way: Vec<NodeId> = std::iter::successors(Some(node), |&at| self.parent(at)).collect();
         way.reverse();
         way

@@ -3,15 +3,15 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::best_paths::BestPaths;
-use super::nature::{Owner, TypeNature};
 use super::rows::RowTree;
-use super::search::{Grown, Search};
-use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
-use crate::analysis::retained::Retained;
+use super::search::{GrownPlace, GrowthSearch};
+use super::type_role::{CodeOwner, TypeRole};
+use crate::analysis::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// One cause's objects refer to so many of another's elements: an index beside a list.
-const SHARED: f64 = 0.5;
+const MIN_SHARED_ELEMENTS: f64 = 0.5;
 /// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
 const MAX_SETS_IN_PASSES: usize = 24;
 /// Stands for rows of no set.
@@ -19,9 +19,9 @@ const NO_SET: u32 = u32::MAX;
 
 /// Something that is kept.
 #[derive(Debug, Clone)]
-pub struct Cause {
+pub struct LeakCause {
     /// The place, the type, how many.
-    pub grown: Grown,
+    pub grown: GrownPlace,
     /// Bytes that would be freed with all below the rows.
     pub retained_bytes: u64,
     /// Bytes outside the heap that go with them.
@@ -34,7 +34,7 @@ pub struct Cause {
 
 /// A graph with its best ways, rows and dominator tree.
 #[derive(Clone, Copy)]
-pub struct Causes<'a> {
+pub struct CauseAnalysis<'a> {
     /// The heap.
     pub graph: &'a HeapGraph,
     /// The tree of best ways.
@@ -44,12 +44,12 @@ pub struct Causes<'a> {
     /// Its dominator tree.
     pub dominators: &'a Dominators,
     /// Retained sizes.
-    pub retained: &'a Retained,
+    pub retained: &'a RetainedSizes,
     /// The dominator tree from the top down.
-    pub children: &'a Children<'a>,
+    pub children: &'a DominatorChildren<'a>,
 }
 
-impl Causes<'_> {
+impl CauseAnalysis<'_> {
     /// Calls `take` with each object of a set that no other of its set dominates, and the set. O(objects).
     fn each_topmost(&self, sets: usize, set_of_row: impl Fn(u32) -> u32, mut take: impl FnMut(usize, DomNode)) {
         let set_of = |number: DomNode| -> Option<usize> {
@@ -75,14 +75,14 @@ impl Causes<'_> {
         }
         let mut open = vec![0u32; sets];
         self.children.walk(DomNode::ROOT, |step| match step {
-            Step::Enter(number) => {
+            DominatorWalkStep::Enter(number) => {
                 let Some(set) = set_of(number) else { return };
                 if open[set] == 0 {
                     take(set, number);
                 }
                 open[set] += 1;
             }
-            Step::Leave(number) => {
+            DominatorWalkStep::Leave(number) => {
                 if let Some(set) = set_of(number) {
                     open[set] -= 1;
                 }
@@ -119,17 +119,18 @@ impl Causes<'_> {
 
     /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do, or
     /// the one below that holds most, where nothing else that was found is there. O(objects).
-    pub fn settle(&self, found: &mut Vec<Grown>, least_bytes: u64) {
-        let large: Vec<u32> = found.iter().filter(|grown| !grown.is_many).map(|grown| grown.element).collect();
+    pub fn narrow_to_holders(&self, found: &mut Vec<GrownPlace>, least_bytes: u64) {
+        let large: Vec<u32> = found.iter().filter(|grown| !grown.grew_in_number).map(|grown| grown.element).collect();
         let above = |row: u32| {
             std::iter::successors(Some(row), |&row| Some(self.rows.row(row).parent)).take_while(|&row| row != 0)
         };
-        let held = if large.is_empty() { Vec::new() } else { self.held_by_rows(&self.rows.with_above(&large)) };
+        let held =
+            if large.is_empty() { Vec::new() } else { self.held_by_rows(&self.rows.mark_with_ancestors(&large)) };
         let mut held_below = None;
-        let is_settled = |grown: &Grown| grown.is_many || held[grown.element as usize] >= least_bytes;
+        let is_settled = |grown: &GrownPlace| grown.grew_in_number || held[grown.element as usize] >= least_bytes;
         let settled: Vec<u32> =
             found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
-        let mut is_known = self.rows.around(&settled);
+        let mut is_known = self.rows.mark_with_ancestors_and_descendants(&settled);
         found.retain_mut(|grown| {
             if is_settled(grown) {
                 return true;
@@ -137,15 +138,20 @@ impl Causes<'_> {
             let row = above(grown.element).find(|&row| held[row as usize] >= least_bytes);
             // Objects of a chain are in the row that it began with, which need not hold them.
             let row = row.or_else(|| {
-                let held = held_below.get_or_insert_with(|| self.held_by_rows(&self.rows.around(&large)));
-                let below = self.rows.with_below(&[grown.element]).into_iter();
+                let held = held_below
+                    .get_or_insert_with(|| self.held_by_rows(&self.rows.mark_with_ancestors_and_descendants(&large)));
+                let below = self.rows.with_descendants(&[grown.element]).into_iter();
                 below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
             });
             let Some(row) = row.filter(|&row| !std::mem::replace(&mut is_known[row as usize], true)) else {
                 return false;
             };
-            *grown =
-                Grown { rows: vec![row], element: row, objects: self.rows.row(row).objects.into(), ..grown.clone() };
+            *grown = GrownPlace {
+                rows: vec![row],
+                element: row,
+                objects: self.rows.row(row).objects.into(),
+                ..grown.clone()
+            };
             true
         });
     }
@@ -155,15 +161,15 @@ impl Causes<'_> {
     }
 
     /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
-    pub fn retained_by(&self, sets: &[Vec<u32>]) -> Vec<u64> {
-        let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_below(rows)).collect();
+    pub fn retained_by_row_sets(&self, sets: &[Vec<u32>]) -> Vec<u64> {
+        let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_descendants(rows)).collect();
         self.topmost(&sets).iter().map(|members| self.bytes(members)).collect()
     }
 
     /// Gives what grew its figures. O(objects).
-    pub fn complete(&self, grown: Vec<Grown>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<Cause> {
-        let rows_of = |grown: &Grown| match grown.is_many {
-            true => self.rows.with_below(&grown.rows),
+    pub fn with_figures(&self, grown: Vec<GrownPlace>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<LeakCause> {
+        let rows_of = |grown: &GrownPlace| match grown.grew_in_number {
+            true => self.rows.with_descendants(&grown.rows),
             false => grown.rows.clone(),
         };
         let topmost = self.topmost(&grown.iter().map(rows_of).collect::<Vec<_>>());
@@ -179,19 +185,19 @@ impl Causes<'_> {
             let off_heap_bytes = match off_heap.is_empty() {
                 true => 0,
                 false => {
-                    let below: FxHashSet<u32> = self.rows.with_below(&grown.rows).into_iter().collect();
+                    let below: FxHashSet<u32> = self.rows.with_descendants(&grown.rows).into_iter().collect();
                     let is_below = |node: NodeId| self.rows.row_of(node).is_some_and(|row| below.contains(&row));
                     off_heap.iter().filter(|(node, _)| is_below(**node)).map(|(_, bytes)| bytes).sum()
                 }
             };
             let retained_bytes = self.bytes(&topmost);
-            causes.push(Cause { grown, retained_bytes, off_heap_bytes, example, topmost });
+            causes.push(LeakCause { grown, retained_bytes, off_heap_bytes, example, topmost });
         }
         causes
     }
 
     /// Of each element's row the object in the middle. O(objects).
-    fn examples(&self, grown: &[Grown]) -> Vec<Option<NodeId>> {
+    fn examples(&self, grown: &[GrownPlace]) -> Vec<Option<NodeId>> {
         let mut left: Vec<(u32, Option<NodeId>)> =
             grown.iter().map(|grown| (self.rows.row(grown.element).objects / 2, None)).collect();
         let mut wanted: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
@@ -216,17 +222,18 @@ impl Causes<'_> {
 
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
     /// program's own stays, else the larger. O(objects), and the references of what they keep.
-    pub fn without_repeats(&self, causes: &mut Vec<Cause>, natures: &[TypeNature]) {
+    pub fn without_repeats(&self, causes: &mut Vec<LeakCause>, type_roles: &[TypeRole]) {
         if causes.len() < 2 {
             return;
         }
-        let owner = |cause: &Cause| -> Owner { natures[self.rows.row(cause.grown.element).type_id.index()].owner };
+        let owner =
+            |cause: &LeakCause| -> CodeOwner { type_roles[self.rows.row(cause.grown.element).type_id.index()].owner };
         // By row: the causes that it is in, of as many as there are bits, and the one whose element it is.
         let (mut causes_of, mut cause_of_element) =
             (vec![0u64; self.rows.rows().len()], vec![NO_SET; self.rows.rows().len()]);
         for (at, cause) in causes.iter().enumerate().take(u64::BITS as usize) {
             cause_of_element[cause.grown.element as usize] = at as u32;
-            self.rows.with_below(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
+            self.rows.with_descendants(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
         }
         // By cause: how many of the others' elements it refers to.
         let mut met = vec![vec![0u64; causes.len()]; causes.len()];
@@ -249,7 +256,11 @@ impl Causes<'_> {
         for at in 0..causes.len() {
             for other in 0..causes.len() {
                 let elements = f64::from(self.rows.row(causes[other].grown.element).objects);
-                if is_gone[other] || other == at || is_gone[at] || (met[at][other] as f64) < SHARED * elements {
+                if is_gone[other]
+                    || other == at
+                    || is_gone[at]
+                    || (met[at][other] as f64) < MIN_SHARED_ELEMENTS * elements
+                {
                     continue;
                 }
                 let (larger, smaller) = (at.min(other), at.max(other));
@@ -271,8 +282,8 @@ impl Causes<'_> {
     }
 
     fn nearest_dominator(&self, mut members: impl Iterator<Item = DomNode>, count: usize) -> Option<DomNode> {
-        const STEPS_FOR_EACH: usize = 64;
-        let mut left = count.saturating_mul(STEPS_FOR_EACH) + 1024;
+        const MAX_STEPS_PER_MEMBER: usize = 64;
+        let mut left = count.saturating_mul(MAX_STEPS_PER_MEMBER) + 1024;
         let mut common = self.dominators.immediate_of(members.next()?);
         for member in members {
             let mut at = self.dominators.immediate_of(member);
@@ -293,8 +304,9 @@ impl Causes<'_> {
     }
 
     /// By search of an older dump: growth of what a cause retains.
-    pub fn retained_before(&self, search: &Search<'_>, causes: &[Cause]) -> Vec<u64> {
-        let partners = |cause: &Cause| cause.grown.rows.iter().filter_map(|&row| search.partner(row)).collect();
-        self.retained_by(&causes.iter().map(partners).collect::<Vec<_>>())
+    pub fn retained_before(&self, search: &GrowthSearch<'_>, causes: &[LeakCause]) -> Vec<u64> {
+        let partners =
+            |cause: &LeakCause| cause.grown.rows.iter().filter_map(|&row| search.old_row_number(row)).collect();
+        self.retained_by_row_sets(&causes.iter().map(partners).collect::<Vec<_>>())
     }
 }

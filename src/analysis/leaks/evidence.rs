@@ -5,33 +5,33 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::dominators::{Children, DomNode, Dominators, Step};
-use crate::analysis::retained::Retained;
+use crate::analysis::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, TypeId, TypeSet};
 use crate::sort;
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
-const MAIN_SHARE: f64 = 0.7;
+const MIN_MAIN_CHILD_SHARE: f64 = 0.7;
 /// Repeats of a type on the way down that make it a linked list.
-const LIST_LENGTH: usize = 10;
+const MIN_LIST_LENGTH: usize = 10;
 /// Types between two nodes of a linked list, at most.
-const LIST_PERIOD: usize = 3;
+const MAX_LIST_PERIOD: usize = 3;
 /// From where memory piles up to the collection, and to the object that has it.
-const OWNER_STEPS: usize = 2;
+const MAX_OWNER_STEPS: usize = 2;
 /// Children that make an accumulation point a collection.
-const COLLECTION_SIZE: usize = 5;
+const MIN_COLLECTION_SIZE: usize = 5;
 
 /// Shape of an accumulation point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum AccumulationShape {
     /// A chain of that many objects of a type, each held by the one before.
     LinkedList(u64, TypeId),
     /// An array or other object that directly holds that many objects of this type, with most of its bytes in them.
     Collection(u64, TypeId),
     /// One object with the bytes in itself.
-    Single,
+    SingleObject,
     /// None of these.
-    Structure,
+    OtherStructure,
 }
 
 /// A place at which memory piles up.
@@ -42,7 +42,7 @@ pub struct AccumulationPoint {
     /// Bytes that it retains.
     pub retained_bytes: u64,
     /// Its shape.
-    pub shape: Shape,
+    pub shape: AccumulationShape,
     /// The application's own type that most members of a collection of library objects keep, and how many do.
     pub keeping: Option<(TypeId, u64)>,
 }
@@ -109,21 +109,21 @@ pub struct LeakSuspect {
 
 /// A graph with its dominator tree, and which types are libraries'.
 #[derive(Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct SuspectBuilder<'a> {
     /// The heap.
     pub graph: &'a HeapGraph,
     /// Its dominator tree.
     pub dominators: &'a Dominators,
     /// Retained sizes.
-    pub retained: &'a Retained,
+    pub retained: &'a RetainedSizes,
     /// The tree from the top down.
-    pub children: &'a Children<'a>,
+    pub children: &'a DominatorChildren<'a>,
     /// By type whether it is a library's.
     pub libraries: &'a TypeSet,
 }
 
 /// The way down from an object: numbers from the object itself on.
-struct Descent {
+struct DominatorDescent {
     path: Vec<DomNode>,
 }
 
@@ -146,14 +146,14 @@ impl LeakSuspect {
     }
 }
 
-impl Evidence<'_> {
+impl SuspectBuilder<'_> {
     /// The suspect that objects are together of which none dominates another, the largest first: the one object that
     /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
     pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
         let &largest = members.first()?;
         let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
         let only = if members.len() == 1 { Some(largest) } else { common };
-        let is_all = |only: DomNode| retained_bytes as f64 >= MAIN_SHARE * self.bytes(only) as f64;
+        let is_all = |only: DomNode| retained_bytes as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(only) as f64;
         if let Some(only) = only.filter(|&only| is_all(only)) {
             let (number, owner) = self.application_owner(self.owner_of(only, is_all));
             return Some(LeakSuspect {
@@ -185,7 +185,7 @@ impl Evidence<'_> {
 
     /// From an array or a node to the collection, and from that to the object with it, where these hold little else.
     fn owner_of(&self, mut number: DomNode, is_all: impl Fn(DomNode) -> bool) -> DomNode {
-        for _ in 0..OWNER_STEPS {
+        for _ in 0..MAX_OWNER_STEPS {
             let above = self.dominators.immediate_of(number);
             if above == DomNode::ROOT
                 || self.graph.types().of_class_object(self.node(above)).is_some()
@@ -216,17 +216,17 @@ impl Evidence<'_> {
     }
 
     /// Down while one child has most of the bytes, however deep.
-    fn descend(&self, from: DomNode) -> Descent {
+    fn descend(&self, from: DomNode) -> DominatorDescent {
         let mut path = vec![from];
         let mut at = from;
         while let Some(child) = self.main_child(at) {
-            if (self.bytes(child) as f64) < MAIN_SHARE * self.bytes(at) as f64 {
+            if (self.bytes(child) as f64) < MIN_MAIN_CHILD_SHARE * self.bytes(at) as f64 {
                 break;
             }
             path.push(child);
             at = child;
         }
-        Descent { path }
+        DominatorDescent { path }
     }
 
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
@@ -241,25 +241,27 @@ impl Evidence<'_> {
         }
         match above {
             DomNode::ROOT => (number, None),
-            _ if self.bytes(number) as f64 >= MAIN_SHARE * self.bytes(above) as f64 => (above, None),
+            _ if self.bytes(number) as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(above) as f64 => (above, None),
             _ => (number, Some(self.node(above))),
         }
     }
 
-    fn accumulation(&self, descent: &Descent) -> AccumulationPoint {
+    fn accumulation(&self, descent: &DominatorDescent) -> AccumulationPoint {
         if let Some((at, length, type_id)) = self.linked_list(descent) {
             let number = descent.path[at];
             return AccumulationPoint {
                 node: self.node(number),
                 retained_bytes: self.bytes(number),
-                shape: Shape::LinkedList(length, type_id),
+                shape: AccumulationShape::LinkedList(length, type_id),
                 keeping: None,
             };
         }
         let last = descent.path[descent.path.len() - 1];
         let shape = self.shape(last);
         let keeping = match shape {
-            Shape::Collection(_, type_id) if self.libraries.contains(type_id) => self.kept_by_members(last, type_id),
+            AccumulationShape::Collection(_, type_id) if self.libraries.contains(type_id) => {
+                self.kept_by_members(last, type_id)
+            }
             _ => None,
         };
         AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape, keeping }
@@ -268,13 +270,13 @@ impl Evidence<'_> {
     /// Type that members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
     fn kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
-        const STEPS: usize = 5;
+        const MAX_STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
         for member in self.children.of(collection).filter(|&child| self.type_of(child) == member_type) {
             members += 1;
             let mut at = Some(member);
-            for _ in 0..STEPS {
+            for _ in 0..MAX_STEPS {
                 at = at.and_then(|number| self.main_child(number));
                 match at.map(|number| self.type_of(number)) {
                     Some(type_id) if !self.libraries.contains(type_id) => {
@@ -290,20 +292,20 @@ impl Evidence<'_> {
     }
 
     /// The first type on the way that repeats often enough: where it begins, how many there are.
-    fn linked_list(&self, descent: &Descent) -> Option<(usize, u64, TypeId)> {
+    fn linked_list(&self, descent: &DominatorDescent) -> Option<(usize, u64, TypeId)> {
         let types: Vec<TypeId> = descent.path.iter().map(|&number| self.type_of(number)).collect();
         let mut start = 0;
         while start < types.len() {
             // How often this type comes again, each time within the period.
             let (mut last, mut length, mut at) = (start, 1, start + 1);
-            while at < types.len() && at - last <= LIST_PERIOD {
+            while at < types.len() && at - last <= MAX_LIST_PERIOD {
                 if types[at] == types[start] {
                     length += 1;
                     last = at;
                 }
                 at += 1;
             }
-            if length >= LIST_LENGTH {
+            if length >= MIN_LIST_LENGTH {
                 let rest = self.rest_of_list(descent.path[last], types[start]);
                 return Some((start, length as u64 + rest, types[start]));
             }
@@ -330,10 +332,10 @@ impl Evidence<'_> {
         }
     }
 
-    fn shape(&self, number: DomNode) -> Shape {
+    fn shape(&self, number: DomNode) -> AccumulationShape {
         let below = self.children.of(number);
-        if self.graph.shallow_bytes(self.node(number)) as f64 >= MAIN_SHARE * self.bytes(number) as f64 {
-            return Shape::Single;
+        if self.graph.shallow_bytes(self.node(number)) as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(number) as f64 {
+            return AccumulationShape::SingleObject;
         }
         let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         for child in below {
@@ -343,11 +345,11 @@ impl Evidence<'_> {
         }
         match by_type.iter().max_by_key(|(type_id, group)| (group.0, std::cmp::Reverse(**type_id))) {
             Some((&type_id, &(bytes, count)))
-                if count as usize >= COLLECTION_SIZE && bytes >= self.bytes(number) / 2 =>
+                if count as usize >= MIN_COLLECTION_SIZE && bytes >= self.bytes(number) / 2 =>
             {
-                Shape::Collection(count, type_id)
+                AccumulationShape::Collection(count, type_id)
             }
-            _ => Shape::Structure,
+            _ => AccumulationShape::OtherStructure,
         }
     }
 
@@ -371,7 +373,7 @@ impl Evidence<'_> {
         for &number in numbers {
             add(number);
             self.children.walk(number, |step| {
-                if let Step::Enter(below) = step {
+                if let DominatorWalkStep::Enter(below) = step {
                     add(below);
                 }
             });

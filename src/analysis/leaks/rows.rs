@@ -2,18 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use super::best_paths::{BestPaths, NO_PLACE, Reached, Start, Ways};
-use super::nature::{Owner, TypeNature};
+use super::best_paths::{BestPaths, NO_ROW, ReachedObject, ReferenceCosts, StartObject};
+use super::type_role::{CodeOwner, TypeRole};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The label of an element, an entry, a key: it names none in particular.
-pub const ELEMENT: u32 = 0;
+pub const ELEMENT_LABEL: u32 = 0;
 /// Rows above an object in which one of its type is looked for.
-const FOLD_LEVELS: usize = 6;
+const MAX_FOLD_LEVELS: usize = 6;
 
 /// Like objects that are reached alike.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct MergedRow {
     /// The row above; the top's is the top.
     pub parent: u32,
     /// The number of the type's name, or of the object's own.
@@ -35,7 +35,7 @@ pub struct Row {
 /// Rows by number; 0 is the top, and each comes behind its parent.
 #[derive(Debug)]
 pub struct RowTree {
-    rows: Vec<Row>,
+    rows: Vec<MergedRow>,
     row_of: Vec<u32>,
     /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
     starts: Vec<u32>,
@@ -58,12 +58,12 @@ impl RowTree {
     /// rows above.
     pub fn find(
         graph: &HeapGraph,
-        starts: &[Start],
-        ways: &mut impl Ways,
-        natures: &[TypeNature],
+        starts: &[StartObject],
+        ways: &mut impl ReferenceCosts,
+        type_roles: &[TypeRole],
         facts: &ObjectFacts,
     ) -> (BestPaths, Self) {
-        let top = Row {
+        let top = MergedRow {
             parent: 0,
             symbol: 0,
             label: 0,
@@ -77,19 +77,19 @@ impl RowTree {
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         let mut last = ((0, 0, 0), 0);
         let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
-        let (paths, row_of) = BestPaths::find(graph, starts, ways, |Reached { node, parent, label, is_cut }| {
+        let (paths, row_of) = BestPaths::find(graph, starts, ways, |ReachedObject { node, parent, label, is_cut }| {
             let type_id = graph.type_of(node);
-            let nature = &natures[type_id.index()];
+            let type_role = &type_roles[type_id.index()];
             let parent = if is_cut { 0 } else { parent.unwrap_or(0) };
-            let own_symbol = if nature.has_named_objects { facts.symbols.get(&node).copied() } else { None };
-            let folded = if parent == 0 { None } else { fold(&rows, natures, parent, type_id, label) };
+            let own_symbol = if type_role.has_named_objects { facts.symbols.get(&node).copied() } else { None };
+            let folded = if parent == 0 { None } else { row_to_fold_into(&rows, type_roles, parent, type_id, label) };
             let row = folded.unwrap_or_else(|| {
-                let key = (parent, own_symbol.unwrap_or(nature.symbol), label);
+                let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
                 if last.0 != key || last.1 == 0 {
                     let new = rows.len() as u32;
                     let row = *known.entry(key).or_insert(new);
                     if row == new {
-                        rows.push(Row { parent, symbol: key.1, label, type_id, ..top });
+                        rows.push(MergedRow { parent, symbol: key.1, label, type_id, ..top });
                     }
                     last = (key, row);
                 }
@@ -101,7 +101,7 @@ impl RowTree {
                 bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
             }
             let into = &mut rows[row as usize];
-            into.objects += u32::from(!(nature.has_parts && folded == Some(parent)));
+            into.objects += u32::from(!(type_role.has_parts && folded == Some(parent)));
             into.own_bytes = into.own_bytes.saturating_add(bytes);
             let of_type = &mut types[type_id.index()];
             *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
@@ -114,21 +114,21 @@ impl RowTree {
             rows[parent].total_bytes = rows[parent].total_bytes.saturating_add(rows[at].total_bytes);
         }
         let mut by_name: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
-        for (nature, (objects, bytes)) in natures.iter().zip(types) {
-            let all = by_name.entry(nature.symbol).or_default();
+        for (type_role, (objects, bytes)) in type_roles.iter().zip(types) {
+            let all = by_name.entry(type_role.symbol).or_default();
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
-        let (starts, list) = children(&rows);
+        let (starts, list) = children_by_row(&rows);
         (paths, RowTree { rows, row_of, starts, list, types: by_name })
     }
 
     /// The rows, each behind its parent.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[MergedRow] {
         &self.rows
     }
 
     /// A row.
-    pub fn row(&self, row: u32) -> &Row {
+    pub fn row(&self, row: u32) -> &MergedRow {
         &self.rows[row as usize]
     }
 
@@ -139,7 +139,7 @@ impl RowTree {
 
     /// The row of an object; `None` of one that is not reached.
     pub fn row_of(&self, node: NodeId) -> Option<u32> {
-        Some(self.row_of[node.index()]).filter(|&row| row != NO_PLACE)
+        Some(self.row_of[node.index()]).filter(|&row| row != NO_ROW)
     }
 
     /// Objects and bytes of the types of a name.
@@ -153,7 +153,7 @@ impl RowTree {
     }
 
     /// By row: true for these and those above them. O(rows).
-    pub fn with_above(&self, rows: &[u32]) -> Vec<bool> {
+    pub fn mark_with_ancestors(&self, rows: &[u32]) -> Vec<bool> {
         let mut is_above = vec![false; self.rows.len()];
         for &row in rows {
             let mut at = row;
@@ -165,8 +165,8 @@ impl RowTree {
     }
 
     /// By row: true for these, those below and those above them. O(rows).
-    pub fn around(&self, rows: &[u32]) -> Vec<bool> {
-        let mut is_around = self.with_above(rows);
+    pub fn mark_with_ancestors_and_descendants(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_around = self.mark_with_ancestors(rows);
         let mut is_below = vec![false; self.rows.len()];
         let mut open = rows.to_vec();
         while let Some(row) = open.pop() {
@@ -179,7 +179,7 @@ impl RowTree {
     }
 
     /// These rows, none of them below another, and all below them. O(rows in the answer).
-    pub fn with_below(&self, tops: &[u32]) -> Vec<u32> {
+    pub fn with_descendants(&self, tops: &[u32]) -> Vec<u32> {
         let mut all = tops.to_vec();
         let mut at = 0;
         while at < all.len() {
@@ -191,24 +191,30 @@ impl RowTree {
 }
 
 /// The row above that an object belongs to: lists, trees and graphs of one type are one row.
-fn fold(rows: &[Row], natures: &[TypeNature], parent: u32, type_id: TypeId, label: u32) -> Option<u32> {
-    let nature = &natures[type_id.index()];
-    let above = &natures[rows[parent as usize].type_id.index()];
-    if nature.folds && label != ELEMENT && above.symbol == nature.symbol {
+fn row_to_fold_into(
+    rows: &[MergedRow],
+    type_roles: &[TypeRole],
+    parent: u32,
+    type_id: TypeId,
+    label: u32,
+) -> Option<u32> {
+    let type_role = &type_roles[type_id.index()];
+    let above = &type_roles[rows[parent as usize].type_id.index()];
+    if type_role.folds_same_type && label != ELEMENT_LABEL && above.symbol == type_role.symbol {
         return Some(parent);
     }
-    let is_own = nature.owner == Owner::Own && !nature.is_glue && !nature.is_class;
+    let is_own = type_role.owner == CodeOwner::Application && !type_role.is_carrier && !type_role.is_class;
     let mut at = parent;
     // Nothing but links between here and there.
     let mut is_chain = true;
-    for _ in 0..FOLD_LEVELS {
-        is_chain &= natures[rows[at as usize].type_id.index()].is_link;
+    for _ in 0..MAX_FOLD_LEVELS {
+        is_chain &= type_roles[rows[at as usize].type_id.index()].is_chain_link;
         at = rows[at as usize].parent;
         if at == 0 || !(is_own || is_chain) {
             return None;
         }
         let row = &rows[at as usize];
-        if row.type_id == type_id && (is_own || (row.label == label && label != ELEMENT)) {
+        if row.type_id == type_id && (is_own || (row.label == label && label != ELEMENT_LABEL)) {
             return Some(at);
         }
     }
@@ -216,7 +222,7 @@ fn fold(rows: &[Row], natures: &[TypeNature], parent: u32, type_id: TypeId, labe
 }
 
 /// Rows by their parent.
-fn children(rows: &[Row]) -> (Vec<u32>, Vec<u32>) {
+fn children_by_row(rows: &[MergedRow]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; rows.len() + 1];
     rows.iter().skip(1).for_each(|row| starts[row.parent as usize + 1] += 1);
     for at in 1..starts.len() {

@@ -1,7 +1,7 @@
 //! Best ways against the definition, rows against the sums that they must have, and the walk on heaps made for it.
 
 use super::*;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::graph::{
     GraphBuilder, HeapGraph, IdStyle, NodeId, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section,
@@ -36,22 +36,22 @@ fn graph(objects: &[Object], types: usize) -> HeapGraph {
 /// Costs by the numbers of both objects, the label that of an element.
 struct ByNumber(u32);
 
-impl Ways for ByNumber {
-    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+impl ReferenceCosts for ByNumber {
+    fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         let cost = |to: &NodeId| ((from.index() as u32 * 7 + to.index() as u32 * 3) % self.0) as u8;
-        steps.extend(to.iter().map(|to| Step { cost: cost(to), label: 1 + to.index() as u32 % 2 }));
+        steps.extend(to.iter().map(|to| CostedReference { cost: cost(to), label: 1 + to.index() as u32 % 2 }));
     }
 }
 
-fn nature(symbol: u32, owner: Owner) -> TypeNature {
-    TypeNature {
+fn type_role(symbol: u32, owner: CodeOwner) -> TypeRole {
+    TypeRole {
         symbol,
         owner,
-        is_glue: false,
-        is_plain: false,
-        is_inner: false,
-        is_link: false,
-        folds: true,
+        is_carrier: false,
+        has_no_own_class: false,
+        is_runtime_metadata: false,
+        is_chain_link: false,
+        folds_same_type: true,
         has_parts: false,
         is_notable: false,
         is_list_node: false,
@@ -61,9 +61,9 @@ fn nature(symbol: u32, owner: Owner) -> TypeNature {
     }
 }
 
-fn rows(graph: &HeapGraph, natures: &[TypeNature], cost: u32) -> (BestPaths, RowTree) {
-    let starts = [Start { node: NodeId::new(0), cost: 0, label: 70 }];
-    RowTree::find(graph, &starts, &mut ByNumber(cost), natures, &ObjectFacts::default())
+fn rows(graph: &HeapGraph, type_roles: &[TypeRole], cost: u32) -> (BestPaths, RowTree) {
+    let starts = [StartObject { node: NodeId::new(0), cost: 0, label: 70 }];
+    RowTree::find(graph, &starts, &mut ByNumber(cost), type_roles, &ObjectFacts::default())
 }
 
 proptest! {
@@ -77,7 +77,7 @@ proptest! {
         cost in 1u32..40
     ) {
         let graph = graph(&objects, 3);
-        let (paths, rows) = rows(&graph, &[nature(100, Owner::Own), nature(101, Owner::Library), nature(102, Owner::Runtime)], cost);
+        let (paths, rows) = rows(&graph, &[type_role(100, CodeOwner::Application), type_role(101, CodeOwner::Library), type_role(102, CodeOwner::Runtime)], cost);
         // Distances until nothing gets nearer any more.
         let step = |from: usize, to: usize| (from as u32 * 7 + to as u32 * 3) % cost;
         let mut distances = vec![None; objects.len()];
@@ -96,7 +96,7 @@ proptest! {
         for node in graph.nodes() {
             prop_assert_eq!(rows.row_of(node).is_some(), distances[node.index()].is_some());
             if let Some(distance) = distances[node.index()].filter(|&distance| distance < 200) {
-                let way = paths.way_to(node);
+                let way = paths.path_to(node);
                 let length: u32 = way.windows(2).map(|pair| step(pair[0].index(), pair[1].index())).sum();
                 prop_assert_eq!(length, distance);
                 prop_assert_eq!(way[0], NodeId::new(0));
@@ -133,16 +133,16 @@ fn list(count: usize) -> Vec<Object> {
 
 #[test]
 fn what_grew_in_number_is_found_with_its_figures() {
-    let natures = [
-        nature(100, Owner::Own),
-        nature(101, Owner::Own),
-        TypeNature { is_glue: true, is_link: true, ..nature(102, Owner::Runtime) },
-        nature(103, Owner::Own),
-        nature(104, Owner::Own),
+    let type_roles = [
+        type_role(100, CodeOwner::Application),
+        type_role(101, CodeOwner::Application),
+        TypeRole { is_carrier: true, is_chain_link: true, ..type_role(102, CodeOwner::Runtime) },
+        type_role(103, CodeOwner::Application),
+        type_role(104, CodeOwner::Application),
     ];
     let (old, new) = (graph(&list(100), 5), graph(&list(500), 5));
-    let ((_, old_rows), (paths, new_rows)) = (rows(&old, &natures, 1), rows(&new, &natures, 1));
-    let search = |old| Search::new(&new_rows, old, &natures, Threshold::Share(Percent::TENTH));
+    let ((_, old_rows), (paths, new_rows)) = (rows(&old, &type_roles, 1), rows(&new, &type_roles, 1));
+    let search = |old| GrowthSearch::new(&new_rows, old, &type_roles, Threshold::Share(Percent::TEN_PERCENT));
     let grown = search(Some(&old_rows)).run(24);
     assert_eq!(grown.len(), 1, "{grown:?}");
     let found = &grown[0];
@@ -150,10 +150,13 @@ fn what_grew_in_number_is_found_with_its_figures() {
     assert_eq!(new_rows.row(found.element).symbol, 103);
     // Nothing grew, or all became less.
     assert_eq!(search(Some(&new_rows)).run(24), []);
-    assert_eq!(Search::new(&old_rows, Some(&new_rows), &natures, Threshold::Share(Percent::TENTH)).run(24), []);
-    let (dominators, retained) = Retained::with_dominators(&new);
+    assert_eq!(
+        GrowthSearch::new(&old_rows, Some(&new_rows), &type_roles, Threshold::Share(Percent::TEN_PERCENT)).run(24),
+        []
+    );
+    let (dominators, retained) = RetainedSizes::with_dominators(&new);
     let children = dominators.children();
-    let causes = Causes {
+    let causes = CauseAnalysis {
         graph: &new,
         paths: &paths,
         rows: &new_rows,
@@ -161,8 +164,8 @@ fn what_grew_in_number_is_found_with_its_figures() {
         retained: &retained,
         children: &children,
     };
-    let mut complete = causes.complete(grown, &rustc_hash::FxHashMap::default());
-    causes.without_repeats(&mut complete, &natures);
+    let mut complete = causes.with_figures(grown, &rustc_hash::FxHashMap::default());
+    causes.without_repeats(&mut complete, &type_roles);
     let cause = &complete[0];
     assert_eq!((complete.len(), cause.retained_bytes), (1, 500 * 1024));
     assert_eq!(new.type_name(new.type_of(cause.example)), "T3");
@@ -175,9 +178,9 @@ fn what_grew_in_number_is_found_with_its_figures() {
 /// References that are elements, of one cost.
 struct Elements;
 
-impl Ways for Elements {
-    fn steps(&mut self, _: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
-        steps.extend(to.iter().map(|_| Step { cost: 1, label: ELEMENT }));
+impl ReferenceCosts for Elements {
+    fn append_costs(&mut self, _: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
+        steps.extend(to.iter().map(|_| CostedReference { cost: 1, label: ELEMENT_LABEL }));
     }
 }
 
@@ -194,15 +197,15 @@ fn lists_in_a_list(lists: usize, each: usize) -> Vec<Object> {
 
 #[test]
 fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all_types_there() {
-    let array = TypeNature { is_glue: true, ..nature(101, Owner::Runtime) };
-    let mut natures = vec![nature(100, Owner::Own), array];
-    natures.extend((102..106).map(|symbol| nature(symbol, Owner::Own)));
+    let array = TypeRole { is_carrier: true, ..type_role(101, CodeOwner::Runtime) };
+    let mut type_roles = vec![type_role(100, CodeOwner::Application), array];
+    type_roles.extend((102..106).map(|symbol| type_role(symbol, CodeOwner::Application)));
     // 12 with 300 each: what is in them; 300 with 12 each: themselves.
     for (lists, each, symbol, objects) in [(12, 300, 103, 1200), (300, 12, 102, 300)] {
         let graph = graph(&lists_in_a_list(lists, each), 6);
-        let starts = [Start { node: NodeId::new(0), cost: 0, label: ELEMENT }];
-        let (_, rows) = RowTree::find(&graph, &starts, &mut Elements, &natures, &ObjectFacts::default());
-        let found = Search::new(&rows, None, &natures, Threshold::Bytes(1000)).run(24);
+        let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
+        let (_, rows) = RowTree::find(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default());
+        let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).run(24);
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((rows.row(found.element).symbol, found.objects), (symbol, objects), "{lists} {each}");
         let beside: Vec<(u32, u64)> =

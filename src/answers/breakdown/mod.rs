@@ -5,7 +5,7 @@ mod tree;
 
 pub use tree::{
     BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow, HeapTree,
-    choice_of, small_share,
+    default_min_share, heap_choice_of,
 };
 use tree::{MAX_ROWS, TreeView};
 
@@ -16,9 +16,9 @@ use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::Threshold;
 use crate::answers::heaps::HeapRow;
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::rows::FEW_ROWS;
+use crate::answers::rows::ROWS_READ_TOGETHER;
 use crate::answers::tree::MAX_DEPTH;
-use crate::answers::values::{ValueReader, unreadable};
+use crate::answers::values::{ValueReader, unreadable_values};
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::dump::{Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeId};
@@ -32,31 +32,31 @@ const BYTES_PER_ROW: u64 = 600;
 /// If the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
-        Content::Objects(graph) => match stacks_of(dump, graph, options)? {
-            Some(stacks) => of_allocations(dump, stacks, options),
-            None => of_objects(dump, graph, options),
+        Content::Objects(graph) => match allocations_by_stack(dump, graph, options)? {
+            Some(stacks) => breakdown_of_allocations(dump, stacks, options),
+            None => breakdown_of_objects(dump, graph, options),
         },
         Content::Allocations(allocations) => match &options.object {
             Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
-            None => of_allocations(dump, allocations, options),
+            None => breakdown_of_allocations(dump, allocations, options),
         },
     }
 }
 
 /// Allocation totals by stack of a dump of objects that has them, where the question is not about objects.
-fn stacks_of<'d>(
+fn allocations_by_stack<'d>(
     dump: &'d OpenDump,
     graph: &HeapGraph,
     options: &BreakdownOptions,
 ) -> Result<Option<&'d AllocationDump>, AnswerError> {
     let is_of_objects = options.object.is_some() || options.scope.filter.is_some() || options.by == BreakdownBy::Type;
     match dump.details() {
-        Some(details) if !is_of_objects => details.allocations(graph).map_err(unreadable),
+        Some(details) if !is_of_objects => details.allocations(graph).map_err(unreadable_values),
         _ => Ok(None),
     }
 }
 
-fn of_allocations<'d>(
+fn breakdown_of_allocations<'d>(
     dump: &'d OpenDump,
     allocations: &'d AllocationDump,
     options: &BreakdownOptions,
@@ -90,7 +90,7 @@ fn of_allocations<'d>(
 const DEFAULT_DEPTH: u32 = 20;
 
 /// The tree of all objects, of those of a section, or of those that one retains.
-pub(super) fn of_objects<'d>(
+pub(super) fn breakdown_of_objects<'d>(
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     options: &BreakdownOptions,
@@ -116,7 +116,7 @@ pub(super) fn of_objects<'d>(
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }
-    let min_size = options.min_size.unwrap_or_else(small_share);
+    let min_size = options.min_size.unwrap_or_else(default_min_share);
     let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
     let view =
         TreeView { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
@@ -130,7 +130,7 @@ pub(super) fn of_objects<'d>(
         texts[names.intern(type_name).0 as usize] = type_name;
     }
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
-    let mut named = ReferenceNames::of(dump).into_iter().cycle().take(FEW_ROWS);
+    let mut named = ReferenceNames::of(dump).into_iter().cycle().take(ROWS_READ_TOGETHER);
     let reference = |frame: u32| {
         if from == DomNode::ROOT && heap.frames[frame as usize].parent == 0 {
             return None;

@@ -3,16 +3,16 @@
 use serde::{Serialize, Serializer};
 
 use crate::allocations::{AllocationHeap, NameId, Names};
-use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
-use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, Node};
+use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, PositionedRow};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME, figures_of};
-use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
+use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, heap_title};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
 use crate::answers::scope::order_by;
-use crate::answers::tree::{SingleTree, TreeLevel, preorder};
+use crate::answers::tree::{SingleRootTree, TreeLevel, preorder};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::dump::OpenDump;
 
@@ -56,7 +56,7 @@ pub struct BreakdownOptions {
     pub below: Option<String>,
     /// Levels below the top, at most [`MAX_DEPTH`](crate::answers::tree::MAX_DEPTH). Default: all; 20 of objects.
     pub depth: Option<u32>,
-    /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
+    /// Smaller nodes become part of `<other>`. Default: none do; of objects [`default_min_share`].
     pub min_size: Option<Threshold>,
     /// The order of children: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by name. Default: bytes.
     pub order: Option<Figure>,
@@ -65,7 +65,7 @@ pub struct BreakdownOptions {
 }
 
 /// 0.5 %: what is less of a heap is seldom worth a row.
-pub fn small_share() -> Threshold {
+pub fn default_min_share() -> Threshold {
     Percent::new(0.5).map_or(Threshold::Bytes(0), Threshold::Share)
 }
 
@@ -76,7 +76,7 @@ pub const BETWEEN_NAMES: char = ';';
 const ORDERS: [(Figure, ValueOfPlace); 3] =
     [(BYTES, |amount| Some(amount.bytes)), (ALLOCATIONS, |amount| amount.allocations), (NAME, |_| None)];
 
-type ValueOfPlace = fn(Amount) -> Option<u64>;
+type ValueOfPlace = fn(AllocationAmount) -> Option<u64>;
 
 impl BreakdownOptions {
     /// Figures that children can be ordered by; allocations are objects where those are broken down.
@@ -176,7 +176,7 @@ impl BreakdownObject {
 }
 
 /// The options that choose one of several heaps, by its place.
-pub fn choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
+pub fn heap_choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
     let Some(row) = heaps.get(number).map(|heap| &heap.heap) else { return HeapChoice::default() };
     let Some(pid) = row.pid else { return HeapChoice::default() };
     let is_another = |heap: &HeapRow| (heap.dump, heap.pid) == (row.dump, row.pid) && heap.part != row.part;
@@ -228,7 +228,7 @@ impl<'d> HeapTree<'d> {
 
 impl Serialize for HeapTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SingleTree(self.0.nested(BreakdownFields::new)).serialize(serializer)
+        SingleRootTree(self.0.nested(BreakdownFields::new)).serialize(serializer)
     }
 }
 
@@ -324,7 +324,7 @@ pub(super) struct TreeView<'a> {
 
 impl TreeView<'_> {
     /// The rows; none where there is no such place to begin at.
-    pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, Totals), AnswerError> {
+    pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, AllocationTotals), AnswerError> {
         let axes = match self.options.by {
             BreakdownBy::Backtrace => Some(Axes::Backtrace),
             BreakdownBy::Type => Some(Axes::Type),
@@ -340,29 +340,30 @@ impl TreeView<'_> {
             by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
             wanted: types.is_some().then_some(&is_wanted),
         };
-        let totals = Totals::compute(self.heap, &totals_options);
+        let totals = AllocationTotals::compute(self.heap, &totals_options);
         if totals.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(title_of(self.heap)));
+            return Err(AnswerError::TooManyPairs(heap_title(self.heap)));
         }
         let min_bytes = self.min_size.at_least(totals.at(0).bytes);
         let most = self.rows_left + 1;
         let rows: Vec<TreeRow<BreakdownEntry>> = match axes {
             Some(axes) => {
                 let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
-                let below = |node: &mut Node<_>, depth: u32| {
+                let below = |node: &mut PositionedRow<_>, depth: u32| {
                     let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
                     let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes, value);
                     children.into_iter().map(level).collect::<Vec<_>>()
                 };
-                let children =
-                    |node: &mut Node<_>| tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect();
+                let children = |node: &mut PositionedRow<_>| {
+                    tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect()
+                };
                 let Some(root) = self.start(tree.root(), children) else { return Ok((Vec::new(), totals)) };
                 preorder(TreeLevel::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
             None => {
                 let (tree, root) = CallerTree::new(self.heap, &totals);
                 let Some(root) = self.start(root, |node| tree.children(node)) else { return Ok((Vec::new(), totals)) };
-                let below = |node: &mut Node<_>, depth: u32| {
+                let below = |node: &mut PositionedRow<_>, depth: u32| {
                     let children = (depth < self.depth).then(|| tree.children(node));
                     children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes, value))
                 };
@@ -370,14 +371,18 @@ impl TreeView<'_> {
             }
         };
         if rows.len() > self.rows_left {
-            let (title, with_earlier) = (title_of(self.heap), self.rows_left < MAX_ROWS);
+            let (title, with_earlier) = (heap_title(self.heap), self.rows_left < MAX_ROWS);
             return Err(AnswerError::TooManyRows { title, limit: MAX_ROWS, with_earlier });
         }
         Ok((rows, totals))
     }
 
     /// Finds the first place of the path that the tree begins at. O(children of the places on the way).
-    fn start<P>(&self, root: Node<P>, children: impl Fn(&mut Node<P>) -> Vec<Node<P>>) -> Option<Node<P>> {
+    fn start<P>(
+        &self,
+        root: PositionedRow<P>,
+        children: impl Fn(&mut PositionedRow<P>) -> Vec<PositionedRow<P>>,
+    ) -> Option<PositionedRow<P>> {
         let Some(path) = self.options.below.as_deref() else { return Some(root) };
         // Names may hold what stands between names.
         let mut open = vec![(root, path)];
@@ -399,17 +404,17 @@ impl TreeView<'_> {
     /// The children of one axis that are shown, and what is left.
     fn level<P: Default>(
         &self,
-        mut children: Vec<Node<P>>,
+        mut children: Vec<PositionedRow<P>>,
         parent: &BreakdownEntry,
         axis: Axis,
         min_bytes: u64,
         value: ValueOfPlace,
-    ) -> TreeLevel<Node<P>> {
+    ) -> TreeLevel<PositionedRow<P>> {
         let all = children.len();
-        let keeps = |child: &Node<P>| {
+        let keeps = |child: &PositionedRow<P>| {
             self.keep_self && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
         };
-        let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
+        let kept: Vec<PositionedRow<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
         let text = |row: &BreakdownEntry| row.name.map(|name| self.names.text(name)).unwrap_or_default();
         let Limits { reverse, .. } = self.options.limits;
@@ -424,7 +429,7 @@ impl TreeView<'_> {
         let other = parent.other(axis, level.rows.iter().map(|child| &child.row));
         // Without a row for them nothing is said of children that are left out.
         level.hidden = if other.is_some() { all - level.rows.len() } else { 0 };
-        level.rows.extend(other.map(|row| Node { row, position: P::default() }));
+        level.rows.extend(other.map(|row| PositionedRow { row, position: P::default() }));
         level
     }
 }

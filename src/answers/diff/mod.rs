@@ -9,18 +9,18 @@ use std::collections::BTreeSet;
 pub use options::{DiffFlags, DiffOptions, GrowthLimit, GrowthLimits};
 pub use rows::*;
 
+pub use super::shared::diff_side::*;
 pub use super::shared::over_limit::OverLimit;
-pub use super::shared::side::*;
 pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
-use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
+use super::diff_side::{DumpSide, check_runtimes};
+use super::heaps::{ChosenHeaps, HeapChoice, heap_title, process_title_of};
 pub use super::histogram_row::Totals;
 use super::problems::problems_of;
-use super::side::{Side, check_runtimes};
 use super::{AnswerError, GroupBy};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_totals::{self, TotalsOptions};
-use crate::analysis::diff::{AllocationDiff, join};
+use crate::analysis::diff::{AllocationDiff, join_by_name};
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
 use rows::object_diff;
@@ -37,30 +37,30 @@ pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Dif
         return Err(AnswerError::NoSuchOrder(order.key));
     }
     let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));
-    Ok(Diff { problems: DiffProblems { old: old_problems, new: new_problems }, ..compare(old, new, options)? })
+    Ok(Diff { problems: DiffProblems { old: old_problems, new: new_problems }, ..compare_dumps(old, new, options)? })
 }
 
-fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
     match (old.content(), new.content()) {
         (Content::Objects(_), Content::Objects(_)) => {
             check_runtimes(old, new)?;
             options.heaps.check_on_objects()?;
             if options.by == DiffBy::Backtraces {
-                return Err(AnswerError::NotAllocations);
+                return Err(AnswerError::NeedsAllocations);
             }
             let by_object = match options.by {
                 DiffBy::Objects => Some(object_diff(old, new, options)?),
                 _ => None,
             };
-            let side = |dump, row_bytes| Side::find(dump, &options.scope, options.by, options.retained, row_bytes);
+            let side = |dump, row_bytes| DumpSide::find(dump, &options.scope, options.by, options.retained, row_bytes);
             let old = side(old, 0)?;
             let new = side(new, old.row_bytes)?;
             let roots_inferred = old.roots_inferred || new.roots_inferred;
-            let totals = |side: &Side| Totals::of_objects(side.totals.objects, side.totals.shallow_bytes);
+            let totals = |side: &DumpSide| Totals::of_objects(side.totals.objects, side.totals.shallow_bytes);
             let (old_totals, new_totals) = (totals(&old), totals(&new));
             let (objects, rows) = match by_object {
                 Some((objects, rows)) => (Some(objects), rows),
-                None => (None, join(old.rows, new.rows)),
+                None => (None, join_by_name(old.rows, new.rows)),
             };
             let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
             let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), options);
@@ -70,9 +70,9 @@ fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff
             options.scope.check_on_allocations()?;
             let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
             if options.retained || !is_by_type_or_backtrace {
-                return Err(AnswerError::NotObjects);
+                return Err(AnswerError::NeedsObjects);
             }
-            of_allocations(old, [old_dump, new_dump], options)
+            diff_of_allocations(old, [old_dump, new_dump], options)
         }
         _ => Err(AnswerError::MixedContents),
     }
@@ -100,9 +100,13 @@ impl Diff {
 /// Memory for a node or an entry of either dump: in the totals by node, and as a row.
 const BYTES_PER_ROW: u64 = 400;
 
-fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffOptions) -> Result<Diff, AnswerError> {
+fn diff_of_allocations(
+    asked: &OpenDump,
+    dumps: [&AllocationDump; 2],
+    options: &DiffOptions,
+) -> Result<Diff, AnswerError> {
     let mut sides = Vec::new();
-    for (choice, dump) in sides_of(&options.heaps).iter().zip(dumps) {
+    for (choice, dump) in heap_choices_of_sides(&options.heaps).iter().zip(dumps) {
         sides.push(choice.choose(dump)?);
     }
     let rows: usize = sides.iter().flat_map(|side| &side.heaps).map(|heap| heap.row_count()).sum();
@@ -116,10 +120,10 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
             let prefix = several.then(|| prefix_of(heap));
             let by_type = HeapTotal::compute(heap);
             if by_type.pairs_left_out > 0 {
-                return Err(AnswerError::TooManyPairs(title_of(heap)));
+                return Err(AnswerError::TooManyPairs(heap_title(heap)));
             }
             let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, wanted: None };
-            let paths = allocation_totals::Totals::compute(heap, &of_paths);
+            let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);
             diff.add_types(&by_type.types, &dump.names, number == 1);
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
@@ -133,7 +137,7 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
 }
 
 /// The heaps to choose on either side.
-fn sides_of(choice: &HeapChoice) -> [HeapChoice; 2] {
+fn heap_choices_of_sides(choice: &HeapChoice) -> [HeapChoice; 2] {
     match choice.dump.as_deref().and_then(|pair| pair.split_once(',')) {
         Some((old, new)) => [old, new].map(|dump| HeapChoice { dump: Some(dump.trim().into()), ..choice.clone() }),
         None => [choice.clone(), choice.clone()],

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::str::FromStr;
 
 use crate::analysis::diff::delta;
-use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
+use crate::analysis::type_patterns::TypePattern;
+use crate::answers::diff_side::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::over_limit::OverLimit;
-use crate::answers::side::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 use crate::sort;
 use crate::units::{count_of, format_bytes};
@@ -156,7 +156,7 @@ impl GrowthLimits {
     }
 
     fn check_each(&self, share: Percent, whole: u64, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
-        const NAMED: usize = 5;
+        const MAX_TYPES_NAMED: usize = 5;
         let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
         let grown = |old: u64, new: u64| u64::try_from(delta(old, new)).unwrap_or(0);
         let is_over = |&&(_, old, new): &&TypeSizes<'_>| {
@@ -165,10 +165,10 @@ impl GrowthLimits {
         };
         let mut over: Vec<&TypeSizes<'_>> = rows.iter().filter(is_over).collect();
         sort::by_key(&mut over, |(name, old, new)| (Reverse(grown(*old, *new)), *name));
-        let named = over.iter().take(NAMED);
+        let named = over.iter().take(MAX_TYPES_NAMED);
         let named: Vec<String> =
-            named.map(|(name, old, new)| format!("{name} by {}", in_words(grown(*old, *new)))).collect();
-        let more = over.len().saturating_sub(NAMED);
+            named.map(|(name, old, new)| format!("{name} by {}", bytes_in_words(grown(*old, *new)))).collect();
+        let more = over.len().saturating_sub(MAX_TYPES_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let count = count_of(over.len() as u64, "types");
         let text = format!("{count} grew by more than {share}%: {}{more}", named.join(", "));
@@ -203,20 +203,20 @@ impl GrowthLimit {
         };
         let limit = self.most.at_most(old);
         let grown = u64::try_from(delta(old, new)).ok().filter(|grown| *grown > limit)?;
-        let text = format!("{name} grew by {}, over the limit of {}", in_words(grown), format_bytes(limit));
+        let text = format!("{name} grew by {}, over the limit of {}", bytes_in_words(grown), format_bytes(limit));
         Some(OverLimit { text, is_over: true })
     }
 }
 
 /// `1.2 MiB (1258291 bytes)`.
-fn in_words(bytes: u64) -> String {
+fn bytes_in_words(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", format_bytes(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::selection::TypePattern;
+    use crate::analysis::type_patterns::TypePattern;
     use std::path::Path;
 
     #[test]

@@ -13,6 +13,10 @@ use crate::analysis::diff::AllocationDiff;
 use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::TypeSizes;
+use crate::answers::diff_side::{
+    DiffColumn, DiffSide, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
+};
+use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
 use crate::answers::figure::{OBJECTS, Unit};
 use crate::answers::heaps::FullerDump;
 use crate::answers::histogram_row::Totals;
@@ -20,10 +24,6 @@ use crate::answers::over_limit::OverLimit;
 use crate::answers::paths::SerializeEach;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
-use crate::answers::side::{
-    DiffColumn, DiffSide, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
-};
-use crate::answers::side::{changes_of, retained_of};
 use crate::answers::{AnswerError, DiffBy, Scope};
 use crate::dump::OpenDump;
 use crate::graph::NodeSet;
@@ -135,7 +135,7 @@ impl UnmatchedHeaps {
 }
 
 /// Compares by how many times the old bytes there are of new ones; what was not there is more than any.
-fn by_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
+fn compare_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
     let times = |(_, new): (u64, u64), (old, _): (u64, u64)| u128::from(new) * u128::from(old);
     let is_new = |(old, new): (u64, u64)| old == 0 && new > 0;
     is_new(a).cmp(&is_new(b)).then_with(|| times(a, b).cmp(&times(b, a)))
@@ -323,7 +323,7 @@ impl DiffRows {
             Some(NEW) => largest_first(|change| change.new.count.unwrap_or(0).into()),
             Some(PERCENT) => {
                 let sides = |&row: &u32| (self.change(by, row).old.bytes, self.change(by, row).new.bytes);
-                rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
+                rows.sort_by(|a, b| compare_percent(sides(b), sides(a)));
             }
             Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&row| match self.row(by, row).name {
                 DiffName::Text(name) => Cow::Borrowed(name),
@@ -412,43 +412,43 @@ impl ChangedTotals {
 
 /// The totals, and by type what came and went: a new object under its type in the new dump, one that is gone under that
 /// in the old, most growth first. O(objects + references) of the new dump, O(objects) of the old one. Error: as
-/// [`changes_of`] and [`retained_of`], and when there is no such section.
+/// [`object_changes`] and [`retained_bytes_of_set`], and when there is no such section.
 pub(super) fn object_diff(
     old: &OpenDump,
     new: &OpenDump,
     options: &DiffOptions,
 ) -> Result<(ChangedTotals, JoinedRows), AnswerError> {
-    let changes = changes_of(old, new)?;
-    let Some(new_graph) = new.graph() else { return Err(AnswerError::NotObjects) };
+    let changes = object_changes(old, new)?;
+    let Some(new_graph) = new.graph() else { return Err(AnswerError::NeedsObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
     let mut rows: BTreeMap<&str, Change<Amounts>> = BTreeMap::new();
     let mut totals = ChangedTotals { kept: changes.kept, ..ChangedTotals::default() };
-    for (type_name, objects, bytes) in tally(&new_scope, &changes.new) {
-        add(&mut rows.entry(type_name).or_default().new, objects, bytes);
+    for (type_name, objects, bytes) in tally_by_type(&new_scope, &changes.new) {
+        add_amounts(&mut rows.entry(type_name).or_default().new, objects, bytes);
         (totals.new, totals.new_bytes) = (totals.new + objects, totals.new_bytes.saturating_add(bytes));
     }
-    for (type_name, objects, bytes) in tally(&old_scope, &changes.gone) {
-        add(&mut rows.entry(type_name).or_default().old, objects, bytes);
+    for (type_name, objects, bytes) in tally_by_type(&old_scope, &changes.gone) {
+        add_amounts(&mut rows.entry(type_name).or_default().old, objects, bytes);
         (totals.gone, totals.gone_bytes) = (totals.gone + objects, totals.gone_bytes.saturating_add(bytes));
     }
     let mut wanted = NodeSet::new(new_graph.node_count());
     new_scope.nodes().filter(|&node| changes.new.contains(node)).for_each(|node| {
         wanted.insert(node);
     });
-    totals.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
+    totals.new_retained_bytes = retained_bytes_of_set(new, new_graph, &wanted)?;
     let mut rows: JoinedRows = rows.into_iter().map(|(name, change)| (name.to_string(), change)).collect();
     sort::by_key(&mut rows, |(_, change)| Reverse((change.growth(Measure::Bytes), change.new.bytes)));
     Ok((totals, rows))
 }
 
 /// Types of one name may be several.
-fn add(to: &mut Amounts, objects: u64, bytes: u64) {
+fn add_amounts(to: &mut Amounts, objects: u64, bytes: u64) {
     to.count = add_counts(to.count, Some(objects));
     to.bytes = to.bytes.saturating_add(bytes);
 }
 
 /// Objects of a set by type: name, how many, their bytes; types without any left out. O(objects).
-fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
+fn tally_by_type<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
     let graph = scope.graph();
     let mut tallies = vec![(0u64, 0u64); graph.type_count()];
     for node in scope.nodes().filter(|&node| set.contains(node)) {
@@ -461,12 +461,12 @@ fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_percent, percent_words};
+    use super::{compare_percent, percent_words};
 
     #[test]
     fn rows_by_percent() {
         let mut sides = vec![(100, 150), (10, 40), (0, 0), (5, 0), (0, 1), (u64::MAX, u64::MAX), (3, 3)];
-        sides.sort_by(|a, b| by_percent(*b, *a));
+        sides.sort_by(|a, b| compare_percent(*b, *a));
         let words: Vec<String> = sides.into_iter().map(|(old, new)| percent_words(old, new)).collect();
         assert_eq!(words[..3], ["new", "+300.0 %", "+50.0 %"], "{words:?}");
         assert_eq!(words.last().map(String::as_str), Some("-100.0 %"), "{words:?}");

@@ -10,7 +10,7 @@ use super::figure::{
     ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
     REFERENCES, RETAINED, SHALLOW, TOTAL,
 };
-use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
+use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::heaps::HeapRow;
 use super::histogram_row::RowAmounts;
 use super::over_limit::OverLimit;
@@ -21,7 +21,7 @@ pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
-use crate::analysis::allocation_totals::Amount;
+use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
@@ -40,21 +40,25 @@ pub use rows::*;
 /// If the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
 pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     match dump.content() {
-        Content::Objects(graph) => of_objects(dump, graph, options),
-        Content::Allocations(allocations) => of_allocations(dump, allocations, options),
+        Content::Objects(graph) => histogram_of_objects(dump, graph, options),
+        Content::Allocations(allocations) => histogram_of_allocations(dump, allocations, options),
     }
 }
 
 /// Figures of rows of objects; the last two of those in a sample.
-const FIGURES: [Figure; 6] = [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE, ESTIMATED_OBJECTS, ESTIMATED];
+const OBJECT_FIGURES: [Figure; 6] = [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE, ESTIMATED_OBJECTS, ESTIMATED];
 
-fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+fn histogram_of_objects(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(dump)?;
-    let groups = Groups::new(&scope, options.group_by, TypesApart::of_rows(options.types_apart))?;
+    let groups = Groups::new(&scope, options.group_by, SameNameTypes::of_rows(options.types_apart))?;
     let tallies = groups.tally(dump.reachable());
     let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
-    let figures = if graph.is_sample() { &FIGURES[..] } else { &FIGURES[..4] };
+    let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
     let mut rows: Vec<HistogramRow> = Vec::new();
     let mut sum = Tally::default();
     for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
@@ -84,7 +88,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     }
     let figures = match () {
         () if options.group_by.is_owner() => &FIGURES_OF_OWNERS,
-        () if rows.is_empty() => &FIGURES[..4],
+        () if rows.is_empty() => &OBJECT_FIGURES[..4],
         () => figures,
     };
     // Of the whole scope, whatever of it matches.
@@ -122,22 +126,22 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         (ROOTS, Some(graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count() as u64)),
         (REACHABLE_OBJECTS, Some(sum.reachable_objects)),
         (REACHABLE, Some(sum.reachable_bytes)),
-        (DANGLING, Some(dangling)),
-        (NULLS, Some(nulls)),
-        (WITHOUT_BYTES, graph.counts_bytes_only.then(without_bytes)),
-        (DEPENDENT, (dependent > 0).then_some(dependent)),
+        (DANGLING_REFERENCES, Some(dangling)),
+        (NULL_REFERENCES, Some(nulls)),
+        (OBJECTS_WITHOUT_BYTES, graph.counts_bytes_only.then(without_bytes)),
+        (DEPENDENT_REFERENCES, (dependent > 0).then_some(dependent)),
         (ESTIMATED_OBJECTS, estimated_objects),
         (ESTIMATED, estimated_bytes),
-        (GIVEN, given.map(|amount| amount.objects)),
-        (GIVEN_BYTES, given.map(|amount| amount.shallow_bytes)),
-        (EXCLUDED, excluded.map(|amount| amount.objects)),
-        (EXCLUDED_BYTES, excluded.map(|amount| amount.shallow_bytes)),
+        (GIVEN_ROOTS_OBJECTS, given.map(|amount| amount.objects)),
+        (GIVEN_ROOTS_BYTES, given.map(|amount| amount.shallow_bytes)),
+        (EXCLUDED_ROOTS_OBJECTS, excluded.map(|amount| amount.objects)),
+        (EXCLUDED_ROOTS_BYTES, excluded.map(|amount| amount.shallow_bytes)),
     ]);
     let answer = Histogram {
         sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
         unreachable_are_alive: info.frozen_heap.then_some(reached_by.excluded_roots.objects == 0),
         unrooted_are_alive: info.frozen_heap,
-        sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
+        sample: info.sampled.map(|(objects, bytes)| SampleFactors { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
         reached_by: Some(reached_by),
@@ -232,7 +236,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
     let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
-        let amounts = RowAmounts::new(&FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
+        let amounts = RowAmounts::new(&OBJECT_FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
         let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amounts) };
         match origin.filter(|_| uses[name] > 1) {
             Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
@@ -244,30 +248,30 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(&counted.info.format, totals, &FIGURES[..2], options)
+        ..Histogram::new(&counted.info.format, totals, &OBJECT_FIGURES[..2], options)
     };
     Ok(answer.with_rows(rows, options))
 }
 
 const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [TOTAL, ALLOCATIONS];
 
-fn of_allocations(
+fn histogram_of_allocations(
     dump: &OpenDump,
     allocations: &AllocationDump,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     options.scope.check_on_allocations()?;
     if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
-        return Err(AnswerError::NotObjects);
+        return Err(AnswerError::NeedsObjects);
     }
     let chosen = options.heaps.choose(allocations)?;
-    let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
-    let (mut total, mut of_types) = (Amount::default(), 0u64);
+    let mut types: BTreeMap<NameId, AllocationAmount> = BTreeMap::new();
+    let (mut total, mut of_types) = (AllocationAmount::default(), 0u64);
     let mut heaps = Vec::new();
     let tops = parallel::map(chosen.heaps.clone(), &HeapTotal::compute);
     for (heap, top) in chosen.heaps.iter().zip(tops) {
         if top.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));
+            return Err(AnswerError::TooManyPairs(super::heaps::heap_title(heap)));
         }
         total.bytes = total.bytes.saturating_add(top.total.bytes);
         total.allocations = add_counts(total.allocations, top.total.allocations);
@@ -283,14 +287,14 @@ fn of_allocations(
         .into_iter()
         .map(|(name, amount)| (allocations.names.text(name), amount))
         .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
-        .map(|(name, Amount { bytes: total_bytes, allocations, .. })| {
+        .map(|(name, AllocationAmount { bytes: total_bytes, allocations, .. })| {
             let amounts = RowAmounts::new(&FIGURES_OF_ALLOCATIONS, [Some(total_bytes), allocations]);
             HistogramRow::new(name.to_string(), GroupBy::Type, amounts)
         })
         .collect();
     let other = total.bytes.saturating_sub(of_types);
     let totals = Totals::of_allocations(total.bytes, total.allocations);
-    let totals = totals.with([(TYPES, Some(rows.len() as u64)), (OTHER, Some(other))]);
+    let totals = totals.with([(TYPES, Some(rows.len() as u64)), (OTHER_BYTES, Some(other))]);
     let answer = Histogram {
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
@@ -302,7 +306,7 @@ fn of_allocations(
 
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
-    rows.iter_mut().for_each(|row| row.rank = rank_of(row, options.order));
+    rows.iter_mut().for_each(|row| row.rank = sort_value_of(row, options.order));
     // A group has one row: no two rows are equal.
     sort_first(rows, first, |a, b| {
         let order = b.rank.cmp(&a.rank);
@@ -312,7 +316,7 @@ fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize
 }
 
 /// Value that an order compares: objects and bytes charged to an owner count with its own.
-fn rank_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
+fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
     let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
     match order {
         None | Some(SHALLOW | TOTAL) => Some(row.bytes().saturating_add(charged(CHARGED))),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};

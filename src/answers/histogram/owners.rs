@@ -27,12 +27,12 @@ impl OwnTypes {
 }
 
 /// Reachable objects of libraries that no type of the program dominates.
-const NO_OWNER: &str = "(no owner)";
-const UNREACHABLE: &str = "(unreachable)";
+const NO_OWNER_NAME: &str = "(no owner)";
+const UNREACHABLE_NAME: &str = "(unreachable)";
 /// Objects of libraries that no root reaches, in dumps where such objects are alive.
-const FROZEN: &str = "(frozen heap)";
+const FROZEN_HEAP_NAME: &str = "(frozen heap)";
 /// Stands for objects of libraries until it is known whose they are.
-const LIBRARY: u32 = u32::MAX;
+const LIBRARY_GROUP: u32 = u32::MAX;
 
 /// Figures of the rows: objects of the program, and those of libraries that are charged to it.
 pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED];
@@ -51,12 +51,12 @@ pub(super) fn rows_of_owners(
     dump.check_rows(dominators.reached_count() as u64, 4)?;
     let (mut names, of_type) = program_types(dump, graph, by, own);
     let [no_owner, unreachable, frozen] = [0, 1, 2].map(|place| names.len() as u32 + place);
-    names.extend([NO_OWNER, UNREACHABLE, FROZEN].map(String::from));
+    names.extend([NO_OWNER_NAME, UNREACHABLE_NAME, FROZEN_HEAP_NAME].map(String::from));
     let of_statics = owners_by_statics(graph, &of_type);
     let group_of = |node: NodeId| {
         let class = graph.types().of_class_object(node);
         match of_type[class.unwrap_or(graph.type_of(node)).index()] {
-            LIBRARY => of_statics.get(&node).copied().unwrap_or(LIBRARY),
+            LIBRARY_GROUP => of_statics.get(&node).copied().unwrap_or(LIBRARY_GROUP),
             group => group,
         }
     };
@@ -64,7 +64,7 @@ pub(super) fn rows_of_owners(
     let mut owners = vec![no_owner; dominators.reached_count() + 1];
     for number in dominators.all() {
         owners[number.index()] = match group_of(dominators.node_at(number)) {
-            LIBRARY => owners[dominators.immediate_of(number).index()],
+            LIBRARY_GROUP => owners[dominators.immediate_of(number).index()],
             group => group,
         };
     }
@@ -76,7 +76,7 @@ pub(super) fn rows_of_owners(
         let type_id = graph.type_of(node);
         let bytes = graph.shallow_bytes(node);
         let (group, first) = match of_type[type_id.index()] {
-            LIBRARY => match dominators.number_of(node) {
+            LIBRARY_GROUP => match dominators.number_of(node) {
                 Some(number) => (owners[number.index()], 2),
                 None if is_frozen(node) => (frozen, 2),
                 None => (unreachable, 2),
@@ -100,10 +100,10 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
     let mut groups = HashMap::new();
     for root in graph.roots().iter().filter(|root| root.is_strong()) {
         let class = root.container.filter(|_| root.kind == RootKind::Static);
-        let group = class.map_or(LIBRARY, |class| of_type[class.index()]);
+        let group = class.map_or(LIBRARY_GROUP, |class| of_type[class.index()]);
         groups
             .entry(root.node)
-            .and_modify(|known| *known = if *known == group { group } else { LIBRARY })
+            .and_modify(|known| *known = if *known == group { group } else { LIBRARY_GROUP })
             .or_insert(group);
     }
     groups
@@ -111,12 +111,12 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
 
 /// Advice where more than half of all bytes have no owner.
 pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
-    rows.iter().find(|row| row.name() == NO_OWNER && row.figure(CHARGED) > Some(all / 2))?;
+    rows.iter().find(|row| row.name() == NO_OWNER_NAME && row.figure(CHARGED) > Some(all / 2))?;
     let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
     let why =
         if is_of_nobody { "the dump has no type of the program" } else { "no single object of the program holds them" };
     Some(format!(
-        "note: most bytes have {NO_OWNER}: {why}. Types of yours with names like a library's are named with --mine PATTERN; \
+        "note: most bytes have {NO_OWNER_NAME}: {why}. Types of yours with names like a library's are named with --mine PATTERN; \
          `heapdump roots --type NAME` says what holds a type"
     ))
 }
@@ -126,7 +126,7 @@ fn element_of(name: &str) -> &str {
     name.trim_end_matches(|c| "[],".contains(c))
 }
 
-/// Names of groups, and by type the group of the program's own, or `LIBRARY`.
+/// Names of groups, and by type the group of the program's own, or `LIBRARY_GROUP`.
 fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes) -> (Vec<String>, Vec<u32>) {
     let libraries = LibraryNames::of(dump.info().runtime(), &own.libraries);
     let is_library = |type_id: TypeId| {
@@ -142,7 +142,7 @@ fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes
     let mut names = Vec::new();
     let mut group_of = |type_id: TypeId| {
         if is_library(type_id) {
-            return LIBRARY;
+            return LIBRARY_GROUP;
         }
         let name = graph.type_name(type_id);
         let group = if by == GroupBy::OwnerPackage { package_of(name).unwrap_or("(none)") } else { name };

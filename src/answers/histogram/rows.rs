@@ -22,18 +22,18 @@ pub const TYPES: Figure = Figure::count("types", "Types");
 /// Root records whose object is in the dump.
 pub const ROOTS: Figure = Figure::count("roots", "Roots");
 /// Objects without bytes, which no row counts; in dumps that have parts of objects apart.
-pub const WITHOUT_BYTES: Figure = Figure::count("objects_without_bytes", "Without bytes");
+pub const OBJECTS_WITHOUT_BYTES: Figure = Figure::count("objects_without_bytes", "Without bytes");
 /// References from keys to values of dependent handles.
-pub const DEPENDENT: Figure = Figure::count("dependent_references", "Dependent");
+pub const DEPENDENT_REFERENCES: Figure = Figure::count("dependent_references", "Dependent");
 /// Objects that only roots left out on request would reach, if there are any.
-pub const EXCLUDED: Figure = Figure::count("excluded_roots_objects", "Lost");
+pub const EXCLUDED_ROOTS_OBJECTS: Figure = Figure::count("excluded_roots_objects", "Lost");
 /// Bytes of allocations of types too small to be dumped, or of none.
-pub(super) const OTHER: Figure = Figure::bytes("other_bytes", "Other", "other_bytes");
-pub(super) const DANGLING: Figure = Figure::count("dangling_references", "Dangling");
-pub(super) const NULLS: Figure = Figure::count("null_references", "Null");
-pub(super) const GIVEN: Figure = Figure::count("given_roots_objects", "Given");
-pub(super) const GIVEN_BYTES: Figure = Figure::bytes("given_roots_bytes", "Given", "given_roots_bytes");
-pub(super) const EXCLUDED_BYTES: Figure = Figure::bytes("excluded_roots_bytes", "Lost", "excluded_roots_bytes");
+pub(super) const OTHER_BYTES: Figure = Figure::bytes("other_bytes", "Other", "other_bytes");
+pub(super) const DANGLING_REFERENCES: Figure = Figure::count("dangling_references", "Dangling");
+pub(super) const NULL_REFERENCES: Figure = Figure::count("null_references", "Null");
+pub(super) const GIVEN_ROOTS_OBJECTS: Figure = Figure::count("given_roots_objects", "Given");
+pub(super) const GIVEN_ROOTS_BYTES: Figure = Figure::bytes("given_roots_bytes", "Given", "given_roots_bytes");
+pub(super) const EXCLUDED_ROOTS_BYTES: Figure = Figure::bytes("excluded_roots_bytes", "Lost", "excluded_roots_bytes");
 
 /// The objects that fulfil an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,7 +70,7 @@ pub struct Histogram {
     pub unrooted_are_alive: bool,
     /// The dump is a sample; estimated figures are of the heap.
     #[serde(rename = "sampled", serialize_with = "serialize_presence", skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Sample>,
+    pub sample: Option<SampleFactors>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
@@ -114,7 +114,7 @@ pub struct Histogram {
 
 /// Factors from a sample to its heap.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub struct SampleFactors {
     /// Objects.
     pub objects: f32,
     /// Bytes.
@@ -122,14 +122,14 @@ pub struct Sample {
 }
 
 /// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
-fn serialize_presence<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_presence<S: serde::Serializer>(sample: &Option<SampleFactors>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bool(sample.is_some())
 }
 
 /// A size that is to be seen first, if there is one, and what there is to say of it.
 pub type Sentence = (String, String);
 
-fn plain(text: impl Into<String>) -> Sentence {
+fn plain_sentence(text: impl Into<String>) -> Sentence {
     (String::new(), text.into())
 }
 
@@ -147,9 +147,9 @@ impl Histogram {
                 let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
                 (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
             });
-            let other = Some(figure(OTHER)).filter(|&other| other > 0);
+            let other = Some(figure(OTHER_BYTES)).filter(|&other| other > 0);
             let other = other.map(|other| format!("{} of types too small to be dumped, or of none", bytes(other)));
-            return heaps.chain(other.map(plain)).collect();
+            return heaps.chain(other.map(plain_sentence)).collect();
         }
         let (objects, types) = (count_of(figure(OBJECTS), "objects"), self.group_by.titles().1);
         let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_of(figure(TYPES), types)));
@@ -164,7 +164,7 @@ impl Histogram {
             0 => 0.0,
             whole => roots.shallow_bytes as f64 * 100.0 / whole as f64,
         };
-        let mut lines = vec![plain(format!(
+        let mut lines = vec![plain_sentence(format!(
             "{} in {} reachable from roots{}, {share:.1} %{}",
             bytes(roots.shallow_bytes),
             count_of(roots.objects, "objects"),
@@ -178,16 +178,16 @@ impl Histogram {
         let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
         match no_root.objects {
             count if count == 0 || !self.unrooted_are_alive => {}
-            1 => lines.push(plain(format!("{alive} has no root but is alive: it is on the frozen heap"))),
-            _ => lines.push(plain(format!("{alive} have no root but are alive: they are on the frozen heap"))),
+            1 => lines.push(plain_sentence(format!("{alive} has no root but is alive: it is on the frozen heap"))),
+            _ => lines.push(plain_sentence(format!("{alive} have no root but are alive: they are on the frozen heap"))),
         }
         if excluded_roots.objects > 0 {
             let whose = if excluded_roots.objects == 1 { "its" } else { "their" };
-            lines.push(plain(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
+            lines.push(plain_sentence(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
         }
         if let Some(sample) = self.sample {
             let estimate = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
-            lines.push(plain(format!(
+            lines.push(plain_sentence(format!(
                 "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
                 bytes(estimate(ESTIMATED)),
                 count_of(estimate(ESTIMATED_OBJECTS), "objects"),
@@ -195,7 +195,7 @@ impl Histogram {
                 sample.bytes,
             )));
         }
-        lines.extend(self.retained.map(|retained| plain(retained.statement())));
+        lines.extend(self.retained.map(|retained| plain_sentence(retained.statement())));
         lines
     }
 

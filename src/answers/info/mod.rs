@@ -6,7 +6,7 @@ mod properties;
 use std::collections::BTreeMap;
 
 pub use properties::ProcessSettings;
-use properties::settings;
+use properties::read_settings;
 use serde::Serialize;
 
 use crate::allocations::{AllocationDump, add_counts};
@@ -347,10 +347,10 @@ impl Info {
 /// # Errors
 /// If properties are asked for and the dump has no values.
 pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
-    let settings = options.properties.then(|| settings(dump, options.secrets)).transpose()?;
+    let settings = options.properties.then(|| read_settings(dump, options.secrets)).transpose()?;
     Ok(match dump.content() {
-        Content::Objects(graph) => Info::Objects(Box::new(of_objects(dump, graph, settings))),
-        Content::Allocations(allocations) => Info::Allocations(Box::new(of_allocations(dump, allocations))),
+        Content::Objects(graph) => Info::Objects(Box::new(info_of_objects(dump, graph, settings))),
+        Content::Allocations(allocations) => Info::Allocations(Box::new(info_of_allocations(dump, allocations))),
     })
 }
 
@@ -365,11 +365,11 @@ fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow 
     }
 }
 
-fn records(info: &FormatInfo) -> RecordCounts {
+fn record_counts(info: &FormatInfo) -> RecordCounts {
     RecordCounts(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
 }
 
-fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {
+fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {
     let info = dump.info();
     let reachable = dump.reachable();
     let roots = RootCounts::of(graph);
@@ -380,7 +380,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettin
     ObjectInfo {
         format: format_row(info, Some(info.producer.clone())),
         sections: sections.collect(),
-        records: records(info),
+        records: record_counts(info),
         trailer: info.trailer.clone(),
         sizes: info.sizes.clone(),
         reason: info.reason.clone(),
@@ -466,7 +466,7 @@ fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
     }
 }
 
-fn of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
+fn info_of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
     let info = dump.info();
     let totals = parallel::map(allocations.heaps.iter().collect(), &|heap| HeapTotal::compute(heap).total);
     let process = |(at, (pid, part)): (usize, (i64, u32))| {
@@ -491,7 +491,7 @@ fn of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationIn
         sections: processes_of(allocations).into_iter().enumerate().map(process).collect(),
         dumps: dumps.collect(),
         heaps: allocations.heaps.iter().zip(&totals).map(|(heap, total)| HeapRow::new(heap, total)).collect(),
-        records: records(info),
+        records: record_counts(info),
         problems: problems_of(dump.diagnostics()),
     }
 }

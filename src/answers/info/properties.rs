@@ -11,15 +11,15 @@ use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
 /// Stands in place of a text that may be a secret.
-const MASK: &str = "***";
+const SECRET_MASK: &str = "***";
 /// Words that say so in a name.
 const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
 /// Entries of one map that are read, and slots of its table.
 const MAX_ENTRIES: usize = 1 << 16;
 /// The system property with the main class or program file and its arguments.
-const COMMAND: &str = "sun.java.command";
+const COMMAND_PROPERTY: &str = "sun.java.command";
 /// Variables with arguments of the virtual machine.
-const WITH_ARGUMENTS: [&str; 4] = [COMMAND, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+const ARGUMENT_VARIABLES: [&str; 4] = [COMMAND_PROPERTY, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// Settings of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -47,8 +47,8 @@ impl ProcessSettings {
 
 /// Reads what a process was told; with `with_secrets` texts too whose name says password, token, secret or key.
 /// O(types + entries). Error: if the dump holds no objects or no values.
-pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+pub(super) fn read_settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let reader = MapReader { graph, values: ValueReader::find(dump)? };
     let static_of = |class: &str, field: &str| reader.static_field(class, field);
     let properties = static_of("java.lang.System", "props").map(|map| reader.texts(map)).unwrap_or_default();
@@ -57,16 +57,18 @@ pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSet
     let machine = reader.only_instance("sun.management.VMManagementImpl");
     let mut arguments =
         machine.and_then(|node| reader.field(node, "vmArgs")).map_or(Vec::new(), |list| reader.list(list));
-    arguments.extend(properties.get(COMMAND).into_iter().flat_map(|text| text.split_whitespace()).map(str::to_string));
+    arguments.extend(
+        properties.get(COMMAND_PROPERTY).into_iter().flat_map(|text| text.split_whitespace()).map(str::to_string),
+    );
     let row = ProcessSettings { properties, environment, arguments };
-    Ok(if with_secrets { row } else { masked(row) })
+    Ok(if with_secrets { row } else { mask_secrets(row) })
 }
 
-fn masked(mut row: ProcessSettings) -> ProcessSettings {
+fn mask_secrets(mut row: ProcessSettings) -> ProcessSettings {
     for (name, text) in row.properties.iter_mut().chain(&mut row.environment) {
         if is_secret(name) {
-            *text = MASK.into();
-        } else if WITH_ARGUMENTS.contains(&name.as_str()) {
+            *text = SECRET_MASK.into();
+        } else if ARGUMENT_VARIABLES.contains(&name.as_str()) {
             let words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
             *text = masked_arguments(words).join(" ");
         }
@@ -91,12 +93,12 @@ fn masked_arguments(words: Vec<String>) -> Vec<String> {
     let mask = |word: String| {
         let was_next = std::mem::replace(&mut is_next, false);
         match word.split_once('=') {
-            Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+            Some((name, _)) if is_secret(name) => format!("{name}={SECRET_MASK}"),
             None if word.starts_with('-') => {
                 is_next = is_secret(&word);
                 word
             }
-            _ if was_next => MASK.into(),
+            _ if was_next => SECRET_MASK.into(),
             _ => word,
         }
     };
@@ -126,15 +128,16 @@ impl MapReader<'_> {
 
     /// The object that a field holds.
     fn field(&self, node: NodeId, name: &str) -> Option<NodeId> {
-        object_in(&self.values.raw_fields(node), &[name])
+        first_object_field(&self.values.raw_fields(node), &[name])
     }
 
     fn texts(&self, map: NodeId) -> BTreeMap<String, String> {
         let entries = self.entries(map);
         let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.0)).collect();
         let texts: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.1)).collect();
-        let said = self.values.said(&keys).into_iter().zip(self.values.said(&texts));
-        let texts: BTreeMap<_, _> = said.filter_map(|(name, text)| Some((plain(name)?, plain(text)?))).collect();
+        let said = self.values.shown_values(&keys).into_iter().zip(self.values.shown_values(&texts));
+        let texts: BTreeMap<_, _> =
+            said.filter_map(|(name, text)| Some((text_of_value(name)?, text_of_value(text)?))).collect();
         if texts.keys().any(|name| is_blotted(name)) { BTreeMap::new() } else { texts }
     }
 
@@ -153,15 +156,15 @@ impl MapReader<'_> {
         let mut fields = self.values.raw_fields(map);
         // Maps around maps.
         for _ in 0..4 {
-            match object_in(&fields, &["map", "m"]) {
-                Some(inner) if object_in(&fields, &["table"]).is_none() => {
+            match first_object_field(&fields, &["map", "m"]) {
+                Some(inner) if first_object_field(&fields, &["table"]).is_none() => {
                     map = inner;
                     fields = self.values.raw_fields(map);
                 }
                 _ => break,
             }
         }
-        let Some(table) = object_in(&fields, &["table"]) else { return Vec::new() };
+        let Some(table) = first_object_field(&fields, &["table"]) else { return Vec::new() };
         // A damaged map may go round.
         let (mut entries, mut steps) = (Vec::new(), 0);
         for slot in self.values.objects_in(table, MAX_ENTRIES) {
@@ -170,8 +173,9 @@ impl MapReader<'_> {
                 steps += 1;
                 let fields = self.values.raw_fields(entry);
                 // The bin of a tree has its first entry.
-                next = object_in(&fields, &["first", "next"]);
-                entries.extend(object_in(&fields, &["key"]).zip(object_in(&fields, &["val", "value"])));
+                next = first_object_field(&fields, &["first", "next"]);
+                entries
+                    .extend(first_object_field(&fields, &["key"]).zip(first_object_field(&fields, &["val", "value"])));
             }
         }
         entries
@@ -181,12 +185,12 @@ impl MapReader<'_> {
         let mut list = list;
         for _ in 0..4 {
             let fields = self.values.raw_fields(list);
-            if let Some(array) = object_in(&fields, &["elementData", "a"]) {
+            if let Some(array) = first_object_field(&fields, &["elementData", "a"]) {
                 let nodes = self.values.objects_in(array, MAX_ENTRIES);
-                let texts = self.values.said(&nodes).into_iter().filter_map(plain);
+                let texts = self.values.shown_values(&nodes).into_iter().filter_map(text_of_value);
                 return texts.filter(|text| !is_blotted(text)).collect();
             }
-            match object_in(&fields, &["list", "c"]) {
+            match first_object_field(&fields, &["list", "c"]) {
                 Some(inner) => list = inner,
                 None => break,
             }
@@ -195,22 +199,22 @@ impl MapReader<'_> {
     }
 }
 
-fn is_field(field: &FieldValue, wanted: &str) -> bool {
+fn is_field_named(field: &FieldValue, wanted: &str) -> bool {
     matches!(&field.name, ReferenceName::Field(_, name) | ReferenceName::StaticField(name) if name == wanted)
 }
 
 /// The object that the first of these fields holds.
-fn object_in(fields: &[FieldValue], names: &[&str]) -> Option<NodeId> {
+fn first_object_field(fields: &[FieldValue], names: &[&str]) -> Option<NodeId> {
     let find = |wanted: &&str| {
         fields.iter().find_map(|field| match field.value {
-            Value::Object(node) if is_field(field, wanted) => Some(node),
+            Value::Object(node) if is_field_named(field, wanted) => Some(node),
             _ => None,
         })
     };
     names.iter().find_map(find)
 }
 
-fn plain(said: Option<ShownValue>) -> Option<String> {
+fn text_of_value(said: Option<ShownValue>) -> Option<String> {
     said.map(|value| value.plain())
 }
 
@@ -227,14 +231,14 @@ mod tests {
             pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect::<BTreeMap<_, _>>()
         };
         let row = ProcessSettings {
-            properties: texts(&[("db.Password", "x"), ("user.name", "y"), (COMMAND, "App --token z")]),
+            properties: texts(&[("db.Password", "x"), ("user.name", "y"), (COMMAND_PROPERTY, "App --token z")]),
             environment: texts(&[("AWS_SECRET_ACCESS", "x"), ("HOME", "/root")]),
             arguments: vec!["App".into(), "--token".into(), "z".into()],
         };
-        let masked = super::masked(row);
+        let masked = super::mask_secrets(row);
         assert_eq!(
             masked.properties,
-            texts(&[("db.Password", "***"), ("user.name", "y"), (COMMAND, "App --token ***")])
+            texts(&[("db.Password", "***"), ("user.name", "y"), (COMMAND_PROPERTY, "App --token ***")])
         );
         assert_eq!(masked.environment, texts(&[("AWS_SECRET_ACCESS", "***"), ("HOME", "/root")]));
         assert_eq!(masked.arguments, ["App", "--token", "***"]);

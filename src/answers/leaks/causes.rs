@@ -3,11 +3,11 @@
 use rustc_hash::FxHashSet;
 
 use super::growth::SuspectGrowth;
-use super::left_over::take_twins;
-use super::naming::{Finder, Named, Reason};
+use super::left_over::mark_surplus_twins;
+use super::named_causes::{CauseNamer, CauseReason, NamedCause};
 use super::options::LeaksOptions;
-use super::program::{Heap, LeftOverLoaders, Modules, Program, Symbols};
-use crate::analysis::leaks::{BestPaths, Cause, Evidence, Grown, LeakSuspect, Search};
+use super::program::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
+use crate::analysis::leaks::{BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder};
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
@@ -16,23 +16,23 @@ use crate::graph::{TypeId, TypeSet};
 use crate::sort;
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
-pub(super) const MAX_EXPLAINED: usize = 100;
+pub(super) const MAX_DESCRIBED_SUSPECTS: usize = 100;
 /// Causes that are looked at: far more than are named.
 const MAX_CAUSES: usize = 24;
 
 /// The words and figures that go with a suspect.
-pub(super) struct Told {
+pub(super) struct DescribedSuspect {
     /// By how much it grew, where an older dump was given.
     pub(super) growth: Option<SuspectGrowth>,
     /// Its words: of the first that are shown.
-    pub(super) named: Option<Box<Named>>,
+    pub(super) named: Option<Box<NamedCause>>,
     /// The cause that is still to be named.
-    cause: Option<Box<Cause>>,
+    cause: Option<Box<LeakCause>>,
     /// The type of what is kept.
     pub(super) element_type: TypeId,
 }
 
-impl Told {
+impl DescribedSuspect {
     /// Bytes outside the heap that go with it.
     pub(super) fn off_heap_bytes(&self) -> u64 {
         let of_cause = self.cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
@@ -41,12 +41,12 @@ impl Told {
 }
 
 /// Dumps made ready, and the causes in the newer one.
-pub(super) struct Causes<'d> {
-    pub(super) program: Program<'d>,
-    before: Option<Program<'d>>,
-    named: Vec<Named>,
+pub(super) struct DumpCauses<'d> {
+    pub(super) analysed: AnalysedHeap<'d>,
+    before: Option<AnalysedHeap<'d>>,
+    named: Vec<NamedCause>,
     /// Other large things; with an older dump those that did not grow.
-    large: Vec<Grown>,
+    large: Vec<GrownPlace>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
     exact_sizes: bool,
@@ -57,44 +57,45 @@ pub(super) struct Causes<'d> {
 ///
 /// # Errors
 /// If a dump holds no objects, or takes more memory than it may.
-pub(super) fn causes<'d>(
+pub(super) fn find_causes<'d>(
     old: Option<&'d OpenDump>,
     dump: &'d OpenDump,
     options: &LeaksOptions,
     least_bytes: u64,
-) -> Result<Causes<'d>, AnswerError> {
-    let mut symbols = Symbols::default();
+) -> Result<DumpCauses<'d>, AnswerError> {
+    let mut symbols = SymbolTable::default();
     dump.phase(Phase::FindingSuspects);
     let libraries =
         |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
-    let mut prepare = |dump: &'d OpenDump| -> Result<(Heap<'d>, LeftOverLoaders), AnswerError> {
-        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let mut prepare = |dump: &'d OpenDump| -> Result<(ClassifiedHeap<'d>, LeftOverLoaders), AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         dump.dominators()?;
         dump.check_answer(AnswerNeed::BestPaths, 0)?;
-        let heap = Heap::new(dump, graph, &libraries(dump), &mut symbols);
+        let heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
         let loaders = heap.left_over_loaders(dump);
         Ok((heap, loaders))
     };
     let (heap, mut loaders) = prepare(dump)?;
     let mut before = old.map(&mut prepare).transpose()?;
-    let twins = take_twins(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
+    let twins = mark_surplus_twins(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
     let before = match (old, before) {
-        (Some(dump), Some((heap, loaders))) => Some(Program::new(dump, heap, loaders, &mut symbols)?),
+        (Some(dump), Some((heap, loaders))) => Some(AnalysedHeap::new(dump, heap, loaders, &mut symbols)?),
         _ => None,
     };
-    let program = Program::new(dump, heap, loaders, &mut symbols)?;
-    let natures = &program.heap.natures;
-    let alone = Search::new(&program.rows, None, natures, Threshold::Bytes(least_bytes));
-    let search =
-        before.as_ref().map(|before| Search::new(&program.rows, Some(&before.rows), natures, options.threshold));
+    let analysed = AnalysedHeap::new(dump, heap, loaders, &mut symbols)?;
+    let type_roles = &analysed.heap.type_roles;
+    let alone = GrowthSearch::new(&analysed.rows, None, type_roles, Threshold::Bytes(least_bytes));
+    let search = before
+        .as_ref()
+        .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
     let mut large = alone.run(usize::MAX);
-    program.causes().settle(&mut large, least_bytes);
+    analysed.causes().narrow_to_holders(&mut large, least_bytes);
     let (found, search) = match &search {
         Some(search) => (search.run(MAX_CAUSES), search),
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
     let threshold = search.threshold();
-    let finder = Finder { program: &program, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
+    let finder = CauseNamer { analysed: &analysed, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
     // With an older dump all of these grew, told or not.
     let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
     let mut named = finder.named(found);
@@ -103,38 +104,43 @@ pub(super) fn causes<'d>(
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
     if before.is_some() {
         grew.extend(named.iter().flat_map(|named| &named.rows));
-        let is_told = program.rows.around(&grew);
+        let is_told = analysed.rows.mark_with_ancestors_and_descendants(&grew);
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
-    Ok(Causes { named, large, threshold, program, before, exact_sizes: options.exact_sizes })
+    Ok(DumpCauses { named, large, threshold, analysed, before, exact_sizes: options.exact_sizes })
 }
 
-impl Causes<'_> {
+impl DumpCauses<'_> {
     /// The suspects, those with words first, and how many more there are that did not grow; these too where they are asked
     /// for. O(objects).
-    pub(super) fn suspects(&mut self, libraries: &TypeSet, with_unchanged: bool) -> (Vec<(LeakSuspect, Told)>, usize) {
+    pub(super) fn suspects(
+        &mut self,
+        libraries: &TypeSet,
+        with_unchanged: bool,
+    ) -> (Vec<(LeakSuspect, DescribedSuspect)>, usize) {
         let (named, large) = (std::mem::take(&mut self.named), std::mem::take(&mut self.large));
         let named = named.into_iter().map(|named| {
             let topmost = named.topmost.clone();
             let (growth, element_type) = (named.growth, named.element_type);
-            (topmost, Told { growth, element_type, cause: None, named: Some(Box::new(named)) })
+            (topmost, DescribedSuspect { growth, element_type, cause: None, named: Some(Box::new(named)) })
         });
         let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
-        let causes = self.program.causes();
-        let evidence = Evidence {
+        let causes = self.analysed.causes();
+        let evidence = SuspectBuilder {
             graph: causes.graph,
             dominators: causes.dominators,
             retained: causes.retained,
             children: causes.children,
             libraries,
         };
-        let mut large = causes.complete(if unchanged == 0 { large } else { Vec::new() }, &self.program.heap.off_heap);
-        large.retain(|cause| !self.program.heap.is_machinery(cause.example));
+        let mut large =
+            causes.with_figures(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
+        large.retain(|cause| !self.analysed.heap.is_machinery(cause.example));
         let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_of_all());
         let large = large.into_iter().map(|cause| {
-            let element_type = self.program.rows.row(cause.grown.element).type_id;
-            let growth = search.as_ref().map(|search| growth_of(search, &cause));
-            let told = Told { growth, element_type, named: None, cause: Some(Box::new(cause.clone())) };
+            let element_type = self.analysed.rows.row(cause.grown.element).type_id;
+            let growth = search.as_ref().map(|search| suspect_growth(search, &cause));
+            let told = DescribedSuspect { growth, element_type, named: None, cause: Some(Box::new(cause.clone())) };
             (cause.topmost, told)
         });
         let mut known = FxHashSet::default();
@@ -148,30 +154,30 @@ impl Causes<'_> {
 
     /// The best ways in the newer dump, and its modules.
     pub(super) fn into_paths(self) -> (BestPaths, Modules) {
-        (self.program.paths, self.program.heap.modules)
+        (self.analysed.paths, self.analysed.heap.modules)
     }
 
-    fn search_of_all(&self) -> Search<'_> {
+    fn search_of_all(&self) -> GrowthSearch<'_> {
         let before = self.before.as_ref().map(|before| &before.rows);
-        Search::new(&self.program.rows, before, &self.program.heap.natures, Threshold::Bytes(1))
+        GrowthSearch::new(&self.analysed.rows, before, &self.analysed.heap.type_roles, Threshold::Bytes(1))
     }
 
     /// Gives the first of the suspects that are shown their words, whatever they grew by.
-    pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, Told)]) {
+    pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, DescribedSuspect)]) {
         if suspects.iter().all(|(_, told)| told.cause.is_none()) {
             return;
         }
-        let (program, before, search) = (&self.program, self.before.as_ref(), self.search_of_all());
-        let finder = Finder { program, before, search: &search, exact_sizes: self.exact_sizes };
-        for (_, told) in suspects.iter_mut().take(MAX_EXPLAINED) {
-            let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, Reason::Size)));
+        let (analysed, before, search) = (&self.analysed, self.before.as_ref(), self.search_of_all());
+        let finder = CauseNamer { analysed, before, search: &search, exact_sizes: self.exact_sizes };
+        for (_, told) in suspects.iter_mut().take(MAX_DESCRIBED_SUSPECTS) {
+            let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, CauseReason::Large)));
             told.named = told.named.take().or(cause);
         }
     }
 }
 
 /// By how much something that is large grew; no more than it retains.
-fn growth_of(search: &Search<'_>, cause: &Cause) -> SuspectGrowth {
+fn suspect_growth(search: &GrowthSearch<'_>, cause: &LeakCause) -> SuspectGrowth {
     let grew_by: i64 = cause.grown.rows.iter().map(|&row| search.growth(row)).sum();
     let grew_by = grew_by.min(i64::try_from(cause.retained_bytes).unwrap_or(i64::MAX));
     let old = cause.retained_bytes.saturating_add_signed(grew_by.saturating_neg());

@@ -1,15 +1,15 @@
 //! Objects that are left over by their own state, however little they retain: loaders of classes that were stopped or
 //! replaced, and Android's activities that were destroyed.
 
+use super::ended_states::EndedState;
 use super::growth::SuspectGrowth;
-use super::naming::{ElementRow, Finder, MIN_BYTES, Named, are};
-use super::program::{LeftOverLoaders, Program, simple_name};
-use super::shapes::Shape;
-use super::states::Over;
-use super::way::Way;
-use super::words::{HolderKind, HolderRow, Words, names_of_threads, variable_of_thread_local};
+use super::holder_words::{HolderKind, HolderRow, HolderWords, threads_in_words, variable_of_thread_local};
+use super::leak_path::LeakPath;
+use super::named_causes::{CauseNamer, ElementRow, MIN_CAUSE_BYTES, NamedCause, are};
+use super::program::{AnalysedHeap, LeftOverLoaders, simple_name};
+use super::shapes::LeakShape;
 use crate::analysis::dominators::DomNode;
-use crate::analysis::leaks::Owner;
+use crate::analysis::leaks::CodeOwner;
 use crate::analysis::retained_sets::topmost_members;
 use crate::answers::libraries::dotted;
 use crate::graph::{Loader, NodeId};
@@ -17,12 +17,15 @@ use crate::sort;
 use crate::units::format_count;
 
 /// Loaders without a state that define one class: so many more than before, and so many in one dump, are left over.
-const MORE_TWINS: usize = 2;
-const TWINS_ALONE: usize = 4;
+const MIN_MORE_TWINS: usize = 2;
+const MIN_TWINS_WITHOUT_OLD_DUMP: usize = 4;
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
 /// the class.
-pub(super) fn take_twins(before: Option<&mut LeftOverLoaders>, now: &mut LeftOverLoaders) -> Option<(String, String)> {
+pub(super) fn mark_surplus_twins(
+    before: Option<&mut LeftOverLoaders>,
+    now: &mut LeftOverLoaders,
+) -> Option<(String, String)> {
     if !now.stopped.is_empty() {
         return None;
     }
@@ -31,8 +34,8 @@ pub(super) fn take_twins(before: Option<&mut LeftOverLoaders>, now: &mut LeftOve
         .iter()
         .map(|(name, (loaders, _))| (name, loaders.len()))
         .filter(|(name, count)| match &before {
-            Some(before) => *count >= before.twins.get(*name).map_or(0, |twins| twins.0.len()) + MORE_TWINS,
-            None => *count >= TWINS_ALONE,
+            Some(before) => *count >= before.twins.get(*name).map_or(0, |twins| twins.0.len()) + MIN_MORE_TWINS,
+            None => *count >= MIN_TWINS_WITHOUT_OLD_DUMP,
         })
         .collect();
     found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -48,78 +51,83 @@ pub(super) fn take_twins(before: Option<&mut LeftOverLoaders>, now: &mut LeftOve
 }
 
 /// Left-over objects of a dump: how many, those that none of the others dominates, and what these retain.
-struct LeftOver {
+struct LeftOverObjects {
     count: usize,
     topmost: Vec<DomNode>,
     retained_bytes: u64,
 }
 
-impl LeftOver {
-    fn new(program: &Program<'_>, count: usize, mut topmost: Vec<DomNode>) -> Self {
+impl LeftOverObjects {
+    fn new(analysed: &AnalysedHeap<'_>, count: usize, mut topmost: Vec<DomNode>) -> Self {
         // The first one stands for all.
-        sort::by_key(&mut topmost, |&number| (std::cmp::Reverse(program.retained.bytes_at(number)), number));
-        let bytes = topmost.iter().map(|&number| program.retained.bytes_at(number));
-        LeftOver { count, retained_bytes: bytes.fold(0, u64::saturating_add), topmost }
+        sort::by_key(&mut topmost, |&number| (std::cmp::Reverse(analysed.retained.bytes_at(number)), number));
+        let bytes = topmost.iter().map(|&number| analysed.retained.bytes_at(number));
+        LeftOverObjects { count, retained_bytes: bytes.fold(0, u64::saturating_add), topmost }
     }
 }
 
-impl Finder<'_, '_> {
+impl CauseNamer<'_, '_> {
     /// Activities of Android that were destroyed, and are held all the same, however little that is.
-    pub(super) fn destroyed_activities(&self) -> Option<Named> {
-        let (program, shape) = (self.program, Shape::named("android-activities"));
-        let over = Over::of_activities()?;
-        let destroyed = |program: &Program<'_>| -> Vec<NodeId> {
-            let types = program.heap.graph.types();
+    pub(super) fn destroyed_activities(&self) -> Option<NamedCause> {
+        let (analysed, shape) = (self.analysed, LeakShape::named("android-activities"));
+        let over = EndedState::of_activities()?;
+        let destroyed = |analysed: &AnalysedHeap<'_>| -> Vec<NodeId> {
+            let types = analysed.heap.graph.types();
             let is_activity = types.by_superclass(|type_id, above: Option<&bool>| {
                 dotted(types.name(type_id)) == over.class || above.copied().unwrap_or(false)
             });
             if !is_activity.contains(&true) {
                 return Vec::new();
             }
-            let graph = program.heap.graph;
+            let graph = analysed.heap.graph;
             let is_held =
-                |&node: &NodeId| is_activity[graph.type_of(node).index()] && program.rows.row_of(node).is_some();
-            over.among(program, &graph.nodes().filter(is_held).collect::<Vec<_>>())
+                |&node: &NodeId| is_activity[graph.type_of(node).index()] && analysed.rows.row_of(node).is_some();
+            over.select_ended(analysed, &graph.nodes().filter(is_held).collect::<Vec<_>>())
         };
-        let left_over = |program: &Program<'_>, activities: &[NodeId]| {
+        let left_over = |analysed: &AnalysedHeap<'_>, activities: &[NodeId]| {
             let is_member = |node: NodeId| activities.binary_search(&node).is_ok();
-            LeftOver::new(program, activities.len(), topmost_members(program.dominators, &program.children, is_member))
+            LeftOverObjects::new(
+                analysed,
+                activities.len(),
+                topmost_members(analysed.dominators, &analysed.children, is_member),
+            )
         };
-        let activities = destroyed(program);
+        let activities = destroyed(analysed);
         let before = self.before.map(|before| left_over(before, &destroyed(before)));
         let first = *activities.get(before.as_ref().map_or(0, |before| before.count))?;
-        let now = left_over(program, &activities);
-        let mut rows: Vec<u32> = activities.iter().filter_map(|&node| program.rows.row_of(node)).collect();
+        let now = left_over(analysed, &activities);
+        let mut rows: Vec<u32> = activities.iter().filter_map(|&node| analysed.rows.row_of(node)).collect();
         rows.sort_unstable();
         rows.dedup();
-        let Words { holder, keeper, .. } = Words::of(program, &Way::to(program, first, &rows), &rows);
+        let HolderWords { holder, keeper, .. } =
+            HolderWords::of(analysed, &LeakPath::to(analysed, first, &rows), &rows);
         let were = if activities.len() == 1 { "was destroyed and is" } else { "were destroyed and are" };
         let by = if holder.kind == HolderKind::Root { "by" } else { "in" };
-        let (count, name) = (format_count(activities.len() as u64), program.heap.type_name(first));
+        let (count, name) = (format_count(activities.len() as u64), analysed.heap.type_name(first));
         let size = self.size(now.retained_bytes, 0);
         let mut sentence = format!("{count} {} ({size}) {were} still kept {by} {}", simple_name(&name), holder.text);
         if !keeper.is_empty() {
             sentence += &format!(", kept by {keeper}");
         }
-        Some(Named { rows, ..self.left_over(now, before, first, shape, (holder, keeper), sentence) })
+        Some(NamedCause { rows, ..self.left_over(now, before, first, shape, (holder, keeper), sentence) })
     }
 
     /// A cause of what is left over; `first` stands for all.
     fn left_over(
         &self,
-        now: LeftOver,
-        before: Option<LeftOver>,
+        now: LeftOverObjects,
+        before: Option<LeftOverObjects>,
         first: NodeId,
-        shape: Option<&'static Shape>,
+        shape: Option<&'static LeakShape>,
         (holder, keeper): (HolderRow, String),
         mut sentence: String,
-    ) -> Named {
-        let heap = &self.program.heap;
+    ) -> NamedCause {
+        let heap = &self.analysed.heap;
         let grew_by = now.retained_bytes.saturating_sub(before.as_ref().map_or(0, |before| before.retained_bytes));
         if let Some(before) = &before {
             sentence += &format!("; {} new since OLD", are(now.count.saturating_sub(before.count) as u64));
         }
-        Named {
+        NamedCause {
             sentence: sentence + ".",
             element: ElementRow {
                 type_name: heap.type_name(first),
@@ -140,27 +148,28 @@ impl Finder<'_, '_> {
             collection: first,
             off_heap_bytes: 0,
             element_type: heap.graph.type_of(first),
-            owner: Owner::Own,
+            owner: CodeOwner::Application,
             grew_by,
             rows: Vec::new(),
         }
     }
 
     /// Loaders that were stopped, or were left when others took their place.
-    pub(super) fn left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<Named> {
-        let (program, heap) = (self.program, &self.program.heap);
-        if heap.dead.is_empty() {
+    pub(super) fn left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<NamedCause> {
+        let (analysed, heap) = (self.analysed, &self.analysed.heap);
+        if heap.left_over_loaders.is_empty() {
             return None;
         }
-        let loaders =
-            |program: &Program<'_>| LeftOver::new(program, program.heap.dead.len(), topmost_of_loaders(program));
-        let (now, before) = (loaders(program), self.before.map(loaders));
+        let loaders = |analysed: &AnalysedHeap<'_>| {
+            LeftOverObjects::new(analysed, analysed.heap.left_over_loaders.len(), topmost_of_loaders(analysed))
+        };
+        let (now, before) = (loaders(analysed), self.before.map(loaders));
         let (count_old, bytes_old) = before.as_ref().map_or((0, 0), |before| (before.count, before.retained_bytes));
         let grew_by = now.retained_bytes.saturating_sub(bytes_old);
-        if now.count <= count_old || now.retained_bytes < MIN_BYTES || grew_by < self.search.threshold() / 2 {
+        if now.count <= count_old || now.retained_bytes < MIN_CAUSE_BYTES || grew_by < self.search.threshold() / 2 {
             return None;
         }
-        let mut loaders: Vec<NodeId> = heap.dead.iter().copied().collect();
+        let mut loaders: Vec<NodeId> = heap.left_over_loaders.iter().copied().collect();
         loaders.sort_unstable();
         let mut ways: Vec<(HolderRow, String, usize)> = Vec::new();
         for &loader in &loaders {
@@ -181,52 +190,52 @@ impl Finder<'_, '_> {
         if !keeper.is_empty() {
             sentence += &format!(" in {keeper}");
         }
-        Some(self.left_over(now, before, loaders[0], Shape::named("class-loaders"), (holder, keeper), sentence))
+        Some(self.left_over(now, before, loaders[0], LeakShape::named("class-loaders"), (holder, keeper), sentence))
     }
 
     /// The holder of a loader: the ThreadLocal whose value its classes made, or as of anything else.
     fn holder_of_loader(&self, loader: NodeId) -> (HolderRow, String) {
-        let program = self.program;
-        let row = program.rows.row_of(loader);
+        let analysed = self.analysed;
+        let row = analysed.rows.row_of(loader);
         let rows: Vec<u32> = row.into_iter().collect();
-        let way = Way::to(program, loader, &rows);
-        let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
+        let way = LeakPath::to(analysed, loader, &rows);
+        let is_entry = |node: NodeId| analysed.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
         let entry = way.steps.iter().find(|step| is_entry(step.from));
         let Some(step) = entry else {
-            let words = Words::of(program, &way, &rows);
+            let words = HolderWords::of(analysed, &way, &rows);
             return (words.holder, words.keeper);
         };
-        let variable = variable_of_thread_local(program, step.from);
+        let variable = variable_of_thread_local(analysed, step.from);
         let name = variable
             .as_ref()
             .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
         let holder = HolderRow {
-            text: format!("the ThreadLocal {name} (value {})", simple_name(&program.heap.type_name(step.to))),
+            text: format!("the ThreadLocal {name} (value {})", simple_name(&analysed.heap.type_name(step.to))),
             class: variable.as_ref().map(|(class, _)| class.clone()),
             fields: variable.into_iter().map(|(_, name)| name).collect(),
             kind: HolderKind::ThreadLocal,
         };
-        let mut threads: Vec<&str> = program
+        let mut threads: Vec<&str> = analysed
             .heap
-            .dead
+            .left_over_loaders
             .iter()
-            .filter_map(|&loader| program.heap.threads.get(program.paths.way_to(loader).first()?))
+            .filter_map(|&loader| analysed.heap.threads.get(analysed.paths.path_to(loader).first()?))
             .map(String::as_str)
             .collect();
         threads.sort_unstable();
         threads.dedup();
-        (holder, names_of_threads(&threads))
+        (holder, threads_in_words(&threads))
     }
 }
 
 /// Left-over loaders and their classes that none of the others dominates.
-fn topmost_of_loaders(program: &Program<'_>) -> Vec<DomNode> {
-    let (heap, types) = (&program.heap, program.heap.graph.types());
+fn topmost_of_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DomNode> {
+    let (heap, types) = (&analysed.heap, analysed.heap.graph.types());
     let is_member = |node: NodeId| {
-        heap.dead.contains(&node)
+        heap.left_over_loaders.contains(&node)
             || types.of_class_object(node).is_some_and(
-                |class| matches!(types.loader(class), Loader::Object(loader) if heap.dead.contains(&loader)),
+                |class| matches!(types.loader(class), Loader::Object(loader) if heap.left_over_loaders.contains(&loader)),
             )
     };
-    topmost_members(program.dominators, &program.children, is_member)
+    topmost_members(analysed.dominators, &analysed.children, is_member)
 }

@@ -1,43 +1,43 @@
 //! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod causes;
+mod ended_states;
 mod growth;
-mod knowledge;
+mod holder_words;
+mod leak_path;
 mod left_over;
-mod naming;
+mod named_causes;
 mod options;
 mod paragraph;
 mod program;
-mod script_words;
+mod script_holder_words;
 mod shapes;
-mod states;
+mod special_cases;
 mod survivors;
 mod suspects;
 mod view;
-mod way;
-mod words;
 
 use std::cell::RefCell;
 
 use serde::{Serialize, Serializer};
 
 pub use growth::SuspectGrowth;
-pub use naming::ElementRow;
+pub use holder_words::{HolderKind, HolderRow};
+pub use named_causes::ElementRow;
 pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
 pub use suspects::Suspects;
-pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
-pub use words::{HolderKind, HolderRow};
+pub use view::{AccumulationRow, HeldTypeRow, KeptTypeRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 
-use causes::{Told, causes};
+use causes::{DescribedSuspect, find_causes};
 use view::held_types;
 
 use super::detached::{DetachedRow, detached_trees};
+use super::diff_side::check_runtimes;
 use super::libraries::library_types;
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
 use super::rows::is_false;
-use super::side::check_runtimes;
 use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits};
 use crate::analysis::leaks::LeakSuspect;
@@ -69,12 +69,12 @@ pub struct Leaks<'d> {
     pub problems: Vec<ProblemRow>,
     /// Suspects that are left out.
     #[serde(skip)]
-    pub omitted: Omitted,
+    pub omitted: OmittedSuspects,
 }
 
 /// Suspects that an answer leaves out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Omitted {
+pub struct OmittedSuspects {
     /// Beyond the number of suspects asked for.
     pub beyond_limit: usize,
     /// Of other types than were asked for.
@@ -92,10 +92,10 @@ pub fn leaks_since<'d>(
     dump: &'d OpenDump,
     options: &LeaksOptions,
 ) -> Result<Leaks<'d>, AnswerError> {
-    old.graph().ok_or(AnswerError::NotObjects)?;
-    dump.graph().ok_or(AnswerError::NotObjects)?;
+    old.graph().ok_or(AnswerError::NeedsObjects)?;
+    dump.graph().ok_or(AnswerError::NeedsObjects)?;
     check_runtimes(old, dump)?;
-    search(dump, options, Some(old))
+    find_suspects(dump, options, Some(old))
 }
 
 /// Looks for leak suspects. O(objects + references) beside the dominator tree: the best way to every object, and rows of them.
@@ -103,26 +103,31 @@ pub fn leaks_since<'d>(
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
-    search(dump, options, None)
+    find_suspects(dump, options, None)
 }
 
-fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDump>) -> Result<Leaks<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+fn find_suspects<'d>(
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+    old: Option<&'d OpenDump>,
+) -> Result<Leaks<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let least_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
-    let mut found = causes(old, dump, options, least_bytes)?;
+    let mut found = find_causes(old, dump, options, least_bytes)?;
     let threshold_bytes = found.threshold;
     let (mut rows, unchanged) = found.suspects(&libraries, options.with_unchanged);
     if old.is_none() {
-        let bytes =
-            |(suspect, told): &(LeakSuspect, Told)| suspect.retained_bytes.saturating_add(told.off_heap_bytes());
+        let bytes = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
+            suspect.retained_bytes.saturating_add(told.off_heap_bytes())
+        };
         sort::by_key(&mut rows, |row| (std::cmp::Reverse(bytes(row)), row.0.accumulation.node));
     }
-    let is_wanted = |(suspect, told): &(LeakSuspect, Told)| {
+    let is_wanted = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
         let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
         let is_of_type = scope.types().is_none_or(|wanted| {
             wanted.contains(graph.type_of(suspect.largest())) || wanted.contains(told.element_type)
@@ -147,14 +152,14 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
         is_of_growth: old.is_some(),
         roots_inferred: graph.roots_inferred(),
         problems: problems_of(dump.diagnostics()),
-        omitted: Omitted { beyond_limit, of_other_types: of_all_types - of_types, unchanged },
+        omitted: OmittedSuspects { beyond_limit, of_other_types: of_all_types - of_types, unchanged },
         suspects: Suspects {
             graph,
             dump,
             paths,
             modules,
             suspects,
-            told,
+            descriptions: told,
             libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
@@ -165,7 +170,7 @@ fn search<'d>(dump: &'d OpenDump, options: &LeaksOptions, old: Option<&'d OpenDu
             names: ReferenceNames::of(dump),
             values: ValueReader::of(dump),
             holders: RefCell::default(),
-            ways_in: RefCell::default(),
+            root_path_cache: RefCell::default(),
         },
     })
 }
@@ -189,7 +194,7 @@ impl Suspects<'_> {
     /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.
     pub fn lines(&self, with_values: bool) -> impl Iterator<Item = Vec<String>> {
         let values = self.values.filter(|_| with_values);
-        (0..self.len()).map(move |at| paragraph::lines(self, &SuspectView::new(self, at, values)))
+        (0..self.len()).map(move |at| paragraph::suspect_lines(self, &SuspectView::new(self, at, values)))
     }
 }
 
@@ -198,7 +203,7 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
-        let Told { growth, named, .. } = &suspects.told[at];
+        let DescribedSuspect { growth, named, .. } = &suspects.descriptions[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
         suspects.reading.iter().for_each(|word| _ = look_further.word(word));
@@ -208,11 +213,11 @@ impl<'s> SuspectView<'s> {
             accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
             keeping: point
                 .keeping
-                .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
+                .map(|(type_id, objects)| KeptTypeRow { type_name: graph.type_name(type_id), objects }),
             path: suspects.path(at),
             holds: held_types(graph, suspect),
-            inside: paragraph::inside(suspects, suspect, suspects.told[at].element_type),
-            off_heap_bytes: suspects.told[at].off_heap_bytes(),
+            inside: paragraph::contents_sentence(suspects, suspect, suspects.descriptions[at].element_type),
+            off_heap_bytes: suspects.descriptions[at].off_heap_bytes(),
             growth: *growth,
             sentence: named.as_ref().map(|named| named.sentence.clone()),
             element: named.as_ref().map(|named| named.element.clone()),
@@ -224,8 +229,8 @@ impl<'s> SuspectView<'s> {
             look_further,
         };
         let largest = suspects.object(suspect.largest(), values);
-        view.evidence = paragraph::evidence(suspects, at, &view, &largest);
-        view.text = paragraph::lines(suspects, &view).join(" ");
+        view.evidence = paragraph::evidence_lines(suspects, at, &view, &largest);
+        view.text = paragraph::suspect_lines(suspects, &view).join(" ");
         view
     }
 }

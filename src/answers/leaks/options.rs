@@ -1,7 +1,7 @@
 //! Options of a search for leaks.
 
-use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::{CommandLine, ScopeOptions};
 
 /// Options of a search for leaks.
@@ -28,7 +28,7 @@ pub struct LeaksOptions {
 impl Default for LeaksOptions {
     fn default() -> Self {
         LeaksOptions {
-            threshold: Threshold::Share(Percent::TENTH),
+            threshold: Threshold::Share(Percent::TEN_PERCENT),
             libraries: Vec::new(),
             mine: Vec::new(),
             with_unchanged: false,

@@ -1,7 +1,7 @@
 //! A suspect in a paragraph that can be pasted into a ticket.
 
-use super::causes::MAX_EXPLAINED;
-use super::knowledge;
+use super::causes::MAX_DESCRIBED_SUSPECTS;
+use super::special_cases;
 use super::suspects::Suspects;
 use super::view::{SubjectKind, SuspectPath, SuspectView};
 use crate::analysis::leaks::LeakSuspect;
@@ -10,26 +10,31 @@ use crate::graph::RootKind;
 use crate::units::{count_of, format_count};
 
 /// Types inside a suspect that the paragraph names.
-const TYPES_NAMED: usize = 3;
+const MAX_TYPES_NAMED: usize = 3;
 /// Objects of a path that the paragraph names.
-const STEPS_NAMED: usize = 6;
+const MAX_STEPS_NAMED: usize = 6;
 
 /// The evidence in sentences, a line for each question: subject, sizes and growth; what keeps it alive; where memory piles
 /// up. Names are as in the dump.
-pub(super) fn evidence(suspects: &Suspects<'_>, at: usize, view: &SuspectView<'_>, largest: &ObjectRow) -> Vec<String> {
-    let (suspect, is_explained) = (&suspects.suspects[at], at < MAX_EXPLAINED);
-    let mut lines = vec![subject(suspects, view, largest) + &growth(suspects, view)];
-    lines.push(holders(suspects, view, &suspects.path_of_cause(at)));
-    lines.push(accumulation(suspects, suspect, view, is_explained));
+pub(super) fn evidence_lines(
+    suspects: &Suspects<'_>,
+    at: usize,
+    view: &SuspectView<'_>,
+    largest: &ObjectRow,
+) -> Vec<String> {
+    let (suspect, is_explained) = (&suspects.suspects[at], at < MAX_DESCRIBED_SUSPECTS);
+    let mut lines = vec![subject_sentence(suspects, view, largest) + &growth_sentence(suspects, view)];
+    lines.push(holders_sentence(suspects, view, &suspects.path_of_cause(at)));
+    lines.push(accumulation_sentence(suspects, suspect, view, is_explained));
     if is_explained {
-        lines.push(knowledge::sentences(suspects, suspect, view));
+        lines.push(special_cases::sentences(suspects, suspect, view));
     }
     lines.retain(|line| !line.is_empty());
     lines
 }
 
 /// All of a suspect: the cause, the evidence, contents, what to do.
-pub(super) fn lines(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> Vec<String> {
+pub(super) fn suspect_lines(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> Vec<String> {
     let mut lines: Vec<String> = view.sentence.iter().chain(&view.evidence).cloned().collect();
     lines.push(format!("Inside: {}.", view.inside));
     lines.extend(view.advice.map(|advice| format!("What to do: {advice}.")));
@@ -37,14 +42,14 @@ pub(super) fn lines(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> Vec<Stri
     lines
 }
 
-fn named(object: &ObjectRow) -> String {
+fn object_name(object: &ObjectRow) -> String {
     format!("{} ({})", object.type_text(), object.id)
 }
 
-fn subject(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow) -> String {
+fn subject_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow) -> String {
     let row = &view.row;
     let mut text = match row.kind {
-        SubjectKind::Object => format!("One {} retains", named(largest)),
+        SubjectKind::Object => format!("One {} retains", object_name(largest)),
         SubjectKind::Group if view.element.is_some() => "No single object holds them; together they retain".into(),
         SubjectKind::Group => {
             format!(
@@ -62,12 +67,12 @@ fn subject(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow)
         count_of(row.retained_objects, "objects")
     );
     if let Some(owner) = &view.owner {
-        text += &format!(" It belongs to {}.", named(owner));
+        text += &format!(" It belongs to {}.", object_name(owner));
     }
     text
 }
 
-fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
+fn growth_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let Some(growth) = &view.growth else { return String::new() };
     let then = suspects.size(growth.retained_bytes_old);
     let change = suspects.size(growth.retained_bytes_delta.unsigned_abs());
@@ -79,7 +84,7 @@ fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     }
 }
 
-fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_>) -> String {
+fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_>) -> String {
     let Some(path) = way.row() else { return String::new() };
     let whose = match &view.element {
         Some(element) if element.objects > 1 => "They are kept alive by",
@@ -87,7 +92,8 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_
         _ => "It is kept alive by",
     };
     let (length, from) = (path.length(), way.explained_from());
-    let steps_from = |from: usize| steps(length - from, |places| path.steps(places.start + from..places.end + from));
+    let steps_from =
+        |from: usize| steps_in_words(length - from, |places| path.steps(places.start + from..places.end + from));
     let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
     if (1..length).contains(&from) || length > 0 && module.is_some() {
         let module = module.map_or(String::new(), |module| format!("module {module}, through "));
@@ -110,16 +116,21 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &SuspectPath<'_
 }
 
 /// Text of the steps, shortened in the middle.
-fn steps(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
-    if count <= STEPS_NAMED {
+fn steps_in_words(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
+    if count <= MAX_STEPS_NAMED {
         return types(0..count).join(" -> ");
     }
-    let half = STEPS_NAMED / 2;
+    let half = MAX_STEPS_NAMED / 2;
     let (first, last) = (types(0..half).join(" -> "), types(count - half..count).join(" -> "));
     format!("{first} -> ... {} more ... -> {last}", count - 2 * half)
 }
 
-fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>, is_explained: bool) -> String {
+fn accumulation_sentence(
+    suspects: &Suspects<'_>,
+    suspect: &LeakSuspect,
+    view: &SuspectView<'_>,
+    is_explained: bool,
+) -> String {
     let point = &view.accumulation_point;
     let is_largest = suspect.accumulation.node == suspect.largest();
     let is_group = view.row.objects > 1;
@@ -143,11 +154,11 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
     if what.is_none() && !is_itself && (is_largest || is_group) {
         return String::new();
     }
-    let field = (is_explained && !is_group).then(|| knowledge::field_of_accumulation(suspects, suspect)).flatten();
+    let field = (is_explained && !is_group).then(|| special_cases::field_of_accumulation(suspects, suspect)).flatten();
     let field = field.map_or(String::new(), |field| format!(", its {field}"));
-    let place = if is_largest { "there".to_string() } else { format!("in {}{field}", named(&point.object)) };
+    let place = if is_largest { "there".to_string() } else { format!("in {}{field}", object_name(&point.object)) };
     let is_collection = is_explained && point.members.is_some();
-    let count = is_collection.then(|| knowledge::count_of_collection(suspects, suspect)).flatten();
+    let count = is_collection.then(|| special_cases::count_of_collection(suspects, suspect)).flatten();
     let count = count.map_or(String::new(), |count| format!(" ({count})"));
     let what = what.map_or(String::new(), |what| format!(", {what}{count}"));
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
@@ -160,15 +171,19 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
 }
 
 /// The largest types and what is kept, else the application's own largest if they are all a library's.
-pub(super) fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect, element: crate::graph::TypeId) -> String {
+pub(super) fn contents_sentence(
+    suspects: &Suspects<'_>,
+    suspect: &LeakSuspect,
+    element: crate::graph::TypeId,
+) -> String {
     let held = &suspect.held_types;
     let is_own = |type_id: crate::graph::TypeId| !suspects.libraries.contains(type_id);
-    let (mut named, others) = held.split_at(held.len().min(TYPES_NAMED));
+    let (mut named, others) = held.split_at(held.len().min(MAX_TYPES_NAMED));
     let own = others.iter().find(|held| is_own(held.type_id));
     let own = own.filter(|_| !named.iter().any(|held| is_own(held.type_id)));
     let extra = others.iter().find(|held| held.type_id == element).or(own);
     if extra.is_some() {
-        named = &named[..TYPES_NAMED - 1];
+        named = &named[..MAX_TYPES_NAMED - 1];
     }
     let types: Vec<String> = named
         .iter()

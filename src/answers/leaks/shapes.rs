@@ -2,31 +2,31 @@
 
 use std::sync::OnceLock;
 
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 
 /// A shape that is known.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct LeakShape {
     /// Stable, for programs.
     pub(super) name: &'static str,
     elements: Vec<TypePattern>,
     types: Vec<TypePattern>,
     references: Vec<&'static str>,
     /// Behind the sentence.
-    pub(super) says: &'static str,
+    pub(super) clause: &'static str,
     /// The advice.
     pub(super) advice: &'static str,
     source: &'static str,
 }
 
-fn shapes() -> &'static [Shape] {
-    static SHAPES: OnceLock<Vec<Shape>> = OnceLock::new();
+fn known_shapes() -> &'static [LeakShape] {
+    static SHAPES: OnceLock<Vec<LeakShape>> = OnceLock::new();
     SHAPES.get_or_init(|| {
-        let mut shapes: Vec<Shape> = Vec::new();
+        let mut shapes: Vec<LeakShape> = Vec::new();
         for line in include_str!("shapes.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let Some((key, rest)) = line.strip_prefix("  ").map(|line| line.split_once(' ').unwrap_or((line, "")))
             else {
-                shapes.push(Shape { name: line, ..Shape::default() });
+                shapes.push(LeakShape { name: line, ..LeakShape::default() });
                 continue;
             };
             let Some(shape) = shapes.last_mut() else { continue };
@@ -41,7 +41,7 @@ fn shapes() -> &'static [Shape] {
                 "element" => shape.elements = patterns(),
                 "type" => shape.types = patterns(),
                 "reference" => shape.references = rest.split_whitespace().collect(),
-                "says" => shape.says = rest,
+                "says" => shape.clause = rest,
                 "do" => shape.advice = rest,
                 "source" => shape.source = rest,
                 other => debug_assert!(false, "shapes.txt: {other}"),
@@ -51,16 +51,16 @@ fn shapes() -> &'static [Shape] {
     })
 }
 
-impl Shape {
+impl LeakShape {
     /// The shape of a name: of what is known by its state.
-    pub(super) fn named(name: &str) -> Option<&'static Shape> {
-        shapes().iter().find(|shape| shape.name == name)
+    pub(super) fn named(name: &str) -> Option<&'static LeakShape> {
+        known_shapes().iter().find(|shape| shape.name == name)
     }
 }
 
 /// The first shape that fits: the type of what is kept, types and names of references on the way to it.
-pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -> Option<&'static Shape> {
-    shapes().iter().find(|shape| {
+pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -> Option<&'static LeakShape> {
+    known_shapes().iter().find(|shape| {
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         (shape.elements.is_empty() || is_one(&shape.elements, element))
             && (shape.types.is_empty() || types.iter().any(|name| is_one(&shape.types, name)))
@@ -78,9 +78,9 @@ mod tests {
     #[test]
     fn every_shape_says_something_and_where_that_stands() {
         let mut names = std::collections::HashSet::new();
-        for shape in shapes() {
+        for shape in known_shapes() {
             assert!(names.insert(shape.name), "{} twice", shape.name);
-            assert!(!shape.says.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
+            assert!(!shape.clause.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
             assert!(shape.source.starts_with("https://"), "{}", shape.name);
             let asks = shape.elements.len() + shape.types.len() + shape.references.len();
             assert!(asks > 0, "{} fits everything", shape.name);

@@ -10,9 +10,9 @@ use crate::analysis::diff;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
+use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::side::{changes_of, retained_of};
 use crate::answers::{AnswerError, Limits, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -97,9 +97,9 @@ pub fn survivors<'d>(
     dump: &'d OpenDump,
     options: &LeaksOptions,
 ) -> Result<Survivors<'d>, AnswerError> {
-    let allocated = changes_of(since, until)?.new;
-    changes_of(until, dump)?;
-    let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NotObjects) };
+    let allocated = object_changes(since, until)?.new;
+    object_changes(until, dump)?;
+    let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NeedsObjects) };
     let scope = options.scope.resolve(until)?;
     let mut pairs = diff::survivors(then, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
@@ -126,7 +126,7 @@ pub fn survivors<'d>(
             row.example = now;
         }
     }
-    totals.retained_bytes = retained_of(dump, graph, &all)?;
+    totals.retained_bytes = retained_bytes_of_set(dump, graph, &all)?;
     // Rows come by name; a stable sort keeps that among equals.
     let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
     sort::by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));

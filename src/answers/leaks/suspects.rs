@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::causes::Told;
+use super::causes::DescribedSuspect;
 use super::program::Modules;
 use super::view::{SuspectPath, SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
@@ -40,16 +40,16 @@ pub struct Suspects<'d> {
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
     /// Where best ways begin: the ways there from the roots.
-    pub(super) ways_in: RefCell<HashMap<NodeId, Option<Vec<NodeId>>>>,
+    pub(super) root_path_cache: RefCell<HashMap<NodeId, Option<Vec<NodeId>>>>,
     /// By suspect.
-    pub(super) told: Vec<Told>,
+    pub(super) descriptions: Vec<DescribedSuspect>,
 }
 
 /// Words about holders that are kept, in bytes.
-const HOLDERS_KEPT: usize = 4 << 10;
+const HOLDER_CACHE_BYTES: usize = 4 << 10;
 
 /// Ways from roots to so many classes and modules are searched one by one, to more all at once.
-const FEW_WAYS: usize = 8;
+const MAX_PATHS_SEARCHED_SINGLY: usize = 8;
 
 impl<'d> Suspects<'d> {
     /// Number of suspects that are shown.
@@ -69,7 +69,7 @@ impl<'d> Suspects<'d> {
 
     /// The cause in one sentence, of those that have one.
     pub fn sentence(&self, at: usize) -> Option<&str> {
-        self.told[at].named.as_ref().map(|named| named.sentence.as_str())
+        self.descriptions[at].named.as_ref().map(|named| named.sentence.as_str())
     }
 
     /// The object that a suspect below `len` is; `None` of a group.
@@ -113,7 +113,7 @@ impl<'d> Suspects<'d> {
 
     /// The path to what has all that a suspect keeps, of those that have a name; else to the suspect.
     pub(super) fn path_of_cause(&self, at: usize) -> SuspectPath<'_> {
-        let named = self.told[at].named.as_ref();
+        let named = self.descriptions[at].named.as_ref();
         self.path_to(named.map_or(self.suspects[at].largest(), |named| named.collection))
     }
 
@@ -123,20 +123,20 @@ impl<'d> Suspects<'d> {
 
     /// The path that is the best way to an object from where that begins on, and how many objects come before.
     fn root_path(&self, node: NodeId) -> Option<(RootPaths<'d>, usize)> {
-        let way = self.paths.way_to(node);
-        let mut nodes = self.way_in(way[0])?;
+        let way = self.paths.path_to(node);
+        let mut nodes = self.path_from_root(way[0])?;
         let before = nodes.len() - 1;
         nodes.extend_from_slice(&way[1..]);
         Some((RootPaths::over(&self.roots, nodes)?, before))
     }
 
     /// The shortest path from the roots to where a best way begins.
-    fn way_in(&self, start: NodeId) -> Option<Vec<NodeId>> {
+    fn path_from_root(&self, start: NodeId) -> Option<Vec<NodeId>> {
         if self.roots.strong_display_root(start).is_some() {
             return Some(vec![start]);
         }
-        let mut known = self.ways_in.borrow_mut();
-        if known.len() == FEW_WAYS && !known.contains_key(&start) {
+        let mut known = self.root_path_cache.borrow_mut();
+        if known.len() == MAX_PATHS_SEARCHED_SINGLY && !known.contains_key(&start) {
             let path = self.dump.shortest_parents().path_to(self.graph, &self.roots, start)?;
             return Some(path.get(0)?.nodes().collect());
         }
@@ -149,7 +149,7 @@ impl<'d> Suspects<'d> {
             return words.clone();
         }
         let words = path.holders();
-        if words.len() < HOLDERS_KEPT {
+        if words.len() < HOLDER_CACHE_BYTES {
             self.holders.borrow_mut().insert(start, words.clone());
         }
         words

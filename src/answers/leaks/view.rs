@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 use super::growth::SuspectGrowth;
-use super::naming::ElementRow;
-use super::words::HolderRow;
-use crate::analysis::leaks::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
+use super::holder_words::HolderRow;
+use super::named_causes::ElementRow;
+use crate::analysis::leaks::{AccumulationPoint, AccumulationShape, LeakSuspect, SuspectSubject, largest_types};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
 use crate::answers::reference_names::ReferenceNames;
@@ -13,7 +13,7 @@ use crate::answers::{CommandLine, ObjectRow, PathRow};
 use crate::graph::HeapGraph;
 
 /// Types inside a suspect that are listed.
-const TYPES_LISTED: usize = 20;
+const MAX_TYPES_LISTED: usize = 20;
 
 /// Kinds of suspects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,7 +86,7 @@ pub struct SuspectView<'s> {
     /// Place where the memory piles up; of a group, below its largest object.
     pub accumulation_point: AccumulationRow<'s>,
     /// The application's own type that most members of a collection of library objects keep.
-    pub keeping: Option<KeepingRow<'s>>,
+    pub keeping: Option<KeptTypeRow<'s>>,
     /// A path from the roots, through what holds it; of a group, to its largest object.
     pub path: SuspectPath<'s>,
     /// The largest types inside, and the others together.
@@ -144,7 +144,7 @@ pub struct AccumulationRow<'s> {
 /// Type that members of a collection keep.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct KeepingRow<'s> {
+pub struct KeptTypeRow<'s> {
     /// The type that they keep.
     #[serde(rename = "type")]
     pub type_name: &'s str,
@@ -200,10 +200,12 @@ impl Serialize for SuspectPath<'_> {
 impl<'s> AccumulationRow<'s> {
     pub(super) fn new(graph: &'s HeapGraph, point: &AccumulationPoint, object: ObjectRow) -> Self {
         let (shape, members) = match point.shape {
-            Shape::LinkedList(length, type_id) => ("linked-list", Some((length, type_id))),
-            Shape::Collection(count, type_id) => (collection_shape(&object.type_name), Some((count, type_id))),
-            Shape::Single => ("single", None),
-            Shape::Structure => ("structure", None),
+            AccumulationShape::LinkedList(length, type_id) => ("linked-list", Some((length, type_id))),
+            AccumulationShape::Collection(count, type_id) => {
+                (collection_shape(&object.type_name), Some((count, type_id)))
+            }
+            AccumulationShape::SingleObject => ("single", None),
+            AccumulationShape::OtherStructure => ("structure", None),
         };
         AccumulationRow {
             object,
@@ -227,7 +229,7 @@ fn collection_shape(type_name: &str) -> &'static str {
 }
 
 pub(super) fn held_types<'s>(graph: &'s HeapGraph, suspect: &LeakSuspect) -> Vec<HeldTypeRow<'s>> {
-    let (largest, other) = largest_types(&suspect.held_types, TYPES_LISTED);
+    let (largest, other) = largest_types(&suspect.held_types, MAX_TYPES_LISTED);
     let rows = largest.iter().map(|held| HeldTypeRow {
         type_name: graph.type_name(held.type_id),
         types: None,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::dominators::Dominator;
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::rows::{FEW_ROWS, LocationRow, is_false, unreached_note};
+use crate::answers::rows::{LocationRow, ROWS_READ_TOGETHER, is_false, unreached_note};
 use crate::answers::values::{FieldRow, ShownValue, ValueReader};
 use crate::answers::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::dump::{NoValues, OpenDump};
@@ -147,7 +147,7 @@ impl<'d> ShownObjects<'d> {
     pub fn unreached_note(&self) -> Option<String> {
         let unreached =
             || self.as_slice().iter().map(|object| object.reachability).filter(|reached| !reached.is_reached());
-        unreached_note(unreached().count() as u64, unreached().all(|reached| reached == Reachability::Frozen))
+        unreached_note(unreached().count() as u64, unreached().all(|reached| reached == Reachability::OnFrozenHeap))
     }
 
     /// Reason for missing values, where there are none.
@@ -176,7 +176,7 @@ pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObject
 /// # Errors
 /// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectAnswer<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers()?;
     let tree = dump.dominators_if_known()?;
@@ -195,7 +195,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         (Ok(values), None) => Some(values.fields(node)?),
         _ => None,
     };
-    let value = values.as_ref().ok().and_then(|values| values.said_by(node));
+    let value = values.as_ref().ok().and_then(|values| values.shown_value(node));
     let no_values = values.err().and_then(|error| match error {
         AnswerError::NoValues(why) => Some(why),
         _ => None,
@@ -204,8 +204,8 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let mut references = NodeRows::references(graph, node, options.rows, values);
     let mut referrers = NodeRows::referrers(graph, node, options.rows, values);
     if let Some(names) = ReferenceNames::of(dump) {
-        references.names = names.of_first(node, references.len().min(FEW_ROWS));
-        referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
+        references.names = names.of_first(node, references.len().min(ROWS_READ_TOGETHER));
+        referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(ROWS_READ_TOGETHER)));
     }
     let said = values.and_then(|values| values.words_of(node, value.as_ref()));
     Ok(ObjectAnswer {
@@ -275,7 +275,7 @@ impl RelatedRow {
     fn of_reference(relations: [&'static str; 2], rows: &NodeRows<'_>, row: usize) -> Self {
         RelatedRow {
             reference: rows.reference(row).map(str::to_string),
-            value: rows.said(row).cloned(),
+            value: rows.shown_value(row).cloned(),
             ..Self::of(relations[usize::from(rows.is_weak(row))], rows.get(row))
         }
     }

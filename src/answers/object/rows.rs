@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::{Serialize, Serializer};
 
 use crate::answers::ObjectRow;
-use crate::answers::rows::{FEW_ROWS, is_false};
+use crate::answers::rows::{ROWS_READ_TOGETHER, is_false};
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::graph::{HeapGraph, NodeId, Reference};
 use crate::sort;
@@ -140,10 +140,10 @@ impl<'d> NodeRows<'d> {
     }
 
     /// Value of a row's object, of the first 4,096 rows. Reads them all when it is first asked.
-    pub fn said(&self, row: usize) -> Option<&ShownValue> {
+    pub fn shown_value(&self, row: usize) -> Option<&ShownValue> {
         let read = || {
-            let nodes: Vec<NodeId> = (0..self.shown.min(FEW_ROWS)).map(|row| self.at(row).node).collect();
-            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+            let nodes: Vec<NodeId> = (0..self.shown.min(ROWS_READ_TOGETHER)).map(|row| self.at(row).node).collect();
+            self.values.map_or(Vec::new(), |values| values.shown_values(&nodes))
         };
         self.said.get_or_init(read).get(row)?.as_ref()
     }
@@ -151,7 +151,7 @@ impl<'d> NodeRows<'d> {
     /// A row with what its object says.
     pub fn row_with_value(&self, row: usize) -> ObjectRow {
         let node = self.at(row).node;
-        ObjectRow { said: self.values.and_then(|values| values.words_of(node, self.said(row))), ..self.get(row) }
+        ObjectRow { said: self.values.and_then(|values| values.words_of(node, self.shown_value(row))), ..self.get(row) }
     }
 }
 

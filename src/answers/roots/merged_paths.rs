@@ -11,8 +11,8 @@ use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merg
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
+use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::{class_text, is_false, type_words};
 use crate::answers::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
@@ -207,7 +207,7 @@ impl MergedRootPaths<'_> {
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
     let avoided = TypePattern::select_any(&options.avoided, graph);
     let (dominators, retained) = dump.dominators()?;
@@ -254,7 +254,7 @@ pub fn merged_paths_to<'d>(
     options: &RootPathsOptions,
     kept_rows: KeptRows,
 ) -> Result<MergedRootPaths<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers()?;
     dump.phase(Phase::MergingPaths);

@@ -13,10 +13,10 @@ use super::rows::is_false;
 use super::values::ValueReader;
 use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
 use crate::sort;
@@ -116,8 +116,8 @@ impl RootPathsAnswer<'_> {
             return Some(format!("every path to {id} goes through what --exclude names"));
         }
         let why = match self.reachability {
-            Reachability::Reached => return None,
-            Reachability::Frozen => "; it is on the frozen heap, which is never collected",
+            Reachability::Reachable => return None,
+            Reachability::OnFrozenHeap => "; it is on the frozen heap, which is never collected",
             reachability => reachability.left_out_roots_text(),
         };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
@@ -144,7 +144,7 @@ pub struct RetainingObject {
 /// Paths, shortest first.
 pub struct RootPathRows<'d> {
     graph: &'d HeapGraph,
-    tree: (&'d Dominators, &'d Retained),
+    tree: (&'d Dominators, &'d RetainedSizes),
     roots: RootsByNode<'d>,
     pub(crate) names: Option<ReferenceNames<'d>>,
     values: Option<ValueReader<'d>>,
@@ -169,7 +169,7 @@ impl RootPathRows<'_> {
     }
 
     /// Value of an object in words.
-    pub(super) fn said(&self, node: NodeId) -> Option<String> {
+    pub(super) fn value_text(&self, node: NodeId) -> Option<String> {
         self.values?.words(&[node]).pop()?
     }
 
@@ -203,7 +203,7 @@ impl Serialize for RootPathRows<'_> {
 /// # Errors
 /// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers()?;
     let tree @ (dominators, retained) = dump.dominators()?;
@@ -215,7 +215,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         RootPathRows { graph, tree, roots, names: ReferenceNames::of(dump), values: ValueReader::of(dump), found };
     Ok(RootPathsAnswer {
         object: RetainingObject {
-            row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },
+            row: ObjectRow { said: paths.value_text(node), ..ObjectRow::new(graph, node) },
             retained_bytes,
         },
         reachability: Reachability::find(dump, graph, node),

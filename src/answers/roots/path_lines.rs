@@ -28,7 +28,7 @@ pub enum PathPart {
         step: Box<PathStep>,
     },
     /// The gap in a long path.
-    LeftOut {
+    Gap {
         /// Number of objects that are not shown.
         objects: usize,
     },
@@ -99,9 +99,9 @@ impl<'a> PathLines<'a> {
         };
         let mut part = self.part(path, line - self.start_of(path).min(line));
         if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.with_values) {
-            step.object.said = self.paths.said(step.node);
+            step.object.said = self.paths.value_text(step.node);
         }
-        PathLine { path, part: part.unwrap_or(PathPart::LeftOut { objects: 0 }) }
+        PathLine { path, part: part.unwrap_or(PathPart::Gap { objects: 0 }) }
     }
 
     fn start_of(&self, path: usize) -> usize {
@@ -115,7 +115,7 @@ impl<'a> PathLines<'a> {
             return Some(PathPart::Root(row.root()));
         }
         let (number, step) = match self.end_length.filter(|half| objects > 2 * half) {
-            Some(half) if place == half + 1 => return Some(PathPart::LeftOut { objects: objects - 2 * half }),
+            Some(half) if place == half + 1 => return Some(PathPart::Gap { objects: objects - 2 * half }),
             Some(half) if place > half => {
                 let after = place - half - 2;
                 (objects - half + after, self.tails.get(path)?.clone().nth(after)?)
@@ -160,7 +160,7 @@ mod tests {
             let word = |line: PathLine| match line.part {
                 PathPart::Root(_) => "root".to_string(),
                 PathPart::Object { number, step } => format!("{number}={}", step.object.id),
-                PathPart::LeftOut { objects } => format!("-{objects}"),
+                PathPart::Gap { objects } => format!("-{objects}"),
             };
             assert_eq!(lines.of_path(0).count(), lines.len());
             (0..lines.len()).map(|line| word(lines.get(line))).collect()

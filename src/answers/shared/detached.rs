@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::AnswerError;
 use super::reference_names::ReferenceNames;
-use crate::analysis::dominators::Step;
+use crate::analysis::dominators::DominatorWalkStep;
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootsByNode;
 use crate::dump::OpenDump;
@@ -96,7 +96,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
         let node = dominators.node_at(number);
         let mut objects = 1;
         children.walk(number, |step| {
-            if let Step::Enter(below) = step {
+            if let DominatorWalkStep::Enter(below) = step {
                 objects += u64::from(is_detached(dominators.node_at(below)));
             }
         });
@@ -148,18 +148,18 @@ fn holder_of(graph: &HeapGraph, names: Option<ReferenceNames<'_>>, way: &[NodeId
     let names_of = names.map(|names| {
         let before = |at: usize| at.checked_sub(1).map(|at| way[at]);
         let pairs = way.windows(2).enumerate().map(|(at, pair)| names.step(before(at), pair[0], pair[1]));
-        pairs.map(|name| super::paths::joined(&name.unwrap_or_else(|| "?".into()))).collect::<String>()
+        pairs.map(|name| super::paths::reference_suffix(&name.unwrap_or_else(|| "?".into()))).collect::<String>()
     });
     Some(DetachedHolder {
         id: graph.display_id(holder),
         type_name: type_name(holder).to_string(),
         reference: names_of,
-        through: way.iter().rev().find_map(|&node| role_of(type_name(node))),
+        through: way.iter().rev().find_map(|&node| keeping_role_of(type_name(node))),
     })
 }
 
 /// Word for a type whose objects keep things for later.
-fn role_of(type_name: &str) -> Option<&'static str> {
+fn keeping_role_of(type_name: &str) -> Option<&'static str> {
     match type_name {
         "Timeout" | "Immediate" | "TimersList" | "blink::DOMTimer" | "blink::ScheduledAction" => Some("timer"),
         _ if type_name.starts_with("system / Context") => Some("closure"),
@@ -181,7 +181,7 @@ fn is_of_program(type_name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_program, role_of};
+    use super::{is_of_program, keeping_role_of};
 
     #[test]
     fn objects_of_programs_are_told_from_those_of_engine_and_page() {
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_keeps_for_later_has_a_word() {
         let words = ["V8EventListener", "system / PromiseReaction", "Timeout", "system / Context / scope @5", "Widget"];
-        let roles: Vec<Option<&str>> = words.iter().map(|name| role_of(name)).collect();
+        let roles: Vec<Option<&str>> = words.iter().map(|name| keeping_role_of(name)).collect();
         assert_eq!(roles, [Some("listener"), Some("promise reaction"), Some("timer"), Some("closure"), None]);
     }
 }

@@ -6,7 +6,7 @@ use crate::filter::{FilterError, FilterProblem};
 use crate::units::count_of;
 
 /// Dumps that prove that something grows, at least: two steps up prove nothing.
-pub const MIN_JUDGED: usize = 4;
+pub const MIN_JUDGED_DUMPS: usize = 4;
 
 /// A reason for a question to have no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,22 +14,22 @@ pub const MIN_JUDGED: usize = 4;
 pub enum AnswerError {
     /// The dump holds allocation totals by backtrace and type, and the question is about objects.
     #[error("the dump holds allocation totals by backtrace and type, no objects")]
-    NotObjects,
+    NeedsObjects,
     /// The dump holds allocation totals, and the question is about objects that fulfil an expression.
-    #[error("{}: none can be chosen by an expression", AnswerError::NotObjects)]
+    #[error("{}: none can be chosen by an expression", AnswerError::NeedsObjects)]
     NoObjectsToChoose,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
-    #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NotObjects)]
+    #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NeedsObjects)]
     NoObjectsToBeginAt(String),
     /// The dump holds objects, and the question is about allocation totals.
     #[error("the dump holds objects, no allocation totals")]
-    NotAllocations,
+    NeedsAllocations,
     /// One dump holds objects, the other allocation totals.
     #[error("one dump holds objects, the other allocation totals: nothing to compare")]
     MixedContents,
     /// There is not the memory for it.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    OutOfMemory(#[from] MemoryError),
     /// The dump broke off before its references, on which the answer rests.
     #[error("{}", TreeError::NoReferences)]
     NoReferences,
@@ -43,7 +43,7 @@ pub enum AnswerError {
     #[error("no section \"{0}\"; there are: {there}", there = .1.join(", "))]
     NoSuchSection(String, Vec<String>),
     /// Several sections, by these numbers from 1, are called so.
-    #[error("sections {numbers} are all called \"{0}\"; say which by number", numbers = list_of(.1))]
+    #[error("sections {numbers} are all called \"{0}\"; say which by number", numbers = numbers_in_words(.1))]
     AmbiguousSection(String, Vec<usize>),
     /// No object has this id (as it would be printed) in the dump.
     #[error("no object {0} in the dump")]
@@ -68,7 +68,7 @@ pub enum AnswerError {
     NoSuchPath(String),
     /// A dump of objects is one memory dump, and another is asked for.
     #[error("the file has one dump, there is no \"{0}\"")]
-    OneMemoryDump(String),
+    SingleMemoryDump(String),
     /// No memory dump of this number; there are so many.
     #[error("no dump \"{0}\"; there are 1 to {1}, last, and all")]
     NoSuchMemoryDump(String, usize),
@@ -99,10 +99,10 @@ pub enum AnswerError {
     Unreachable(String),
     /// Detached nodes are asked for, and the format has no pages.
     #[error("only V8 heap snapshots have pages, with nodes that may be detached")]
-    NoPages,
+    NoDetachedNodes,
     /// Ids of the format do not stay with their objects.
     #[error("only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change")]
-    NoLastingIds,
+    UnstableIds,
     /// The dumps are of two processes, or of sessions that numbered the objects anew: of the objects that have one id, so
     /// many are alike.
     #[error(
@@ -111,7 +111,7 @@ pub enum AnswerError {
          numbers objects anew (two runs of `heapdump collect` are two); snapshots of one session keep the ids, \
          and those that Node.js writes itself (--heapsnapshot-signal, v8.writeHeapSnapshot)"
     )]
-    OtherProcess {
+    DifferentProcesses {
         /// Of the same type and size in both.
         alike: u64,
         /// Objects with an id that both dumps have.
@@ -119,31 +119,31 @@ pub enum AnswerError {
     },
     /// A table of collections makes no sense: where, and why.
     #[error("{0}")]
-    BadCollections(String),
+    InvalidCollectionTable(String),
     /// The dump's values cannot be had.
     #[error("{0}")]
     NoValues(NoValues),
     /// The object is no string and no array of characters or bytes: its id.
     #[error("{0} is no string and no array of characters or bytes with contents in this dump")]
-    NoText(String),
+    NotText(String),
     /// Dumps of two formats: types of different runtimes do not compare.
     #[error("one dump is {0}, another {1}: types of different runtimes do not compare")]
     MixedFormats(String, String),
     /// Dumps are to be put in order by their times, and one has none.
     #[error("not every dump says when it was taken")]
-    NoTimes,
+    NoDumpTimes,
     /// So few dumps that can be read prove nothing of what grows, or have no trend: how many it takes.
-    #[error("{text}", text = too_few(*.0, *.1))]
+    #[error("{text}", text = too_few_dumps(*.0, *.1))]
     TooFewDumps(usize, usize),
     /// The dump does not have what an expression names.
     #[error("{0}")]
-    WrongFilter(FilterError),
+    InvalidFilter(FilterError),
 }
 
 impl From<TreeError> for AnswerError {
     fn from(error: TreeError) -> Self {
         match error {
-            TreeError::Memory(error) => AnswerError::Memory(error),
+            TreeError::Memory(error) => AnswerError::OutOfMemory(error),
             TreeError::NoReferences => AnswerError::NoReferences,
         }
     }
@@ -152,23 +152,25 @@ impl From<TreeError> for AnswerError {
 impl From<FilterProblem> for AnswerError {
     fn from(problem: FilterProblem) -> Self {
         match problem {
-            FilterProblem::Wrong(error) => AnswerError::WrongFilter(error),
-            FilterProblem::Memory(error) => AnswerError::Memory(error),
+            FilterProblem::Invalid(error) => AnswerError::InvalidFilter(error),
+            FilterProblem::OutOfMemory(error) => AnswerError::OutOfMemory(error),
             FilterProblem::NoReferences => AnswerError::NoReferences,
             FilterProblem::NoValues(why) => AnswerError::NoValues(why),
         }
     }
 }
 
-fn too_few(there: usize, least: usize) -> String {
+fn too_few_dumps(there: usize, least: usize) -> String {
     let dumps = count_of(there as u64, "dumps");
     match least {
-        MIN_JUDGED => format!("a row that grows over {dumps} proves nothing: it takes {MIN_JUDGED} that can be read"),
+        MIN_JUDGED_DUMPS => {
+            format!("a row that grows over {dumps} proves nothing: it takes {MIN_JUDGED_DUMPS} that can be read")
+        }
         _ => format!("a trend takes {least} dumps or more that can be read"),
     }
 }
 
-fn list_of(numbers: &[usize]) -> String {
+fn numbers_in_words(numbers: &[usize]) -> String {
     numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -187,13 +189,13 @@ impl AnswerError {
     /// The error with the options that it is about, and what to do.
     pub fn advice(&self) -> String {
         match self {
-            AnswerError::NotObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
+            AnswerError::NeedsObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
             AnswerError::NoObjectsToChoose => format!("{self}; leave --where out"),
             AnswerError::NoObjectsToBeginAt(_) => format!("{self}; leave OBJID out"),
-            AnswerError::NotAllocations => {
+            AnswerError::NeedsAllocations => {
                 "the dump holds objects: it has no processes with allocators; --domain chooses a section".into()
             }
-            AnswerError::OneMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
+            AnswerError::SingleMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
             AnswerError::NoSuchHeap(there) => {
                 format!(
                     "no heap fits --dump, --process and --allocator (capitals matter); there are: {}",
@@ -219,9 +221,9 @@ impl AnswerError {
                  --retained alone gives the lower bound of all"
             ),
             AnswerError::SetTooLarge(_) => format!("{self}; fewer with --type"),
-            AnswerError::TooFewDumps(_, MIN_JUDGED) => format!("--grows: {self}"),
-            AnswerError::NoTimes => format!("--sort-by-time: {self}"),
-            AnswerError::NoPages => format!("--detached: {self}"),
+            AnswerError::TooFewDumps(_, MIN_JUDGED_DUMPS) => format!("--grows: {self}"),
+            AnswerError::NoDumpTimes => format!("--sort-by-time: {self}"),
+            AnswerError::NoDetachedNodes => format!("--detached: {self}"),
             AnswerError::PathsTooLong => format!("--paths: {self}; leave --paths out"),
             AnswerError::TooManyPairs(_) => format!("{self}; a smaller --depth tells fewer apart"),
             AnswerError::TooManyRows { with_earlier, .. } => {

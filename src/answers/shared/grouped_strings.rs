@@ -26,14 +26,14 @@ pub struct StringTotals {
 /// Strings that are blotted out: of NUL characters alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Redacted {
+pub struct RedactedStrings {
     /// String objects.
     pub strings: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-impl Redacted {
+impl RedactedStrings {
     pub(in crate::answers) fn note(self, strings: u64) -> String {
         format!(
             "the dump is redacted: {} of {} strings ({}) are zeros alone, and not counted as duplicates",
@@ -62,7 +62,7 @@ pub struct GroupedStrings {
     order: Vec<u32>,
     pub groups: Vec<TextGroup>,
     pub totals: StringTotals,
-    pub redacted: Option<Redacted>,
+    pub redacted: Option<RedactedStrings>,
 }
 
 /// At least so many texts of NULs alone, and a tenth of all that have characters: those are blotted out.
@@ -87,7 +87,7 @@ impl GroupedStrings {
             });
         let mut groups: Vec<TextGroup> = groups.collect();
         let blank: Vec<&TextGroup> = groups.iter().filter(|group| grouped.is_blank(group)).collect();
-        let blank = Redacted {
+        let blank = RedactedStrings {
             strings: blank.iter().map(|group| u64::from(group.copies)).sum(),
             bytes: blank.iter().map(|group| group.bytes).sum(),
         };

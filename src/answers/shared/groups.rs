@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::histogram_row::{LoaderRow, loader_key, loader_row, loader_text};
-use super::values::unreadable;
+use super::values::unreadable_values;
 use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::dominators::DomNode;
-use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, tally_types};
-use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
+use crate::analysis::reachability_strength::{ReachabilityStrength, reachability_strengths};
+use crate::analysis::retained_sets::{NO_SET, TopmostTotals, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
 use crate::input::{AllocationGroup, ShownValue};
@@ -36,27 +36,27 @@ pub(crate) struct Groups<'d> {
 
 /// Types of one name that are groups of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TypesApart {
-    Never,
+pub(crate) enum SameNameTypes {
+    Merged,
     /// Those of different loaders.
     ByLoader,
     /// All that the dump tells apart.
-    Always,
+    Separate,
 }
 
-impl TypesApart {
+impl SameNameTypes {
     /// Rows of types, with `--raw-types` or without.
     pub(crate) fn of_rows(always: bool) -> Self {
-        if always { TypesApart::Always } else { TypesApart::ByLoader }
+        if always { SameNameTypes::Separate } else { SameNameTypes::ByLoader }
     }
 }
 
 impl<'d> Groups<'d> {
     /// Groups the objects of a scope. O(types); by how objects are held O(objects + references). Error: if the dump
     /// does not say what to group by.
-    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
+    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: SameNameTypes) -> Result<Self, AnswerError> {
         let graph = scope.graph();
-        let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
+        let apart = if graph.types().have_places() { SameNameTypes::Separate } else { apart };
         let types = graph.types();
         let by_allocation = match by {
             GroupBy::File => Some(AllocationGroup::File),
@@ -64,7 +64,7 @@ impl<'d> Groups<'d> {
             _ => None,
         };
         let allocated = match scope.details().zip(by_allocation) {
-            Some((details, by)) => details.allocated_by(graph, by).map_err(unreadable)?,
+            Some((details, by)) => details.allocated_by(graph, by).map_err(unreadable_values)?,
             None => None,
         };
         let missing = match by {
@@ -86,11 +86,11 @@ impl<'d> Groups<'d> {
         }
         let (of_nodes, of_node) = match by {
             GroupBy::Held => {
-                let held = held_by(graph).ok_or(AnswerError::NoSuchGroups(
+                let held = reachability_strengths(graph).ok_or(AnswerError::NoSuchGroups(
                     by,
                     "which references are soft or weak, or all hold by its rules",
                 ))?;
-                let names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect();
+                let names = ReachabilityStrength::ALL.iter().map(|held| held.name().to_string()).collect();
                 (names, held.into_iter().map(|held| held as u32).collect())
             }
             _ => allocated.unwrap_or_default(),
@@ -128,9 +128,9 @@ impl<'d> Groups<'d> {
                     // Who owns what is found by what holds it.
                     GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
                         let apart = match apart {
-                            TypesApart::Never => String::new(),
-                            TypesApart::ByLoader => loader_key(graph, graph.types().loader(type_id)),
-                            TypesApart::Always => graph.shown_type(type_id).index().to_string(),
+                            SameNameTypes::Merged => String::new(),
+                            SameNameTypes::ByLoader => loader_key(graph, graph.types().loader(type_id)),
+                            SameNameTypes::Separate => graph.shown_type(type_id).index().to_string(),
                         };
                         (graph.type_name(type_id).to_string(), apart)
                     }
@@ -139,7 +139,7 @@ impl<'d> Groups<'d> {
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.clone());
                     types.push(type_id);
-                    if by == GroupBy::Type && apart == TypesApart::Always && graph.types().have_modules() {
+                    if by == GroupBy::Type && apart == SameNameTypes::Separate && graph.types().have_modules() {
                         modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
                     }
                     names.len() as u32 - 1
@@ -257,7 +257,7 @@ impl<'d> Groups<'d> {
     }
 
     /// The topmost objects of each group in the dominator tree. O(objects).
-    pub(in crate::answers) fn topmost(&self, dump: &OpenDump) -> Result<Vec<Topmost>, AnswerError> {
+    pub(in crate::answers) fn topmost(&self, dump: &OpenDump) -> Result<Vec<TopmostTotals>, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let (children, groups) = (dominators.children(), self.names.len());

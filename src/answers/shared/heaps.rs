@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::rows::is_false;
 use super::{AnswerError, CommandLine};
 use crate::allocations::{AllocationDump, AllocationHeap};
-use crate::analysis::allocation_totals::Amount;
+use crate::analysis::allocation_totals::AllocationAmount;
 use crate::units::count_of;
 
 /// Heaps of a dump of allocation totals that a question is about.
@@ -61,11 +61,11 @@ impl HeapChoice {
     /// If anything is asked for that they do not have.
     pub fn check_on_objects(&self) -> Result<(), AnswerError> {
         if self.process.is_some() || self.allocator.is_some() {
-            return Err(AnswerError::NotAllocations);
+            return Err(AnswerError::NeedsAllocations);
         }
         match self.dump.as_deref() {
             None | Some("1" | "all" | "last") => Ok(()),
-            Some(other) => Err(AnswerError::OneMemoryDump(other.to_string())),
+            Some(other) => Err(AnswerError::SingleMemoryDump(other.to_string())),
         }
     }
 
@@ -86,21 +86,21 @@ impl HeapChoice {
             dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump_number == number)).collect();
         let mut heaps = of_dump.clone();
         if let Some(process) = self.process.as_deref() {
-            heaps.retain(|heap| is_process(heap, process));
+            heaps.retain(|heap| is_process_asked_for(heap, process));
         }
         if let Some(section) = self.section.as_deref() {
             let sections = processes_of(dump);
             let numbered = section.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
             heaps.retain(|heap| match numbered {
                 Some(&section) => (heap.pid, heap.part) == section,
-                None => is_process(heap, section),
+                None => is_process_asked_for(heap, section),
             });
         }
         if let Some(allocator) = self.allocator.as_deref() {
             heaps.retain(|heap| heap.allocator == allocator);
         }
         if heaps.is_empty() {
-            let mut there: Vec<String> = of_dump.iter().map(|heap| title_of(heap)).collect();
+            let mut there: Vec<String> = of_dump.iter().map(|heap| heap_title(heap)).collect();
             there.dedup();
             return Err(AnswerError::NoSuchHeap(there));
         }
@@ -126,7 +126,7 @@ impl FullerDump {
     }
 }
 
-fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
+fn is_process_asked_for(heap: &AllocationHeap, asked: &str) -> bool {
     let is_part = || {
         asked.split_once(" #").is_some_and(|(pid, part)| heap.pid.to_string() == pid && heap.part.to_string() == part)
     };
@@ -151,7 +151,7 @@ pub fn process_title_of(heap: &AllocationHeap) -> String {
 }
 
 /// `dump 1, Browser (4315), malloc`.
-pub fn title_of(heap: &AllocationHeap) -> String {
+pub fn heap_title(heap: &AllocationHeap) -> String {
     let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
     format!("dump {}, {}{number}, {}", heap.dump_number, process_title_of(heap), heap.allocator)
 }
@@ -192,7 +192,7 @@ fn is_first(part: &u32) -> bool {
 
 impl HeapRow {
     /// The row of a heap with this total.
-    pub fn new(heap: &AllocationHeap, total: &Amount) -> Self {
+    pub fn new(heap: &AllocationHeap, total: &AllocationAmount) -> Self {
         HeapRow {
             process: (!heap.process.is_empty()).then(|| heap.process.clone()),
             pid: Some(heap.pid),
@@ -203,7 +203,7 @@ impl HeapRow {
             part: heap.part,
             labels: heap.labels.clone(),
             at_least: total.is_lower_bound,
-            title: title_of(heap),
+            title: heap_title(heap),
         }
     }
 }

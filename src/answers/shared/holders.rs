@@ -47,7 +47,7 @@ pub(in crate::answers) fn short_holder<'h>(reference: &'h Option<String>, text: 
 }
 
 /// Finds the fields that hold objects.
-pub(in crate::answers) struct Holders<'d> {
+pub(in crate::answers) struct FieldHolderFinder<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     roots: OnceCell<RootsByNode<'d>>,
@@ -55,7 +55,7 @@ pub(in crate::answers) struct Holders<'d> {
 }
 
 /// References of an object from which on they are not told apart.
-const MAX_PROPERTIES: usize = 256;
+const MAX_NAMED_REFERENCES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct ObjectHolders {
@@ -64,15 +64,15 @@ pub(crate) struct ObjectHolders {
     pub(in crate::answers) of: Vec<u32>,
 }
 
-impl<'d> Holders<'d> {
+impl<'d> FieldHolderFinder<'d> {
     /// Shortest paths to all objects: O(objects + references), 8 bytes per object, unless an index has them.
     pub(in crate::answers) fn find(dump: &'d OpenDump, collections: &TypeFields) -> Result<Self, AnswerError> {
-        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         if dump.indexed_parents().is_none() {
             dump.check_rows(graph.node_count() as u64, 12)?;
         }
         let is_container = container_types(graph, collections);
-        Ok(Holders { dump, graph, roots: OnceCell::new(), is_container })
+        Ok(FieldHolderFinder { dump, graph, roots: OnceCell::new(), is_container })
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
@@ -124,7 +124,9 @@ impl<'d> Holders<'d> {
         let reference = match field {
             Some((_, name)) => Some(format!(".{}", types.text(name))),
             // An object with so many properties is a table of them (JavaScript).
-            None if types.class_objects().is_empty() && self.graph.strong_references(from).len() > MAX_PROPERTIES => {
+            None if types.class_objects().is_empty()
+                && self.graph.strong_references(from).len() > MAX_NAMED_REFERENCES =>
+            {
                 Some(".*".into())
             }
             None => ReferenceNames::of(self.dump).and_then(|names| names.of_examples(&[(from, to)])),
@@ -167,7 +169,7 @@ impl KnownCollections {
     pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
         let mut table = CollectionTable::known();
         if let Some((name, text)) = &self.more {
-            table.add_lines(text).map_err(|bad| AnswerError::BadCollections(format!("{name}: {bad}")))?;
+            table.add_lines(text).map_err(|bad| AnswerError::InvalidCollectionTable(format!("{name}: {bad}")))?;
         }
         Ok(table)
     }

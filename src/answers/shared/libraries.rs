@@ -6,24 +6,24 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::leaks::Owner;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::leaks::CodeOwner;
+use crate::analysis::type_patterns::TypePattern;
 use crate::graph::{HeapGraph, TypeSet};
 use crate::input::Runtime;
 
-static ROOTS: &str = include_str!("libraries.txt");
+static LIBRARY_ROOTS: &str = include_str!("libraries.txt");
 
-type OwnersOfRoots = FxHashMap<&'static str, Owner>;
+type OwnersOfRoots = FxHashMap<&'static str, CodeOwner>;
 
-fn roots_of(runtime: Runtime) -> &'static OwnersOfRoots {
-    static ALL: OnceLock<FxHashMap<&'static str, OwnersOfRoots>> = OnceLock::new();
-    static NONE: OnceLock<OwnersOfRoots> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
+fn library_roots_of(runtime: Runtime) -> &'static OwnersOfRoots {
+    static BY_SECTION: OnceLock<FxHashMap<&'static str, OwnersOfRoots>> = OnceLock::new();
+    static NO_ROOTS: OnceLock<OwnersOfRoots> = OnceLock::new();
+    let all = BY_SECTION.get_or_init(|| {
         let mut all: FxHashMap<&'static str, OwnersOfRoots> = FxHashMap::default();
-        let mut section = ("", Owner::Runtime);
-        for line in ROOTS.lines().filter(|line| !line.starts_with('#')) {
+        let mut section = ("", CodeOwner::Runtime);
+        for line in LIBRARY_ROOTS.lines().filter(|line| !line.starts_with('#')) {
             if let Some((runtime, owner)) = line.strip_prefix('[').and_then(|line| line.split_once(' ')) {
-                section = (runtime, if owner == "runtime]" { Owner::Runtime } else { Owner::Library });
+                section = (runtime, if owner == "runtime]" { CodeOwner::Runtime } else { CodeOwner::Library });
                 continue;
             }
             let roots = all.entry(section.0).or_default();
@@ -31,7 +31,7 @@ fn roots_of(runtime: Runtime) -> &'static OwnersOfRoots {
         }
         all
     });
-    all.get(section_of(runtime)).unwrap_or_else(|| NONE.get_or_init(OwnersOfRoots::default))
+    all.get(section_of(runtime)).unwrap_or_else(|| NO_ROOTS.get_or_init(OwnersOfRoots::default))
 }
 
 fn section_of(runtime: Runtime) -> &'static str {
@@ -73,39 +73,39 @@ impl LibraryNames {
 
     /// Takes libraries as the program's own where none of the types of a graph would be. O(types).
     pub(crate) fn fit(mut self, graph: &HeapGraph) -> Self {
-        let is_own = |name: &str| self.owner_of(name) == Owner::Own;
+        let is_own = |name: &str| self.owner_of(name) == CodeOwner::Application;
         self.libraries_are_own = !graph.types().ids().any(|type_id| is_own(graph.type_name(type_id)));
         self
     }
 
     /// The owner of the type of a name. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
-    pub(crate) fn owner_of(&self, name: &str) -> Owner {
+    pub(crate) fn owner_of(&self, name: &str) -> CodeOwner {
         let name = dotted(name);
         self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
-            Owner::Library if self.libraries_are_own => Owner::Own,
+            CodeOwner::Library if self.libraries_are_own => CodeOwner::Application,
             owner => owner,
         })
     }
 
-    pub(crate) fn by_pattern(&self, name: &str) -> Option<Owner> {
+    pub(crate) fn by_pattern(&self, name: &str) -> Option<CodeOwner> {
         let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         match () {
-            () if is_one(&self.mine) => Some(Owner::Own),
-            () if is_one(&self.libraries) => Some(Owner::Library),
+            () if is_one(&self.mine) => Some(CodeOwner::Application),
+            () if is_one(&self.libraries) => Some(CodeOwner::Library),
             () => None,
         }
     }
 
-    fn owner_by_root(&self, name: &str) -> Owner {
-        let Some(runtime) = self.runtime else { return Owner::Own };
+    fn owner_by_root(&self, name: &str) -> CodeOwner {
+        let Some(runtime) = self.runtime else { return CodeOwner::Application };
         let name = name.strip_prefix("class ").unwrap_or(name);
         // An array is its element's; of V8's own kinds none has a name that a program could give.
         let base = match name.find(['[', '<', '`', '+']) {
-            Some(0) => return Owner::Runtime,
+            Some(0) => return CodeOwner::Runtime,
             Some(end) => &name[..end],
             // Ruby's data of an extension, and what has no class: `Thread (VM/thread)`, `(hidden array)`.
             None if runtime == Runtime::Ruby => match name.find('(') {
-                Some(0) => return Owner::Runtime,
+                Some(0) => return CodeOwner::Runtime,
                 Some(end) => name[..end].trim_end(),
                 None => name,
             },
@@ -115,19 +115,19 @@ impl LibraryNames {
             && (name.starts_with(['(', '{'])
                 || ["system / ", "Node / ", "Window"].iter().any(|start| name.starts_with(start)));
         if is_of_engine || base == "primitive array" {
-            return Owner::Runtime;
+            return CodeOwner::Runtime;
         }
-        let roots = roots_of(runtime);
+        let roots = library_roots_of(runtime);
         // The longest root decides.
         let is_end = |letter: char| letter == '.' || letter == ':' && runtime == Runtime::Ruby;
         let ends = base.char_indices().filter(|&(_, letter)| is_end(letter)).map(|(at, _)| at).chain([base.len()]);
         let mut known = ends.filter_map(|end| roots.get(&base[..end]));
-        known.next_back().copied().unwrap_or(Owner::Own)
+        known.next_back().copied().unwrap_or(CodeOwner::Application)
     }
 
     /// Is it not the program's own?
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.owner_of(name) != Owner::Own
+        self.owner_of(name) != CodeOwner::Application
     }
 }
 
@@ -144,8 +144,8 @@ pub(in crate::answers) fn library_types(
 
 #[cfg(test)]
 mod tests {
-    use super::{LibraryNames, Owner, ROOTS};
-    use crate::analysis::selection::TypePattern;
+    use super::{CodeOwner, LIBRARY_ROOTS, LibraryNames};
+    use crate::analysis::type_patterns::TypePattern;
     use crate::input::{READERS, Runtime};
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     fn no_root_stands_twice_for_one_runtime() {
         let mut known = std::collections::HashSet::new();
         let mut runtime = "";
-        for line in ROOTS.lines().filter(|line| !line.starts_with('#')) {
+        for line in LIBRARY_ROOTS.lines().filter(|line| !line.starts_with('#')) {
             match line.strip_prefix('[') {
                 Some(line) => runtime = line.split_once(' ').map_or("", |(runtime, _)| runtime),
                 None => line.split_whitespace().for_each(|root| assert!(known.insert((runtime, root)), "{root}")),
@@ -181,47 +181,47 @@ mod tests {
         let java =
             LibraryNames::of(Some(Runtime::Java), &pattern("shop.util.*")).with_own(&pattern("org.apache.shop.*"));
         for (name, owner) in [
-            ("java.util.HashMap$Node[]", Owner::Runtime),
-            ("java/lang/String", Owner::Runtime),
-            ("byte[]", Owner::Runtime),
-            ("[Ljava/lang/String;", Owner::Runtime),
-            ("org.h2.engine.Session", Owner::Library),
-            ("org.h2x.Session", Owner::Own),
-            ("shop.Cart[]", Owner::Own),
-            ("L$Price", Owner::Own),
-            ("shop.util.Pool", Owner::Library),
-            ("org.apache.shop.Cart", Owner::Own),
-            ("org.apache.catalina.Session", Owner::Library),
+            ("java.util.HashMap$Node[]", CodeOwner::Runtime),
+            ("java/lang/String", CodeOwner::Runtime),
+            ("byte[]", CodeOwner::Runtime),
+            ("[Ljava/lang/String;", CodeOwner::Runtime),
+            ("org.h2.engine.Session", CodeOwner::Library),
+            ("org.h2x.Session", CodeOwner::Application),
+            ("shop.Cart[]", CodeOwner::Application),
+            ("L$Price", CodeOwner::Application),
+            ("shop.util.Pool", CodeOwner::Library),
+            ("org.apache.shop.Cart", CodeOwner::Application),
+            ("org.apache.catalina.Session", CodeOwner::Library),
         ] {
             assert_eq!(java.owner_of(name), owner, "{name}");
         }
         let dotnet = LibraryNames::of(Some(Runtime::DotNet), &[]);
-        assert_eq!(dotnet.owner_of("System.Collections.Generic.List`1[[Shop.Cart, Shop]]"), Owner::Runtime);
-        assert_eq!(dotnet.owner_of("Systematic.Cart"), Owner::Own);
-        assert_eq!(dotnet.owner_of("Serilog.Log"), Owner::Library);
+        assert_eq!(dotnet.owner_of("System.Collections.Generic.List`1[[Shop.Cart, Shop]]"), CodeOwner::Runtime);
+        assert_eq!(dotnet.owner_of("Systematic.Cart"), CodeOwner::Application);
+        assert_eq!(dotnet.owner_of("Serilog.Log"), CodeOwner::Library);
         let script = LibraryNames::of(Some(Runtime::JavaScript), &[]);
-        assert_eq!(script.owner_of("system / Context"), Owner::Runtime);
-        assert_eq!(script.owner_of("Cart"), Owner::Own);
+        assert_eq!(script.owner_of("system / Context"), CodeOwner::Runtime);
+        assert_eq!(script.owner_of("Cart"), CodeOwner::Application);
         let ruby = LibraryNames::of(Some(Runtime::Ruby), &[]);
         for (name, owner) in [
-            ("Thread (VM/thread)", Owner::Runtime),
-            ("(hidden array)", Owner::Runtime),
-            ("imemo:iseq", Owner::Runtime),
-            ("Thread::Queue (queue)", Owner::Runtime),
-            ("ActiveRecord::Base", Owner::Library),
-            ("Shop::Cart", Owner::Own),
-            ("Arrays", Owner::Own),
+            ("Thread (VM/thread)", CodeOwner::Runtime),
+            ("(hidden array)", CodeOwner::Runtime),
+            ("imemo:iseq", CodeOwner::Runtime),
+            ("Thread::Queue (queue)", CodeOwner::Runtime),
+            ("ActiveRecord::Base", CodeOwner::Library),
+            ("Shop::Cart", CodeOwner::Application),
+            ("Arrays", CodeOwner::Application),
         ] {
             assert_eq!(ruby.owner_of(name), owner, "{name}");
         }
         let python = LibraryNames::of(Some(Runtime::Python), &[]);
         for (name, owner) in [
-            ("dict", Owner::Runtime),
-            ("collections.deque", Owner::Runtime),
-            ("class collections.deque", Owner::Runtime),
-            ("django.db.models.Model", Owner::Library),
-            ("__main__.Item", Owner::Own),
-            ("collectionsx.Item", Owner::Own),
+            ("dict", CodeOwner::Runtime),
+            ("collections.deque", CodeOwner::Runtime),
+            ("class collections.deque", CodeOwner::Runtime),
+            ("django.db.models.Model", CodeOwner::Library),
+            ("__main__.Item", CodeOwner::Application),
+            ("collectionsx.Item", CodeOwner::Application),
         ] {
             assert_eq!(python.owner_of(name), owner, "{name}");
         }

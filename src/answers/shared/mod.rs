@@ -5,6 +5,7 @@
 
 pub(in crate::answers) mod command_line;
 pub mod detached;
+pub(in crate::answers) mod diff_side;
 pub(in crate::answers) mod error;
 pub mod figure;
 pub(in crate::answers) mod frames;
@@ -21,20 +22,19 @@ pub mod problems;
 pub(in crate::answers) mod reference_names;
 pub(in crate::answers) mod rows;
 pub(in crate::answers) mod scope;
-pub(in crate::answers) mod side;
 pub mod tree;
 pub mod type_treemap;
 pub mod values;
 pub(in crate::answers) mod words;
 
 pub use command_line::CommandLine;
-pub use error::{AnswerError, MIN_JUDGED};
+pub use diff_side::DiffBy;
+pub use error::{AnswerError, MIN_JUDGED_DUMPS};
 pub use figure::Figure;
 pub use group_by::GroupBy;
 pub use heaps::HeapChoice;
 pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};
 pub use rows::{ObjectRow, Reachability, RootRow, step_text, type_with_value, type_words};
-pub use scope::{Limits, NotAnObjectId, ObjectId, Scope, ScopeOptions};
-pub use side::DiffBy;
+pub use scope::{Limits, ObjectId, ObjectIdError, Scope, ScopeOptions};
 pub use tree::{Tree, TreeRow};

@@ -1,6 +1,6 @@
 //! Results of limits on growth and size.
 
-use crate::analysis::selection::{TypePattern, hint};
+use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 
 /// Result of a limit that was passed, or that is on nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl OverLimit {
         of: &TypePattern,
         names: impl Iterator<Item = &'n str> + Clone,
     ) -> Self {
-        let hint = hint(of.meant(names));
+        let hint = did_you_mean(of.suggestion(names));
         OverLimit { text: format!("no {kind} matches --fail-over {limit}{hint}"), is_over: false }
     }
 

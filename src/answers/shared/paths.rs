@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::reference_names::ReferenceNames;
 use super::{ObjectRow, RootRow};
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
 use crate::analysis::root_paths::{PathNodes, RootPath};
 use crate::graph::{HeapGraph, Loader, NodeId, Root};
@@ -84,9 +84,9 @@ impl<'p> PathRow<'p> {
     /// The places of the first class object on the path that a loader before it has loaded, and of that loader: what stands
     /// before the class is the same for every class of a program. O(steps to it, some at most).
     pub fn class_start(&self) -> Option<(usize, usize)> {
-        const LONGEST: usize = 16;
+        const MAX_CLASS_START: usize = 16;
         let types = self.graph.types();
-        let nodes: Vec<NodeId> = self.path.nodes().take(LONGEST).collect();
+        let nodes: Vec<NodeId> = self.path.nodes().take(MAX_CLASS_START).collect();
         nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.of_class_object(node)?) {
             Loader::Object(loader) => Some((place, nodes[..place].iter().position(|node| *node == loader)?)),
             _ => None,
@@ -103,7 +103,7 @@ impl<'p> PathRow<'p> {
             if !known.insert((root.kind, root.flags.0, root.container, self.graph.root_name(root))) {
                 continue;
             }
-            if words.len() == HOLDERS_NAMED {
+            if words.len() == MAX_HOLDERS_NAMED {
                 more += 1;
                 continue;
             }
@@ -119,23 +119,23 @@ impl<'p> PathRow<'p> {
     /// The path as an expression, `Window.widgets[0].el`; without names of references the types, `Window -> Array`. The
     /// middle of a long one is left out.
     pub fn expression(&self) -> String {
-        const SHOWN: usize = 12;
+        const MAX_STEPS_SHOWN: usize = 12;
         let start = self.class_start().map_or(self.start, |(place, _)| place);
         let count = self.length() + 1 - start;
         let text = |places: std::ops::Range<usize>| -> String {
             let is_start = places.start == 0;
             let rows = self.nodes_at(places.start + start..places.end + start).into_iter().enumerate();
             rows.map(|(number, step)| match (step.reference, is_start && number == 0) {
-                (Some(name), false) => joined(&name),
+                (Some(name), false) => reference_suffix(&name),
                 (_, true) => step.row.type_text(),
                 (None, false) => format!(" -> {}", step.row.type_text()),
             })
             .collect()
         };
-        if count <= SHOWN {
+        if count <= MAX_STEPS_SHOWN {
             return text(0..count);
         }
-        let half = SHOWN / 2;
+        let half = MAX_STEPS_SHOWN / 2;
         format!("{} ... {} more ... {}", text(0..half), count - 2 * half, text(count - half..count).trim_start())
     }
 
@@ -170,13 +170,13 @@ impl<'p> PathRow<'p> {
 }
 
 /// The name of a reference as it stands behind the object.
-pub(in crate::answers) fn joined(name: &str) -> String {
+pub(in crate::answers) fn reference_suffix(name: &str) -> String {
     let joins = name.starts_with(['.', '[', '{']);
     if joins { name.to_string() } else { format!(" {name}") }
 }
 
 /// Different roots of one object that [`PathRow::holders`] names.
-const HOLDERS_NAMED: usize = 50;
+const MAX_HOLDERS_NAMED: usize = 50;
 
 impl Serialize for PathRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -227,7 +227,7 @@ pub struct PathStep {
 #[derive(Clone)]
 pub struct PathSteps<'p> {
     graph: &'p HeapGraph,
-    tree: (&'p Dominators, &'p Retained),
+    tree: (&'p Dominators, &'p RetainedSizes),
     nodes: PathNodes<'p>,
     names: Option<ReferenceNames<'p>>,
     last: Option<NodeId>,
@@ -238,7 +238,7 @@ pub struct PathSteps<'p> {
 impl<'p> PathSteps<'p> {
     pub(in crate::answers) fn new(
         graph: &'p HeapGraph,
-        tree: (&'p Dominators, &'p Retained),
+        tree: (&'p Dominators, &'p RetainedSizes),
         nodes: PathNodes<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> PathSteps<'p> {

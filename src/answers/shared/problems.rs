@@ -29,10 +29,10 @@ impl ProblemRow {
 }
 
 /// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
-const CUT: [&str; 3] = ["broken-compression", "truncated", "truncated-line"];
-const PERHAPS_CUT: [&str; 2] = ["missing-end-record", "missing-trailer"];
+const CUT_CODES: [&str; 3] = ["broken-compression", "truncated", "truncated-line"];
+const PERHAPS_CUT_CODES: [&str; 2] = ["missing-end-record", "missing-trailer"];
 /// Codes that say that objects or references are missing in its midst.
-const INCOMPLETE: [&str; 8] = [
+const INCOMPLETE_CODES: [&str; 8] = [
     "bad-record",
     "bad-subrecord",
     "dropped-events",
@@ -46,20 +46,20 @@ const INCOMPLETE: [&str; 8] = [
 /// Says that a part of a dump is missing, where its problems say so.
 pub fn cut_sentence(problems: &[ProblemRow]) -> Option<String> {
     let of = |codes: &[&str]| problems.iter().find(|problem| codes.contains(&problem.code.as_str()));
-    for (codes, what) in [(&CUT[..], "cut"), (&INCOMPLETE, "not complete")] {
+    for (codes, what) in [(&CUT_CODES[..], "cut"), (&INCOMPLETE_CODES, "not complete")] {
         let Some(problem) = of(codes) else { continue };
         let lost =
             "objects and references are missing, so what is reachable and retained is that of a part of the heap";
         return Some(format!("The dump is {what} at {}: {lost}", problem.first_at));
     }
     let lost = "objects and references may be missing";
-    Some(format!("The dump is probably cut at {}: {lost}", of(&PERHAPS_CUT)?.first_at))
+    Some(format!("The dump is probably cut at {}: {lost}", of(&PERHAPS_CUT_CODES)?.first_at))
 }
 
 /// The same in a word, for a heading: `cut`, `not complete` or `probably cut`.
 pub fn cut_word(diagnostics: &Diagnostics) -> Option<&'static str> {
     let has = |codes: &[&str]| diagnostics.sorted().iter().any(|problem| codes.contains(&&*problem.code.to_string()));
-    let words = [(&CUT[..], "cut"), (&INCOMPLETE, "not complete"), (&PERHAPS_CUT, "probably cut")];
+    let words = [(&CUT_CODES[..], "cut"), (&INCOMPLETE_CODES, "not complete"), (&PERHAPS_CUT_CODES, "probably cut")];
     words.into_iter().find_map(|(codes, word)| has(codes).then_some(word))
 }
 

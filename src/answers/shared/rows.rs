@@ -12,7 +12,7 @@ use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 use crate::units::format_count;
 
 /// Objects whose values and names are read together.
-pub(in crate::answers) const FEW_ROWS: usize = 4096;
+pub(in crate::answers) const ROWS_READ_TOGETHER: usize = 4096;
 
 /// An object wherever one is named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,12 +79,12 @@ pub fn type_with_value(type_words: &str, said: &str) -> String {
     }
 }
 
-const OF_CLOSURES: &str = "closure variables";
+const CLOSURE_VARIABLES_WORDS: &str = "closure variables";
 const HIDDEN_CLASS: &str = "hidden class";
 
 /// A type, or what such an object is called with, with words for what is of a runtime's inside.
 pub fn type_words(name: &str) -> Cow<'_, str> {
-    let has_words = name.starts_with(OF_CLOSURES) || name.starts_with(HIDDEN_CLASS);
+    let has_words = name.starts_with(CLOSURE_VARIABLES_WORDS) || name.starts_with(HIDDEN_CLASS);
     // Behind it stands the number of a scope, or what it holds.
     let of_context = name.strip_prefix(CLOSURE_VARIABLES).filter(|rest| !rest.starts_with(char::is_alphanumeric));
     let variable = of_context.filter(|rest| !rest.starts_with(" / "));
@@ -93,8 +93,10 @@ pub fn type_words(name: &str) -> Cow<'_, str> {
         name.rsplit_once("/0x").map_or(0, |(_, rest)| rest.chars().take_while(char::is_ascii_hexdigit).count());
     match variable {
         _ if has_words => name.into(),
-        Some(variable) => format!("{OF_CLOSURES} ({CLOSURE_VARIABLES}){variable}").into(),
-        None if of_context.is_some() || name.contains("<>c__DisplayClass") => format!("{OF_CLOSURES} ({name})").into(),
+        Some(variable) => format!("{CLOSURE_VARIABLES_WORDS} ({CLOSURE_VARIABLES}){variable}").into(),
+        None if of_context.is_some() || name.contains("<>c__DisplayClass") => {
+            format!("{CLOSURE_VARIABLES_WORDS} ({name})").into()
+        }
         None if address >= 8 => format!("{HIDDEN_CLASS} {name}").into(),
         None => name.into(),
     }
@@ -274,13 +276,13 @@ pub(in crate::answers) fn is_false(value: &bool) -> bool {
 #[non_exhaustive]
 pub enum Reachability {
     /// A strong root reaches it.
-    Reached,
+    Reachable,
     /// Only strong roots that were left out on request would reach it.
-    LeftOut,
+    ByExcludedRootsOnly,
     /// No strong root reaches it, but it is alive: on the frozen heap, which is never collected.
-    Frozen,
+    OnFrozenHeap,
     /// No strong root reaches it.
-    Unreached,
+    Unreachable,
 }
 
 impl Reachability {
@@ -288,24 +290,24 @@ impl Reachability {
     /// once for all objects.
     pub(in crate::answers) fn find(dump: &OpenDump, graph: &HeapGraph, node: NodeId) -> Self {
         if dump.reachable().contains(node) {
-            return Reachability::Reached;
+            return Reachability::Reachable;
         }
         let some_left_out = graph.roots().iter().any(|root| root.excluded);
         match some_left_out && dump.reachable_as_dumped().contains(node) {
-            true => Reachability::LeftOut,
-            false if dump.info().frozen_heap => Reachability::Frozen,
-            false => Reachability::Unreached,
+            true => Reachability::ByExcludedRootsOnly,
+            false if dump.info().frozen_heap => Reachability::OnFrozenHeap,
+            false => Reachability::Unreachable,
         }
     }
 
     /// Behind "not reachable from any strong root": the roots that would reach it.
     pub fn left_out_roots_text(self) -> &'static str {
-        if self == Reachability::LeftOut { " but those that --exclude-roots leaves out" } else { "" }
+        if self == Reachability::ByExcludedRootsOnly { " but those that --exclude-roots leaves out" } else { "" }
     }
 
     /// Returns true if a strong root reaches it.
     pub fn is_reached(self) -> bool {
-        self == Reachability::Reached
+        self == Reachability::Reachable
     }
 }
 

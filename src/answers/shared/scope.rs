@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use crate::analysis::dominators::{DomNode, Dominators};
-use crate::analysis::selection::{TypeChoice, TypePattern};
-use crate::analysis::type_tree::Chosen;
+use crate::analysis::type_patterns::{TypeChoice, TypePattern};
+use crate::analysis::type_tree::ChosenObjects;
 use crate::answers::shared::{AnswerError, CommandLine, Figure};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
@@ -90,7 +90,7 @@ impl ScopeOptions {
     /// If the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
     /// the expression names.
     pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
-        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         let section = self.section(graph)?;
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
         let matching = self.filter.as_ref().map(|filter| filter.select(dump, nodes.clone())).transpose()?;
@@ -194,8 +194,8 @@ impl<'d> Scope<'d> {
     }
 
     /// Those that fulfil the expression and the ways down a dominator tree to them; `None` when there is none. O(objects).
-    pub(crate) fn chosen(&self, dominators: &Dominators) -> Option<Chosen<'_>> {
-        self.matching.as_ref().map(|matching| Chosen::new(dominators, matching))
+    pub(crate) fn chosen(&self, dominators: &Dominators) -> Option<ChosenObjects<'_>> {
+        self.matching.as_ref().map(|matching| ChosenObjects::new(dominators, matching))
     }
 
     /// Words to follow "all that is reachable": roots given on request, one section of several.
@@ -255,12 +255,12 @@ pub struct ObjectId {
 /// A text is not an object id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)")]
-pub struct NotAnObjectId(pub String);
+pub struct ObjectIdError(pub String);
 
 impl FromStr for ObjectId {
-    type Err = NotAnObjectId;
+    type Err = ObjectIdError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnObjectId> {
+    fn from_str(text: &str) -> Result<Self, ObjectIdError> {
         let (section, digits) = match text.split_once('#') {
             Some((number, digits)) => (number.parse().ok(), digits),
             None => (None, text),
@@ -270,7 +270,7 @@ impl FromStr for ObjectId {
         if is_id && (section.is_some() || !text.contains('#')) {
             Ok(ObjectId { text: text.into(), section, digits: digits.into() })
         } else {
-            Err(NotAnObjectId(text.into()))
+            Err(ObjectIdError(text.into()))
         }
     }
 }

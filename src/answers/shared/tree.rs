@@ -44,8 +44,8 @@ impl<R> Tree<R> {
     }
 
     /// Serialises the rows at the top, each with its `children`. `fields` gives what a row has besides these.
-    pub(in crate::answers) fn nested<'a, T, F: Fn(&'a TreeRow<R>) -> T>(&'a self, fields: F) -> Nested<'a, R, F> {
-        Nested { rows: &self.rows, fields, next: Cell::new(0) }
+    pub(in crate::answers) fn nested<'a, T, F: Fn(&'a TreeRow<R>) -> T>(&'a self, fields: F) -> NestedRows<'a, R, F> {
+        NestedRows { rows: &self.rows, fields, next: Cell::new(0) }
     }
 }
 
@@ -159,13 +159,13 @@ where
 }
 
 /// A tree on its way out: an array. The walk over the rows is one, whoever serialises them: `next` is shared.
-pub(in crate::answers) struct Nested<'a, R, F> {
+pub(in crate::answers) struct NestedRows<'a, R, F> {
     rows: &'a [TreeRow<R>],
     fields: F,
     next: Cell<usize>,
 }
 
-impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Nested<'a, R, F> {
+impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> NestedRows<'a, R, F> {
     /// The row that comes next, if it is at least so deep.
     fn take(&self, depth: u32) -> Option<&'a TreeRow<R>> {
         let row = self.rows.get(self.next.get()).filter(|row| row.depth >= depth)?;
@@ -173,22 +173,22 @@ impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Nested<'a, R, F> {
         Some(row)
     }
 
-    fn branch(&self, row: &'a TreeRow<R>) -> NestedRow<T, Siblings<'_, Self>> {
-        NestedRow { fields: (self.fields)(row), children: Siblings { tree: self, depth: row.depth + 1 } }
+    fn branch(&self, row: &'a TreeRow<R>) -> NestedRow<T, SiblingRows<'_, Self>> {
+        NestedRow { fields: (self.fields)(row), children: SiblingRows { tree: self, depth: row.depth + 1 } }
     }
 }
 
-impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Nested<'a, R, F> {
+impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for NestedRows<'a, R, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.next.set(0);
-        Siblings { tree: self, depth: 0 }.serialize(serializer)
+        SiblingRows { tree: self, depth: 0 }.serialize(serializer)
     }
 }
 
 /// A tree with one row at the top, as that row's object; `null` without rows.
-pub(in crate::answers) struct SingleTree<N>(pub(in crate::answers) N);
+pub(in crate::answers) struct SingleRootTree<N>(pub(in crate::answers) N);
 
-impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SingleTree<Nested<'a, R, F>> {
+impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SingleRootTree<NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.next.set(0);
         self.0.take(0).map(|row| self.0.branch(row)).serialize(serializer)
@@ -204,12 +204,12 @@ struct NestedRow<T, C> {
 }
 
 /// The rows that come next, down to this depth.
-struct Siblings<'n, N> {
+struct SiblingRows<'n, N> {
     tree: &'n N,
     depth: u32,
 }
 
-impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Siblings<'_, Nested<'a, R, F>> {
+impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SiblingRows<'_, NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = std::iter::from_fn(|| self.tree.take(self.depth));
         serializer.collect_seq(rows.map(|row| self.tree.branch(row)))
@@ -277,10 +277,10 @@ mod tests {
             {"id": 2, "children": [leaf(20), {"id": 21, "children": [leaf(210)]}]},
         ]);
         assert_eq!(value, expected);
-        assert_eq!(serde_json::to_value(SingleTree(tree.nested(|row| &row.row))).unwrap(), expected[0]);
+        assert_eq!(serde_json::to_value(SingleRootTree(tree.nested(|row| &row.row))).unwrap(), expected[0]);
         let none: Tree<Number> = Tree { rows: Vec::new() };
         assert_eq!(serde_json::to_string(&none).unwrap(), "[]");
-        assert_eq!(serde_json::to_string(&SingleTree(none.nested(|row| &row.row))).unwrap(), "null");
+        assert_eq!(serde_json::to_string(&SingleRootTree(none.nested(|row| &row.row))).unwrap(), "null");
     }
 
     /// The deepest tree there can be takes a fraction of the smallest stack that threads and main have anywhere.

@@ -4,7 +4,7 @@
 use super::rows::dominators_above;
 use super::{AnswerError, ObjectId, ScopeOptions};
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, TypeId};
@@ -14,7 +14,7 @@ use crate::sort;
 pub struct TypeTreemap<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
-    retained: &'d Retained,
+    retained: &'d RetainedSizes,
     tree: TypeTree,
     /// By place and one more: where its children begin in `children`.
     starts: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct TypeTreemap<'d> {
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<TypeTreemap<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
@@ -40,7 +40,7 @@ pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Typ
 }
 
 impl<'d> TypeTreemap<'d> {
-    fn new(graph: &'d HeapGraph, dominators: &'d Dominators, retained: &'d Retained, tree: TypeTree) -> Self {
+    fn new(graph: &'d HeapGraph, dominators: &'d Dominators, retained: &'d RetainedSizes, tree: TypeTree) -> Self {
         let count = tree.places.len();
         let mut starts = vec![0u32; count + 1];
         let mut tops = Vec::new();
@@ -122,7 +122,7 @@ impl<'d> TypeTreemap<'d> {
         for type_id in types.into_iter().rev() {
             let below = place.map_or(self.top_places(), |place| self.children(place));
             let has_type = |at: &&u32| self.tree.places[**at as usize].type_id == type_id;
-            place = match self.tree.folded(place.map(|place| place as usize), type_id, usize::MAX) {
+            place = match self.tree.ancestor_to_fold_into(place.map(|place| place as usize), type_id, usize::MAX) {
                 Some(folded) => Some(folded as u32),
                 None => Some(*below.iter().find(has_type)?),
             };

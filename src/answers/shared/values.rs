@@ -32,22 +32,22 @@ impl<'d> ValueReader<'d> {
 
     pub(in crate::answers) fn find(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let details = dump.values().map_err(AnswerError::NoValues)?;
-        Ok(ValueReader { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
+        Ok(ValueReader { graph: dump.graph().ok_or(AnswerError::NeedsObjects)?, details })
     }
 
     /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
-    pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
+    pub(in crate::answers) fn shown_values(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
         let said = self.details.shown_values(self.graph, nodes, MAX_UNITS);
         said.unwrap_or_else(|_| vec![None; nodes.len()])
     }
 
-    pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
-        self.said(&[node]).pop().flatten()
+    pub(in crate::answers) fn shown_value(&self, node: NodeId) -> Option<ShownValue> {
+        self.shown_values(&[node]).pop().flatten()
     }
 
     /// The same in words, for people.
     pub(in crate::answers) fn words(&self, nodes: &[NodeId]) -> Vec<Option<String>> {
-        let said = self.said(nodes).into_iter().zip(nodes);
+        let said = self.shown_values(nodes).into_iter().zip(nodes);
         said.map(|(said, &node)| self.words_of(node, said.as_ref())).collect()
     }
 
@@ -78,13 +78,13 @@ impl<'d> ValueReader<'d> {
 
     /// First elements of an array; `None` for any other object.
     pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
-        self.details.elements(self.graph, node, MAX_ELEMENTS).map_err(unreadable)
+        self.details.elements(self.graph, node, MAX_ELEMENTS).map_err(unreadable_values)
     }
 
     pub(in crate::answers) fn fields(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
-        let fields = self.details.fields(self.graph, node).map_err(unreadable)?;
+        let fields = self.details.fields(self.graph, node).map_err(unreadable_values)?;
         let targets: Vec<NodeId> = fields.iter().filter_map(|field| target_of(&field.value)).collect();
-        let mut said = self.said(&targets).into_iter();
+        let mut said = self.shown_values(&targets).into_iter();
         let mut rows: Vec<FieldRow> = fields
             .into_iter()
             .map(|field| {
@@ -135,7 +135,7 @@ fn target_of(value: &Value) -> Option<NodeId> {
     }
 }
 
-pub(in crate::answers) fn unreadable(error: ReadError) -> AnswerError {
+pub(in crate::answers) fn unreadable_values(error: ReadError) -> AnswerError {
     AnswerError::NoValues(NoValues::Unreadable(error.to_string()))
 }
 
@@ -169,7 +169,7 @@ impl ShownValue {
         match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => "null".into(),
             Value::Boolean(value) => value.to_string(),
-            Value::Char(unit) => unit_text(*unit),
+            Value::Char(unit) => utf16_unit_text(*unit),
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => float_text(f64::from(*number), || format!("{number:?}")),
             Value::Double(number) => float_text(*number, || format!("{number:?}")),
@@ -189,7 +189,7 @@ impl ShownValue {
     /// The value in a line for people: texts in quotes, long ones cut.
     pub fn words(&self) -> String {
         match self {
-            ShownValue::Primitive(Value::Char(unit)) => format!("'{}'", unit_text(*unit)),
+            ShownValue::Primitive(Value::Char(unit)) => format!("'{}'", utf16_unit_text(*unit)),
             ShownValue::Text(text) => text_words(text),
             ShownValue::Name(text) => text.text.chars().take(MAX_CHARACTERS).collect(),
             value => value.plain(),
@@ -219,7 +219,7 @@ pub(in crate::answers) fn text_words(text: &Text) -> String {
 }
 
 /// A unit as a character; half a pair as its number.
-fn unit_text(unit: u16) -> String {
+fn utf16_unit_text(unit: u16) -> String {
     char::from_u32(unit.into()).map_or_else(|| format!("\\u{{{unit:x}}}"), String::from)
 }
 

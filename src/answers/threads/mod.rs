@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::answers::figure::{FRAMES, LOCALS, NAME, RETAINED, figures_of};
 use crate::answers::frames::ran_out_of_memory;
 use crate::answers::rows::is_false;
@@ -37,7 +37,7 @@ const ORDERS: [(Figure, ValueOfThread); 4] = [
     (NAME, |_, _, _| 0),
 ];
 
-type ValueOfThread = fn(&HeapGraph, &Locals, &FoundThread<'_>) -> u64;
+type ValueOfThread = fn(&HeapGraph, &LocalsByThread, &FoundThread<'_>) -> u64;
 
 impl ThreadsOptions {
     /// Figures that rows can be ordered by.
@@ -124,11 +124,11 @@ impl ThreadRow<'_> {
 /// # Errors
 /// If the dump holds no objects, or takes more memory than it may.
 pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let (dominators, retained) = dump.dominators()?;
     let values = ValueReader::find(dump);
     let search = ThreadSearch { graph, dominators, retained, values: values.as_ref().ok().copied() };
-    let locals = Locals::of(graph);
+    let locals = LocalsByThread::of(graph);
     let all = graph.threads().iter().enumerate();
     let all = all.filter_map(|(number, thread)| Some((number, thread, thread.node?)));
     let mut found: Vec<FoundThread<'_>> =
@@ -159,9 +159,9 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
 }
 
 /// Objects on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
-struct Locals(Vec<(usize, usize, NodeId)>);
+struct LocalsByThread(Vec<(usize, usize, NodeId)>);
 
-impl Locals {
+impl LocalsByThread {
     fn of(graph: &HeapGraph) -> Self {
         let place = |root: &Root| {
             let thread = root.thread?.index();
@@ -173,7 +173,7 @@ impl Locals {
         let mut locals: Vec<_> = graph.roots().iter().filter_map(place).collect();
         locals.sort_unstable();
         locals.dedup();
-        Locals(locals)
+        LocalsByThread(locals)
     }
 
     fn of_thread(&self, number: usize) -> &[(usize, usize, NodeId)] {
@@ -195,7 +195,7 @@ struct FoundThread<'d> {
 struct ThreadSearch<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
-    retained: &'d Retained,
+    retained: &'d RetainedSizes,
     values: Option<ValueReader<'d>>,
 }
 
@@ -215,7 +215,7 @@ impl<'d> ThreadSearch<'d> {
     fn add_names(&self, found: &mut [FoundThread<'_>]) {
         let Some(values) = self.values else { return };
         let nodes: Vec<NodeId> = found.iter().map(|found| found.node).collect();
-        for (found, said) in found.iter_mut().zip(values.said(&nodes)) {
+        for (found, said) in found.iter_mut().zip(values.shown_values(&nodes)) {
             if let Some(ShownValue::Name(text)) = said {
                 found.name = Some(text.text);
             }
@@ -232,10 +232,10 @@ impl<'d> ThreadSearch<'d> {
         found.retain(|found| Some(found.node) == node);
     }
 
-    fn rows(&self, found: Vec<FoundThread<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
+    fn rows(&self, found: Vec<FoundThread<'_>>, locals: &LocalsByThread) -> Vec<ThreadRow<'d>> {
         let nodes: Vec<NodeId> =
             found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
-        let mut said = self.values.map_or(Vec::new(), |values| values.said(&nodes)).into_iter();
+        let mut said = self.values.map_or(Vec::new(), |values| values.shown_values(&nodes)).into_iter();
         let virtual_types = virtual_types(self.graph);
         let mut rows = Vec::with_capacity(found.len());
         for found in found {
@@ -295,9 +295,9 @@ pub struct ThreadFields {
 
 /// Bits of `threadStatus` (JVM TI, GetThreadState), each with the word of java.lang.Thread.State, in the order in which
 /// they are asked.
-const STATES: [(i64, &str); 5] =
+const STATE_BITS: [(i64, &str); 5] =
     [(0x4, "RUNNABLE"), (0x400, "BLOCKED"), (0x10, "WAITING"), (0x20, "TIMED_WAITING"), (0x2, "TERMINATED")];
-const ALIVE: i64 = 1;
+const ALIVE_BIT: i64 = 1;
 
 /// By type: whether its threads are virtual; `None` for what is no Java thread. O(types).
 fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
@@ -338,8 +338,8 @@ fn value_of<'f>(fields: &'f [FieldValue], wanted: &str) -> Option<&'f Value> {
 
 /// The word for a `threadStatus`.
 fn state_of(status: i64) -> &'static str {
-    let known = STATES.iter().find(|(bit, _)| status & bit != 0).map(|(_, state)| *state);
-    known.unwrap_or(if status & ALIVE == 0 { "NEW" } else { "RUNNABLE" })
+    let known = STATE_BITS.iter().find(|(bit, _)| status & bit != 0).map(|(_, state)| *state);
+    known.unwrap_or(if status & ALIVE_BIT == 0 { "NEW" } else { "RUNNABLE" })
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 
 pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, TrendTotal};
 
-use super::error::MIN_JUDGED;
-use super::side::{DiffBy, Side};
+use super::diff_side::{DiffBy, DumpSide};
+use super::error::MIN_JUDGED_DUMPS;
 use super::words::utc;
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::diff::Amounts;
@@ -34,7 +34,7 @@ pub struct TrendOptions {
     pub flat: bool,
     /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
     pub min_growth: Threshold,
-    /// Growth is judged: that takes [`MIN_JUDGED`] dumps.
+    /// Growth is judged: that takes [`MIN_JUDGED_DUMPS`] dumps.
     pub grows: bool,
     /// Tables have a column for each dump.
     pub wide: bool,
@@ -121,7 +121,7 @@ impl TrendOfDumps {
     /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
-        let Side { totals, rows: amounts, .. } = Side::find(dump, scope, *by, *retained, 0)?;
+        let DumpSide { totals, rows: amounts, .. } = DumpSide::find(dump, scope, *by, *retained, 0)?;
         let mut so_far = self.so_far();
         let AddedDumps { dumps, rows, values } = &mut *so_far;
         let number = dumps.len().saturating_sub(1);
@@ -161,7 +161,7 @@ impl TrendOfDumps {
         if let [first, other, ..] = formats[..] {
             return Err(AnswerError::MixedFormats(first.to_string(), other.to_string()));
         }
-        let least = if options.grows { MIN_JUDGED } else { 2 };
+        let least = if options.grows { MIN_JUDGED_DUMPS } else { 2 };
         if read_count < least {
             return Err(AnswerError::TooFewDumps(read_count, least));
         }
@@ -171,7 +171,7 @@ impl TrendOfDumps {
         let mut order: Vec<usize> = (0..dumps.len()).collect();
         if options.by_time {
             if !all_have_times {
-                return Err(AnswerError::NoTimes);
+                return Err(AnswerError::NoDumpTimes);
             }
             sort::by_key(&mut order, |&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
             dumps = order.iter().map(|&number| dumps[number].clone()).collect();

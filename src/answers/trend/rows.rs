@@ -5,9 +5,9 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::diff::delta;
-use crate::analysis::selection::TypePattern;
-use crate::analysis::series::{Course, Trend, median_slope, sparkline};
+use crate::analysis::series::{SeriesTrend, Trend, median_slope, sparkline};
 use crate::analysis::threshold::Threshold;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::DiffBy;
 use crate::answers::histogram_row::KeyedValue;
 use crate::answers::over_limit::OverLimit;
@@ -179,7 +179,7 @@ impl DumpsTrend {
     pub(super) fn course(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
         let is_there = |at: usize| figures.get(at).is_some_and(|&(objects, _)| objects > 0);
-        let Course { trend, steps_up, steps_down } = Course::of(&values, is_there);
+        let SeriesTrend { trend, steps_up, steps_down } = SeriesTrend::of(&values, is_there);
         let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
         TrendRow {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::collections::{Collection, SizeRule, SizeTerm, TypeFields};
+use crate::analysis::collections::{CollectionFields, SizeRule, SizeTerm, TypeFields};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::input::{Contents, HeldValue};
 
@@ -47,7 +47,7 @@ pub(super) fn collections_of(
         if let Some(table) = table {
             tables.insert(table);
         }
-        let Some(size) = size_of(graph, types, contents, collection, table, &field) else { continue };
+        let Some(size) = collection_size(graph, types, contents, collection, table, &field) else { continue };
         let slots_per_entry = u64::from(collection.slots_per_entry);
         let length = table.and_then(|table| contents.reference_array(table)).map(|(length, _)| u64::from(length));
         found.push(FoundCollection {
@@ -83,22 +83,22 @@ const MAX_WRAPPERS: usize = 8;
 pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
     match contents.reference_array(table) {
         Some((length, nulls)) => u64::from(length) - u64::from(nulls.min(length)),
-        None => elements(graph, table).len() as u64,
+        None => references_but_class(graph, table).len() as u64,
     }
 }
 
 /// References of an object without that to its class.
-pub(super) fn elements(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
+pub(super) fn references_but_class(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
     let all = graph.strong_references(node);
     let has_class = graph.types().class_is_stored(graph.type_of(node));
     if has_class { &all[..all.len().saturating_sub(1)] } else { all }
 }
 
-fn size_of(
+fn collection_size(
     graph: &HeapGraph,
     types: &TypeFields,
     contents: &Contents,
-    collection: &Collection,
+    collection: &CollectionFields,
     table: Option<NodeId>,
     field: &dyn Fn(usize) -> Option<HeldValue>,
 ) -> Option<u64> {
@@ -115,7 +115,7 @@ fn size_of(
         let term = match (field(place)?, behind) {
             (HeldValue::Number(number), None) => number,
             (HeldValue::Object(array), Some(_)) if of_elements => {
-                elements(graph, array).iter().filter_map(|&node| number_of(node)).fold(0, i64::wrapping_add)
+                references_but_class(graph, array).iter().filter_map(|&node| number_of(node)).fold(0, i64::wrapping_add)
             }
             (HeldValue::Object(node), Some(_)) => number_of(node)?,
             (HeldValue::Nothing, Some(_)) => 0,

@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use crate::analysis::collections::TypeFields;
 use crate::answers::grouped_strings::GroupedStrings;
-use crate::answers::waste::collections::{FoundCollection, collections_of, elements};
+use crate::answers::waste::collections::{FoundCollection, collections_of, references_but_class};
 use crate::answers::waste::options::WasteKind;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wasteful {
+pub(super) struct WastefulObject {
     pub(super) kind: WasteKind,
     pub(super) node: NodeId,
     pub(super) bytes: u64,
@@ -23,12 +23,12 @@ pub(super) const MIN_SPARSE_SLOTS: u64 = 16;
 const MIN_COLLIDING: u64 = 16;
 
 /// Finds the objects of all kinds that the contents show.
-pub(super) fn find(
+pub(super) fn find_waste(
     graph: &HeapGraph,
     types: &TypeFields,
     contents: &Contents,
     strings: &GroupedStrings,
-) -> Vec<Wasteful> {
+) -> Vec<WastefulObject> {
     let mut found = Vec::new();
     let mut of_strings = NodeSet::new(graph.node_count());
     for array in (0..strings.strings.len()).filter_map(|at| strings.strings.array(at)) {
@@ -58,7 +58,7 @@ fn zero_arrays(
     strings: &GroupedStrings,
     of_strings: &NodeSet,
     counted: &mut NodeSet,
-    found: &mut Vec<Wasteful>,
+    found: &mut Vec<WastefulObject>,
 ) {
     // Characters that were blotted out say nothing of the program, nor do other arrays where all of them are zeros.
     let others = || contents.arrays.iter().filter(|(node, _)| !of_strings.contains(*node));
@@ -67,11 +67,16 @@ fn zero_arrays(
     for &(node, key) in contents.arrays.iter().filter(|(node, key)| key.is_zero() && is_meant(*node)) {
         debug_assert!(key.is_known());
         counted.insert(node);
-        found.push(Wasteful { kind: WasteKind::ZeroArrays, node, bytes: graph.shallow_bytes(node) });
+        found.push(WastefulObject { kind: WasteKind::ZeroArrays, node, bytes: graph.shallow_bytes(node) });
     }
 }
 
-fn duplicate_strings(graph: &HeapGraph, grouped: &GroupedStrings, counted: &mut NodeSet, found: &mut Vec<Wasteful>) {
+fn duplicate_strings(
+    graph: &HeapGraph,
+    grouped: &GroupedStrings,
+    counted: &mut NodeSet,
+    found: &mut Vec<WastefulObject>,
+) {
     let own = |at: usize| graph.shallow_bytes(grouped.strings.node(at));
     for group in grouped.groups.iter().filter(|group| grouped.is_duplicate(group)) {
         // An array of zeros is counted as that.
@@ -92,7 +97,7 @@ fn duplicate_strings(graph: &HeapGraph, grouped: &GroupedStrings, counted: &mut 
                     bytes += array_bytes(array);
                 }
             }
-            found.push(Wasteful { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), bytes });
+            found.push(WastefulObject { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), bytes });
         }
         seen.drain(..).for_each(|array| {
             counted.insert(array);
@@ -105,7 +110,7 @@ fn duplicate_arrays(
     contents: &Contents,
     of_strings: &NodeSet,
     counted: &mut NodeSet,
-    found: &mut Vec<Wasteful>,
+    found: &mut Vec<WastefulObject>,
 ) {
     let is_meant = |node: NodeId| !of_strings.contains(node) && !counted.contains(node);
     let mut arrays: Vec<(ContentKey, NodeId)> = contents
@@ -118,7 +123,7 @@ fn duplicate_arrays(
     for equal in arrays.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
         for (at, &(_, node)) in equal.iter().enumerate() {
             let bytes = if at == 0 { 0 } else { graph.shallow_bytes(node) };
-            found.push(Wasteful { kind: WasteKind::DuplicateArrays, node, bytes });
+            found.push(WastefulObject { kind: WasteKind::DuplicateArrays, node, bytes });
         }
     }
 }
@@ -132,9 +137,11 @@ fn views_of(
     let map = collection.inner.unwrap_or(collection.node);
     let is_view = move |&view: &NodeId| {
         let type_id = graph.type_of(view);
-        types.is_in_collection(type_id) && types.of_type(type_id).is_none() && elements(graph, view) == [map]
+        types.is_in_collection(type_id)
+            && types.of_type(type_id).is_none()
+            && references_but_class(graph, view) == [map]
     };
-    let mut views: Vec<NodeId> = elements(graph, map).iter().copied().filter(is_view).collect();
+    let mut views: Vec<NodeId> = references_but_class(graph, map).iter().copied().filter(is_view).collect();
     views.sort_unstable();
     views.dedup();
     views.into_iter().map(move |view| (map, view))
@@ -173,10 +180,10 @@ fn collection_waste(
     reference_bytes: u64,
     referrers: &[u8],
     views: &[(NodeId, NodeId)],
-    found: &mut Vec<Wasteful>,
+    found: &mut Vec<WastefulObject>,
 ) {
     let &FoundCollection { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
-    let mut add = |kind: WasteKind, bytes: u64| found.push(Wasteful { kind, node, bytes });
+    let mut add = |kind: WasteKind, bytes: u64| found.push(WastefulObject { kind, node, bytes });
     if size == 0 {
         // What others have too (the empty arrays of class libraries) stays.
         let is_own = |part: &NodeId| referrers.get(part.index()) == Some(&1);
@@ -206,17 +213,17 @@ fn reference_bytes(graph: &HeapGraph, contents: &Contents) -> u64 {
     longest.map_or(4, |&(node, length, _)| if graph.shallow_bytes(node) < 6 * u64::from(length) { 4 } else { 8 })
 }
 
-fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<Wasteful>) {
+fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<WastefulObject>) {
     for &(node, length, nulls) in &contents.reference_arrays {
         let (length, nulls) = (u64::from(length), u64::from(nulls));
         if length >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * length && !tables.contains(node) {
-            found.push(Wasteful { kind: WasteKind::SparseArrays, node, bytes: nulls * reference_bytes });
+            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, bytes: nulls * reference_bytes });
         }
     }
 }
 
 /// Types of numbers that are objects, and bytes of their values.
-const BOXES: [(&str, u64); 21] = [
+const BOX_TYPES: [(&str, u64); 21] = [
     ("java.lang.Boolean", 1),
     ("java.lang.Byte", 1),
     ("java.lang.Character", 2),
@@ -240,16 +247,16 @@ const BOXES: [(&str, u64); 21] = [
     ("System.Decimal", 16),
 ];
 
-fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<Wasteful>) {
+fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
     let width = |type_id: TypeId| {
         let name = graph.type_name(type_id);
-        let known = BOXES.iter().find(|(known, _)| *known == name);
-        known.or_else(|| BOXES.iter().find(|(known, _)| *known == name.replace('/', "."))).map(|(_, width)| *width)
+        let known = BOX_TYPES.iter().find(|(known, _)| *known == name);
+        known.or_else(|| BOX_TYPES.iter().find(|(known, _)| *known == name.replace('/', "."))).map(|(_, width)| *width)
     };
     let widths: Vec<Option<u64>> = graph.types().ids().map(width).collect();
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if let Some(width) = widths[type_id.index()] {
-            found.push(Wasteful { kind: WasteKind::BoxedNumbers, node, bytes: bytes.saturating_sub(width) });
+            found.push(WastefulObject { kind: WasteKind::BoxedNumbers, node, bytes: bytes.saturating_sub(width) });
         }
     }
 }
@@ -259,7 +266,7 @@ const MIN_SAME_SIZE: u64 = 16;
 /// ... where they take this part of the heap's bytes together.
 const SAME_SIZE_PART: u64 = 100;
 /// References of an array that are looked at, to see whether its elements are references.
-const LOOKED_AT: usize = 64;
+const MAX_REFERENCES_SAMPLED: usize = 64;
 
 /// Returns true for a type of arrays: in all formats with arrays their names end in brackets.
 fn is_array(name: &str) -> bool {
@@ -278,7 +285,7 @@ fn array_types(graph: &HeapGraph) -> Vec<bool> {
 }
 
 /// Arrays of equal type and size: many at once, together a hundredth of the heap. O(n).
-pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasteful>) {
+pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
     let is_array = array_types(graph);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| is_array[type_id.index()]);
     let mut counts: BTreeMap<(TypeId, u64), u64> = BTreeMap::new();
@@ -290,22 +297,24 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasteful>) {
         *count >= MIN_SAME_SIZE && count.saturating_mul(bytes).saturating_mul(SAME_SIZE_PART) >= heap_bytes.max(1)
     });
     found.extend(
-        arrays().filter(|&(_, type_id, bytes)| counts.contains_key(&(type_id, bytes))).map(|(node, ..)| Wasteful {
-            kind: WasteKind::SameSizeArrays,
-            node,
-            bytes: 0,
-        }),
+        arrays()
+            .filter(|&(_, type_id, bytes)| counts.contains_key(&(type_id, bytes)))
+            .map(|(node, ..)| WastefulObject { kind: WasteKind::SameSizeArrays, node, bytes: 0 }),
     );
 }
 
 /// Arrays without an element: all of a type but one, which could stand for the others. O(n).
-pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<Wasteful>) {
+pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<WastefulObject>) {
     let is_array = array_types(graph);
     let mut seen = vec![false; is_array.len()];
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if is_array[type_id.index()] && bytes == empty_bytes {
             let is_another = std::mem::replace(&mut seen[type_id.index()], true);
-            found.push(Wasteful { kind: WasteKind::EmptyArrays, node, bytes: if is_another { bytes } else { 0 } });
+            found.push(WastefulObject {
+                kind: WasteKind::EmptyArrays,
+                node,
+                bytes: if is_another { bytes } else { 0 },
+            });
         }
     }
 }
@@ -319,7 +328,7 @@ pub(super) fn empty_array_bytes(graph: &HeapGraph, by_width: &[u64]) -> Option<u
 }
 
 /// Arrays of references that are mostly null: what fits into them and is not there. O(n + references).
-pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<Wasteful>) {
+pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<WastefulObject>) {
     let holds_references = reference_arrays(graph, runtime);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| holds_references[type_id.index()]);
     let stored = |node: NodeId| stored_references(graph, node);
@@ -330,7 +339,7 @@ pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>,
         let slots = bytes.saturating_sub(head_bytes) / slot_bytes;
         let nulls = slots.saturating_sub(stored(node));
         if slots >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * slots {
-            found.push(Wasteful { kind: WasteKind::SparseArrays, node, bytes: nulls.saturating_mul(slot_bytes) });
+            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, bytes: nulls.saturating_mul(slot_bytes) });
         }
     }
 }
@@ -345,20 +354,20 @@ fn stored_references(graph: &HeapGraph, node: NodeId) -> u64 {
 /// more or fewer than elements: there an array counts whose elements are objects by name, or that refers to an object of
 /// its element type.
 fn reference_arrays(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
-    const OBJECTS: [&str; 2] = ["System.Object", "System.String"];
+    const REFERENCE_ELEMENT_TYPES: [&str; 2] = ["System.Object", "System.String"];
     let elements: Vec<Option<&str>> = graph.types().ids().map(|type_id| element_of(graph.type_name(type_id))).collect();
     let mut holds: Vec<bool> = elements
         .iter()
         .map(|element| match (runtime, element) {
             (Some(Runtime::Java), Some(element)) => PRIMITIVES.iter().all(|(_, name, _)| name != element),
-            (_, Some(element)) => OBJECTS.contains(element) || is_array(element),
+            (_, Some(element)) => REFERENCE_ELEMENT_TYPES.contains(element) || is_array(element),
             (_, None) => false,
         })
         .collect();
     if runtime == Some(Runtime::DotNet) {
         for (node, type_id, _) in graph.objects(0..graph.node_count()) {
             let Some(element) = elements[type_id.index()].filter(|_| !holds[type_id.index()]) else { continue };
-            let targets = graph.strong_references(node).iter().take(LOOKED_AT);
+            let targets = graph.strong_references(node).iter().take(MAX_REFERENCES_SAMPLED);
             holds[type_id.index()] =
                 targets.into_iter().any(|&target| graph.type_name(graph.type_of(target)) == element);
         }

@@ -9,8 +9,8 @@ mod rows;
 use serde::Serialize;
 
 use super::AnswerError;
-use super::grouped_strings::{GroupedStrings, Redacted, text_details};
-use super::values::unreadable;
+use super::grouped_strings::{GroupedStrings, RedactedStrings, text_details};
+use super::values::unreadable_values;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
@@ -36,7 +36,7 @@ pub struct Waste {
     pub untold_kinds: Vec<WasteKind>,
     /// Strings whose characters were blotted out before the dump was handed on: neither duplicates nor zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redacted: Option<Redacted>,
+    pub redacted: Option<RedactedStrings>,
     /// The kinds, most wasted bytes first.
     pub kinds: Vec<WasteKindRow>,
     /// No object fulfils the expression.
@@ -67,7 +67,7 @@ pub struct WasteTotals {
 /// # Errors
 /// If the dump holds no objects, when a table of collections makes no sense, when there is not the memory.
 pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let collections = options.collections.table()?.resolve(graph);
     // What arrays and fields hold; of JavaScript's heaps texts are known, and numbers one by one.
     let runtime = dump.info().runtime();
@@ -102,11 +102,11 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         with_lengths: false,
     };
     let mut contents = match details {
-        Some(details) => details.contents(graph, &wanted).map_err(unreadable)?,
+        Some(details) => details.contents(graph, &wanted).map_err(unreadable_values)?,
         None => Default::default(),
     };
     let strings = GroupedStrings::new(graph, std::mem::take(&mut contents.strings));
-    let mut found = find::find(graph, &collections, &contents, &strings);
+    let mut found = find::find_waste(graph, &collections, &contents, &strings);
     drop(contents);
     if told.contains(&WasteKind::SparseArrays) && !has_values {
         find::sparse_arrays_by_size(graph, runtime, &mut found);
@@ -122,7 +122,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         found.retain(|wasting| fulfilling.contains(wasting.node));
     }
     let heap_bytes = find::heap_bytes(graph);
-    let kinds = rows::rows_of(dump, &collections, found, &told, options)?;
+    let kinds = rows::rows_by_kind(dump, &collections, found, &told, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
         format: dump.info().format.to_string(),

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::find::Wasteful;
+use super::find::WastefulObject;
 use super::options::{ORDERS, WasteKind, WasteOptions};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
 use crate::answers::figure::WASTED;
-use crate::answers::holders::{HolderName, Holders, short_holder};
+use crate::answers::holders::{FieldHolderFinder, HolderName, short_holder};
 use crate::answers::rows::type_words;
 use crate::answers::scope::order_by;
 use crate::dump::OpenDump;
@@ -93,17 +93,18 @@ struct WasteSum {
     example: (u64, Reverse<NodeId>),
 }
 
-pub(super) fn rows_of(
+pub(super) fn rows_by_kind(
     dump: &OpenDump,
     collections: &TypeFields,
-    mut found: Vec<Wasteful>,
+    mut found: Vec<WastefulObject>,
     told: &[WasteKind],
     options: &WasteOptions,
 ) -> Result<Vec<WasteKindRow>, AnswerError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     found.retain(|wasting| told.contains(&wasting.kind));
     let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
-    let held = if nodes.is_empty() { Default::default() } else { Holders::find(dump, collections)?.of(&nodes)? };
+    let held =
+        if nodes.is_empty() { Default::default() } else { FieldHolderFinder::find(dump, collections)?.of(&nodes)? };
     drop(nodes);
     let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.of) {

@@ -5,8 +5,8 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::{Percent, Threshold};
+use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::{CommandLine, Figure, Limits, ProblemRow, ScopeOptions, cut_sentence};
 use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
@@ -22,7 +22,7 @@ pub(crate) struct CommonArgs {
 }
 
 /// A parser of an option whose values are a few words.
-pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+pub(crate) fn word_parser<T: Copy + Send + Sync + 'static>(
     known: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
     // Of words with a number one stands in the text of the option.
@@ -46,7 +46,7 @@ pub(crate) struct ColorArg(pub(crate) Option<bool>);
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// The output form
-    #[arg(short, long, value_parser = words(Format::WORDS), default_value = "table", value_name = "FORM")]
+    #[arg(short, long, value_parser = word_parser(Format::WORDS), default_value = "table", value_name = "FORM")]
     pub(crate) format: Format,
     /// Print as on a terminal: for a ticket, a file, a pager such as less -R
     #[arg(short, long)]
@@ -64,7 +64,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) csv_safe: bool,
     /// Colours; auto honours NO_COLOR
-    #[arg(long, value_parser = words(COLORS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(COLORS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(crate) color: ColorArg,
 }
 
@@ -241,10 +241,10 @@ pub(crate) struct ReadArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) raw_types: bool,
     /// Radix of sizes in XNA / .NET CF dumps
-    #[arg(long, value_parser = words(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(crate) size_radix: SizeRadix,
     /// Whose rules for sizes and references: mat for those of Eclipse MAT (HPROF), plain for none (V8)
-    #[arg(long, value_parser = words(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
     pub(crate) rules: Rules,
     /// Any problem in the input is an error
     #[arg(long, hide_short_help = true)]
@@ -386,7 +386,7 @@ impl RowArgs {
 }
 
 /// The smallest nodes that are shown: bytes, or a share of the heap.
-pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
+pub(crate) fn parse_min_size(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
     let (option, parsed) = match (bytes, percent) {
         (None, None) => return Ok(None),
         (Some(text), None) => ("--min-bytes", text.parse().map(Some)),

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::answers::breakdown::{BreakdownBy, small_share};
+use crate::answers::breakdown::{BreakdownBy, default_min_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, parse_smallest, words};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, parse_min_size, word_parser};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 
 /// Where the bytes are: a tree of backtraces and types
 ///
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<OsString>,
     /// Which axis comes first; both: every backtrace broken down along both
-    #[arg(long, value_parser = words(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
+    #[arg(long, value_parser = word_parser(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
     by: BreakdownBy,
     /// Begin below this path: names from the top down, as "main;run;parse"
     #[arg(long, value_name = "PATH")]
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.heaps.iter().all(|heap| heap.heap.total_bytes == 0);
         let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
+        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
     })
 }
 
 impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(BreakdownOptions, Option<PathBuf>)> {
-        let (common, min_size) = (&self.common, parse_smallest(self.min_bytes.as_deref(), self.min_percent)?);
+        let (common, min_size) = (&self.common, parse_min_size(self.min_bytes.as_deref(), self.min_percent)?);
         let (object, file) = split_object_and_file(&self.words);
         let options = BreakdownOptions {
             scope: self.scope.options()?,
@@ -87,7 +87,7 @@ impl Args {
             by: if self.invert { BreakdownBy::Caller } else { self.by },
             below: self.below.clone(),
             depth: self.depth,
-            min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
+            min_size: min_size.or_else(|| common.output.style().terminal.then(default_min_share)),
             order: self.rows.order(&BreakdownOptions::ORDERS)?,
             limits: self.rows.limits(&common.output),
         };

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use super::redact::write_copy;
 
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{OutputArgs, words};
+use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::collect::{
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     /// What runs in the process, where it is not found out
-    #[arg(long, value_parser = words(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
     runtime: Option<Runtime>,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     let collected = match args.redact {
         true => collect_redacted(args, session)?,
-        false => collect(&args.options(), &mut Teller { session, args }),
+        false => collect(&args.options(), &mut CollectListener { session, args }),
     };
     // What the end by a signal has broken off is no answer.
     crate::files::give_way_to_signals();
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     let is_quiet = args.quiet && collected.refusal.is_none();
     collected.lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
-    Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Done })
+    Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Answered })
 }
 
 /// Lets the dump be written into a folder that only its owner may look into, and makes the copy of it.
@@ -131,7 +131,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let private = PrivateFolder::create(&folder)?;
     let dump = private.path.join("dump");
     let options = CollectOptions { output: Some(dump.clone()), force: false, whole_only: true, ..args.options() };
-    let mut collected = collect(&options, &mut Teller { session, args });
+    let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
         let output = output.unwrap_or_else(|| default_file_name(args.pid, runtime));
@@ -182,15 +182,15 @@ fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
     listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;
-    Ok(if listed.is_empty() { CommandOutcome::No } else { CommandOutcome::Done })
+    Ok(if listed.is_empty() { CommandOutcome::NegativeAnswer } else { CommandOutcome::Answered })
 }
 
-struct Teller<'a> {
+struct CollectListener<'a> {
     session: &'a Session,
     args: &'a Args,
 }
 
-impl Observer for Teller<'_> {
+impl Observer for CollectListener<'_> {
     fn before(&mut self, plan: &Plan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::answers::Figure;
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::target::{find_target, write};
+use crate::cli::terminal::target::{find_target, write_output};
 
 /// Completions for a shell
 ///
@@ -23,8 +23,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, program: Command, orders: &[(&str, Vec<Figure>)]) -> Result<CommandOutcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut with_columns(program, orders), "heapdump", &mut script);
-    write(&find_target(&[], None)?, &script)?;
-    Ok(CommandOutcome::Done)
+    write_output(&find_target(&[], None)?, &script)?;
+    Ok(CommandOutcome::Answered)
 }
 
 /// The command line with the columns that each `--sort` takes.

@@ -9,8 +9,8 @@ use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
 use crate::answers::{DiffBy, DiffOptions, diff};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
-use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, words};
-use crate::cli::terminal::asking::ask_together;
+use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, word_parser};
+use crate::cli::terminal::ask_dump::ask_together;
 use crate::cli::terminal::session::Session;
 
 /// What grew between two dumps, by type
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let [old_name, new_name] = [old, new].map(|asked| asked.file.unwrap_or_default());
         let problems = [(old_name, &answer.problems.old[..]), (new_name, &answer.problems.new)];
         let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
-        if answer.rows.is_empty() && options.scope.is_choice() && outcome == CommandOutcome::Done {
+        if answer.rows.is_empty() && options.scope.is_choice() && outcome == CommandOutcome::Answered {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 }
             }
             args.scope.outcome(new, is_empty);
-            return Ok(CommandOutcome::No);
+            return Ok(CommandOutcome::NegativeAnswer);
         }
         Ok(outcome)
     })
@@ -111,7 +111,7 @@ impl Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
     /// What to group by; backtrace: of allocation totals; object: which came and went, in V8 snapshots of one process
-    #[arg(long, value_parser = words(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
+    #[arg(long, value_parser = word_parser(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
     pub(crate) by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row
     #[arg(long)]
@@ -159,10 +159,10 @@ impl GrowthArgs {
         }
         if over.iter().any(|over| over.is_over) {
             self.lenient.check_growth([dumps[0]])?;
-            return Ok(CommandOutcome::No);
+            return Ok(CommandOutcome::NegativeAnswer);
         }
         self.lenient.check(self.has_limits(), dumps)?;
-        Ok(CommandOutcome::Done)
+        Ok(CommandOutcome::Answered)
     }
 
     pub(crate) fn has_limits(&self) -> bool {

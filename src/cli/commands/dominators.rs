@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, words};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, word_parser};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 
 /// What would be freed with what: the dominator tree
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
-    #[arg(long, value_parser = words(GroupBy::ALL), value_name = "GROUP")]
+    #[arg(long, value_parser = word_parser(GroupBy::ALL), value_name = "GROUP")]
     by: Option<GroupBy>,
     #[command(flatten)]
     rows: RowArgs,
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
         let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::No))
+        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
     })
 }
 

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{InputArgs, words};
-use crate::cli::terminal::load::{DumpInput, Memory, dump_options};
+use crate::cli::args::options::{InputArgs, word_parser};
+use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput, dump_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::index_writer;
 use crate::dump::{NoObserver, OpenOptions};
-use crate::explore::{BrowsedDumps, Context, Ended, LoadedDumps, ScreenLook, Setup, Tab, Watching, explore};
+use crate::explore::{
+    BrowsedDumps, BrowserEnd, BrowserSetup, CommandContext, LoadProgress, LoadedDumps, ScreenLook, Tab, explore,
+};
 use crate::report::locale_has_unicode;
 
 /// Browse a dump in the terminal
@@ -31,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_names = ["OLD", "FILE"], num_args = 0..=2)]
     files: Vec<PathBuf>,
     /// Where to begin
-    #[arg(long, value_parser = words(Tab::WORDS), value_name = "NAME")]
+    #[arg(long, value_parser = word_parser(Tab::WORDS), value_name = "NAME")]
     view: Option<Tab>,
     /// The object to begin at
     #[arg(long, value_name = "ID")]
@@ -66,8 +68,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         ([input], false) => index_writer(input, &options[0].0),
         _ => None,
     };
-    let load = move |watching: &Watching| -> Result<LoadedDumps, String> {
-        let open = |(at, (input, (options, memory))): (usize, (&DumpInput, &(OpenOptions, Memory)))| {
+    let load = move |watching: &LoadProgress| -> Result<LoadedDumps, String> {
+        let open = |(at, (input, (options, memory))): (usize, (&DumpInput, &(OpenOptions, CommandMemoryLimit)))| {
             let options = OpenOptions { observer: watching.of_file(at), ..options.clone() };
             input.open(&options, memory).map_err(|error| format!("{error:#}"))
         };
@@ -79,8 +81,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let opened = |dumps: BrowsedDumps| {
         dumps.old.into_iter().chain([dumps.new]).for_each(|dump| session.indexes.remember(dump, args.input.read.quiet));
     };
-    let ended = explore(Setup {
-        context: Context::new(paths, args.input.words()),
+    let ended = explore(BrowserSetup {
+        context: CommandContext::new(paths, args.input.words()),
         look: ScreenLook { color: !no_color, ascii: !locale_has_unicode() },
         start: (args.view, args.object.clone()),
         mouse: !args.no_mouse,
@@ -89,7 +91,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         opened: &opened,
     });
     match ended.map_err(Error::msg)? {
-        Ended::Quit | Ended::Damaged => Ok(CommandOutcome::Done),
-        Ended::Gone => Ok(CommandOutcome::Failed),
+        BrowserEnd::Quit | BrowserEnd::IndexDamaged => Ok(CommandOutcome::Answered),
+        BrowserEnd::TerminalGone => Ok(CommandOutcome::Failed),
     }
 }

@@ -13,8 +13,8 @@ use crate::analysis::threshold::Threshold;
 use crate::answers::{AnswerError, ObjectId};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note, parse_object_id};
-use crate::cli::args::options::{InputArgs, SectionArgs, WhereArgs, parse_smallest};
-use crate::cli::terminal::asking::ask;
+use crate::cli::args::options::{InputArgs, SectionArgs, WhereArgs, parse_min_size};
+use crate::cli::terminal::ask_dump::ask;
 #[cfg(feature = "parquet")]
 use crate::cli::terminal::dataset::export_each;
 use crate::cli::terminal::load::DumpInput;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     ask(session, file, input, |asked| {
         let dump = asked.dump;
         if *to != ExportForm::MemoryInfra {
-            dump.graph().ok_or_else(|| asked.explain(AnswerError::NotObjects))?;
+            dump.graph().ok_or_else(|| asked.explain(AnswerError::NeedsObjects))?;
         }
         let has_any = match to {
             ExportForm::Folded => write_export(asked, &target, |out| write_folded(dump, &paths, out))?,
@@ -244,9 +244,9 @@ impl FormArgs {
 
     /// The cut-off rule of the memory-infra format, if one is asked for.
     pub(crate) fn cutoff(&self) -> Result<Option<Cutoff>> {
-        Ok(parse_smallest(self.min_bytes.as_deref(), self.min_percent)?.map(|min_size| match min_size {
-            Threshold::Bytes(bytes) => Cutoff::Fixed(bytes),
-            Threshold::Share(share) => Cutoff::Relative(share),
+        Ok(parse_min_size(self.min_bytes.as_deref(), self.min_percent)?.map(|min_size| match min_size {
+            Threshold::Bytes(bytes) => Cutoff::BelowBytes(bytes),
+            Threshold::Share(share) => Cutoff::BelowShare(share),
         }))
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::asking::warn;
+use crate::cli::terminal::ask_dump::warn;
 use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if !args.read.quiet {
         session.print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
-    Ok(CommandOutcome::Done)
+    Ok(CommandOutcome::Answered)
 }
 
 fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandOutcome> {
@@ -99,12 +99,12 @@ fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandO
     }
     let same = || format!("is of {}: all bytes of both are as they were", dump.display());
     let (words, outcome) = match compare_index(&index, &dump).with_context(unread)? {
-        IndexMatch::Same => (same(), CommandOutcome::Done),
+        IndexMatch::Same => (same(), CommandOutcome::Answered),
         IndexMatch::OtherTime => {
             let unused = "the time of the dump is another, though, so commands do not use the index";
-            (format!("{}; {unused} (heapdump index makes it anew)", same()), CommandOutcome::Done)
+            (format!("{}; {unused} (heapdump index makes it anew)", same()), CommandOutcome::Answered)
         }
-        IndexMatch::Mismatch(why) => (why, CommandOutcome::No),
+        IndexMatch::Mismatch(why) => (why, CommandOutcome::NegativeAnswer),
     };
     session.progress.end();
     if !args.read.quiet {

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use crate::answers::{Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs};
-use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
-use crate::cli::terminal::{asking::ask_each, session::Session};
+use crate::cli::terminal::ask_dump::{AskedDump, ask_input, ask_without_problems};
+use crate::cli::terminal::{ask_dump::ask_each, session::Session};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -45,9 +45,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         bail!("{option}: what is told of one file has an order of its own; of several there is a table");
     }
     let file = args.files.first().map(PathBuf::as_path);
-    ask_with(session, file, &args.common.input, args.properties, |asked| {
+    ask_without_problems(session, file, &args.common.input, args.properties, |asked| {
         session.print_answer(&args.ask(asked)?, &args.common.output)?;
-        Ok(CommandOutcome::Done)
+        Ok(CommandOutcome::Answered)
     })
 }
 
@@ -57,7 +57,7 @@ impl Args {
         InfoOptions { properties: self.properties, secrets: self.secrets }
     }
 
-    fn ask(&self, asked: &Asked<'_>) -> Result<Info> {
+    fn ask(&self, asked: &AskedDump<'_>) -> Result<Info> {
         info(asked.dump, &self.options()).map_err(|error| asked.explain(error))
     }
 }
@@ -71,5 +71,5 @@ fn run_several(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let answer = InfoOfFiles::new(answers, order, args.rows.limits(&args.common.output))?;
         session.print_answer(&answer, &args.common.output)?;
     }
-    Ok(failed.unwrap_or(CommandOutcome::Done))
+    Ok(failed.unwrap_or(CommandOutcome::Answered))
 }

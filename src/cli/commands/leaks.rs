@@ -7,7 +7,7 @@ use anyhow::{Error, Result, bail};
 use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
-use crate::cli::terminal::asking::{Asked, ask, ask_together};
+use crate::cli::terminal::ask_dump::{AskedDump, ask, ask_together};
 use crate::cli::terminal::session::Session;
 
 /// Leak suspects: what, how much, held by whom, piling up where
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 }
 
 impl Args {
-    fn print(&self, asked: &Asked<'_>, answer: &Leaks<'_>) -> Result<CommandOutcome> {
+    fn print(&self, asked: &AskedDump<'_>, answer: &Leaks<'_>) -> Result<CommandOutcome> {
         asked.session.print_answer(answer, &self.common.output)?;
         Ok(self.types.outcome(asked, answer.suspects.is_empty()))
     }

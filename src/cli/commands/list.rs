@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::answers::{ObjectsOptions, objects};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::filter::FieldSelection;
 
 /// The objects themselves, one a row
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         if args.detached && answer.found == 0 && asked.has_type(&args.scope.types) {
             let of_what = if args.scope.is_choice() { "of what is asked for " } else { "" };
             asked.note(&format!("no node {of_what}is detached"));
-            return Ok(CommandOutcome::No);
+            return Ok(CommandOutcome::NegativeAnswer);
         }
         Ok(args.scope.outcome(asked, answer.found == 0))
     })

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::target::{find_target, write};
+use crate::cli::terminal::target::{find_target, write_output};
 
 /// Manual pages
 ///
@@ -35,11 +35,11 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         for command in [program].into_iter().chain(commands) {
-            let (name, text) = page(command)?;
+            let (name, text) = manual_page(command)?;
             let path = folder.join(format!("{name}.1"));
-            write(&find_target(&[], Some(&path))?, &text)?;
+            write_output(&find_target(&[], Some(&path))?, &text)?;
         }
-        return Ok(CommandOutcome::Done);
+        return Ok(CommandOutcome::Answered);
     }
     let command = match &args.command {
         None => program,
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<CommandOutcome> {
             }
         },
     };
-    write(&find_target(&[], None)?, &page(command)?.1)?;
-    Ok(CommandOutcome::Done)
+    write_output(&find_target(&[], None)?, &manual_page(command)?.1)?;
+    Ok(CommandOutcome::Answered)
 }
 
 /// Exit codes, which every page lists.
@@ -67,7 +67,7 @@ const ENVIRONMENT: [(&str, &str); 2] = [
 ];
 
 /// A page and its name, `heapdump-stats`.
-pub(crate) fn page(command: Command) -> Result<(String, Vec<u8>)> {
+pub(crate) fn manual_page(command: Command) -> Result<(String, Vec<u8>)> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_string();
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let after = command.get_after_help().map(ToString::to_string);
@@ -82,7 +82,7 @@ pub(crate) fn page(command: Command) -> Result<(String, Vec<u8>)> {
         .long_about(text)
         .override_usage(usage.trim_start_matches("Usage: ").to_string())
         .subcommand_help_heading("COMMANDS")
-        .mut_args(for_a_page);
+        .mut_args(option_for_page);
 
     let mut page = Vec::new();
     // By hand: clap_mangen leaves an empty date out, and what follows takes its place.
@@ -117,7 +117,7 @@ pub(crate) fn page(command: Command) -> Result<(String, Vec<u8>)> {
 }
 
 /// An option as a page has it: those that -h leaves out too, and its values in a sentence and not in a list.
-fn for_a_page(option: Arg) -> Arg {
+fn option_for_page(option: Arg) -> Arg {
     let values: Vec<String> = option
         .get_possible_values()
         .iter()

@@ -11,8 +11,8 @@ use clap::{ArgAction, Command};
 
 use crate::answers::ObjectId;
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::kept::{IndexWriter, KeptDumps};
-use crate::cli::terminal::load::{DumpInput, Memory};
+use crate::cli::terminal::kept_dumps::{IndexWriter, KeptDumps};
+use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput};
 use crate::cli::terminal::output::is_output_closed;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::cli::terminal::session::Session;
@@ -21,7 +21,8 @@ use crate::files::refuse_links;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
 use crate::mcp::{
-    Fence, Kind, Parameter, Question, Reporter, Server, Told, Tool, Watch, Wording, Workers, serve, work,
+    Allowlist, CallMonitor, CheckedCall, CommandAnswer, Parameter, ParameterKind, Reporter, Server, Tool, ToolWording,
+    WorkerClient, serve, work,
 };
 use crate::report::parse_size;
 
@@ -56,7 +57,7 @@ pub(crate) struct Args {
 }
 
 /// A tool as a command, and words of its line in between: what a dump or an object is given as, and options.
-struct Row {
+struct ToolRow {
     name: &'static str,
     commands: &'static [&'static str],
     /// Words without an option, in their order.
@@ -67,116 +68,126 @@ struct Row {
 }
 
 /// A word without an option: its name, what it means, what it may be, and whether it must be there.
-type Word = (&'static str, &'static str, Kind, bool);
+type Word = (&'static str, &'static str, ParameterKind, bool);
 
-const DUMP: Word = ("dump", "A dump, as list_dumps names it [default: the only one]", Kind::OnlyDump, false);
-const OBJECT: Word = ("object", "An id, as answers write it", Kind::Text, false);
+const DUMP_PARAMETER: Word =
+    ("dump", "A dump, as list_dumps names it [default: the only one]", ParameterKind::OptionalDump, false);
+const OBJECT_PARAMETER: Word = ("object", "An id, as answers write it", ParameterKind::Text, false);
 
 /// Options of every tool whose command has them.
-const EVERYWHERE: &str = "type not-type where sort domain snapshot";
+const COMMON_OPTIONS: &str = "type not-type where sort domain snapshot";
 
 /// The tools.
-const TOOLS: [Row; 13] = [
-    Row {
+const TOOLS: [ToolRow; 13] = [
+    ToolRow {
         name: "summary",
         commands: &["info", "stats"],
-        words: &[DUMP],
+        words: &[DUMP_PARAMETER],
         options: "",
         rows: 12,
         about: "What a dump is, its problems, and the types that take most. Ask this first.",
     },
-    Row {
+    ToolRow {
         name: "histogram",
         commands: &["stats"],
-        words: &[DUMP],
+        words: &[DUMP_PARAMETER],
         options: "by retained library mine shallow keep-unreachable",
         rows: 30,
         about: "Objects and bytes by type, package, module, owner and more: what fills the heap.",
     },
-    Row {
+    ToolRow {
         name: "leaks",
         commands: &["leaks"],
-        words: &[("old", "An earlier dump: what grew since then comes first", Kind::Dump, false), DUMP],
+        words: &[
+            ("old", "An earlier dump: what grew since then comes first", ParameterKind::Dump, false),
+            DUMP_PARAMETER,
+        ],
         options: "threshold library mine all keep-unreachable",
         rows: 10,
         about: "Leak suspects in paragraphs: what, how much, who holds it, what to do. Ask this after summary.",
     },
-    Row {
+    ToolRow {
         name: "paths_to_roots",
         commands: &["roots"],
-        words: &[OBJECT, DUMP],
+        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "paths merge exclude all-kinds keep-unreachable",
         rows: 10,
         about: "Why an object is alive: shortest paths from GC roots. With type or where in place of object: the paths of all that match, merged.",
     },
-    Row {
+    ToolRow {
         name: "dominators",
         commands: &["dominators"],
-        words: &[OBJECT, DUMP],
+        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth by keep-unreachable",
         rows: 30,
         about: "What would be freed with what, largest first: from the top, or below one object.",
     },
-    Row {
+    ToolRow {
         name: "object",
         commands: &["show"],
-        words: &[("objects", "Ids, as answers write them", Kind::Texts, true), DUMP],
+        words: &[("objects", "Ids, as answers write them", ParameterKind::Texts, true), DUMP_PARAMETER],
         options: "keep-unreachable",
         rows: 30,
         about: "Single objects: sizes, fields with values, references out and in, dominator.",
     },
-    Row {
+    ToolRow {
         name: "references",
         commands: &["referrers"],
-        words: &[OBJECT, DUMP],
+        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth keep-unreachable",
         rows: 30,
         about: "Who refers to an object, or with type or where to all that match, by type and field.",
     },
-    Row {
+    ToolRow {
         name: "list_objects",
         commands: &["list"],
-        words: &[DUMP],
+        words: &[DUMP_PARAMETER],
         options: "values select detached keep-unreachable",
         rows: 30,
         about: "Objects one a row, chosen by type and by an expression (where): gives ids for the other tools.",
     },
-    Row {
+    ToolRow {
         name: "strings",
         commands: &["strings"],
-        words: &[DUMP],
+        words: &[DUMP_PARAMETER],
         options: "duplicates grep ignore-case holders",
         rows: 30,
         about: "Texts in the heap with copies and bytes. Use grep: texts may be secrets of the program's users.",
     },
-    Row {
+    ToolRow {
         name: "waste",
         commands: &["waste"],
-        words: &[DUMP],
+        words: &[DUMP_PARAMETER],
         options: "kind",
         rows: 5,
         about: "What could be smaller: duplicate strings, empty and sparse collections, boxed numbers, by the field that holds it.",
     },
-    Row {
+    ToolRow {
         name: "threads",
         commands: &["threads"],
-        words: &[("thread", "The name or id of one: with its stack and locals", Kind::Text, false), DUMP],
+        words: &[
+            ("thread", "The name or id of one: with its stack and locals", ParameterKind::Text, false),
+            DUMP_PARAMETER,
+        ],
         options: "",
         rows: 30,
         about: "Threads and what each retains; of one its stack with the objects on it.",
     },
-    Row {
+    ToolRow {
         name: "diff",
         commands: &["diff"],
-        words: &[("old", "The earlier dump", Kind::Dump, true), ("new", "The later dump", Kind::Dump, true)],
+        words: &[
+            ("old", "The earlier dump", ParameterKind::Dump, true),
+            ("new", "The later dump", ParameterKind::Dump, true),
+        ],
         options: "by retained paths roots all",
         rows: 30,
         about: "What grew between two dumps, by type.",
     },
-    Row {
+    ToolRow {
         name: "trend",
         commands: &["trend"],
-        words: &[("dumps", "Two or more, the oldest first", Kind::Dumps, true)],
+        words: &[("dumps", "Two or more, the oldest first", ParameterKind::Dumps, true)],
         options: "by retained paths all",
         rows: 30,
         about: "What grew over many dumps and never shrank.",
@@ -195,27 +206,27 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
     if let Some(file) = args.allow.iter().find(|folder| folder.exists() && !folder.is_dir()) {
         bail!("--allow {}: is no folder; a dump is named without --allow", file.display());
     }
-    let fence = Fence::new(&args.files, &args.allow)?;
+    let allowlist = Allowlist::new(&args.files, &args.allow)?;
     refuse_links();
     let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
     let mut tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
     let commands = program.get_subcommands().map(|command| command.get_name().to_string()).collect();
-    let wording = Wording::new(&tools, commands);
+    let wording = ToolWording::new(&tools, commands);
     for tool in &mut tools {
         let own = tool.clone();
         tool.parameters.iter_mut().for_each(|one| one.about = wording.of_sentence(&own, &one.about));
     }
-    let watch = Arc::new(Watch::new(stdout()));
-    let mut workers = Workers::new(Arc::clone(&watch), args.worker_words());
-    let mut ask = |question: &Question<'_>| {
+    let monitor = Arc::new(CallMonitor::new(stdout()));
+    let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_words());
+    let mut ask = |question: &CheckedCall<'_>| {
         let Some(row) = TOOLS.iter().find(|row| row.name == question.tool.name) else { return Err("no tool".into()) };
-        let mut told = Told::default();
+        let mut told = CommandAnswer::default();
         for command in row.commands {
             let line = row.line(command, question, args).map_err(|why| format!("{why:#}"))?;
             let answer = workers.ask(&line).map_err(|why| wording.of_sentence(question.tool, &why))?;
             let sentences = answer.sentences.iter().map(|sentence| wording.of_sentence(question.tool, sentence));
             told.sentences.extend(sentences);
-            row.add(&mut told, command, Told { text: wording.of_text(question.tool, &answer.text), ..answer });
+            row.add(&mut told, command, CommandAnswer { text: wording.of_text(question.tool, &answer.text), ..answer });
         }
         if row.commands.len() > 1 {
             told.json = format!("{{{}}}", told.json);
@@ -224,8 +235,8 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         }
         Ok(told)
     };
-    serve(Server { tools, fence, is_gone: is_output_closed }, &watch, stdin(), &mut ask)?;
-    Ok(CommandOutcome::Done)
+    serve(Server { tools, allowlist, is_gone: is_output_closed }, &monitor, stdin(), &mut ask)?;
+    Ok(CommandOutcome::Answered)
 }
 
 /// What is no dump is said at the start, where the one who configures a client sees it.
@@ -251,22 +262,22 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
     let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
     let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
     // Said to the call that passes it.
-    Memory::find(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
+    CommandMemoryLimit::find(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
     let answer = |line| {
         let call = session.of_call(&progress, &kept);
         match answer(line, &call) {
             Err(why) => Err(format!("{why:#}")),
             // It has said why.
             Ok(CommandOutcome::Failed) => Err(String::new()),
-            Ok(CommandOutcome::Done | CommandOutcome::No) => {
+            Ok(CommandOutcome::Answered | CommandOutcome::NegativeAnswer) => {
                 let answer = call.into_answer();
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                Ok(Told { text: text(&answer.text), json: text(&answer.json), sentences: Vec::new() })
+                Ok(CommandAnswer { text: text(&answer.text), json: text(&answer.json), sentences: Vec::new() })
             }
         }
     };
     work(&reporter, BufReader::new(stdin()), &answer)?;
-    Ok(CommandOutcome::Done)
+    Ok(CommandOutcome::Answered)
 }
 
 impl Args {
@@ -278,8 +289,8 @@ impl Args {
         words.extend(self.max_memory.iter().map(|size| format!("--max-memory={size}")));
         move || {
             let mut command = own_program()?;
-            if std::env::var_os(ARENAS).is_none() {
-                command.env(ARENAS, "1");
+            if std::env::var_os(ARENA_VARIABLE).is_none() {
+                command.env(ARENA_VARIABLE, "1");
             }
             command.args(&words);
             Ok(command)
@@ -301,17 +312,17 @@ fn own_program() -> std::io::Result<std::process::Command> {
 
 /// Arenas of glibc's allocator. What threads leave in several of them is not given back, and grows from call to call: by 3 to
 /// 13 % in 1,000 calls that read three formats in turn, beside 0.7 % with one; the time of a call is the same.
-const ARENAS: &str = "MALLOC_ARENA_MAX";
+const ARENA_VARIABLE: &str = "MALLOC_ARENA_MAX";
 
 /// Of a summary: lines of each command, and sentences, so that marks and advice fit into 60.
-const MAX_OF_EACH: usize = 24;
+const MAX_LINES_PER_COMMAND: usize = 24;
 const MAX_SENTENCES: usize = 4;
 
 fn first_lines(text: &str, most: usize) -> String {
     text.lines().take(most).collect::<Vec<_>>().join("\n")
 }
 
-impl Row {
+impl ToolRow {
     /// The tool, with the options as the command line describes them.
     fn tool(&self, program: &Command) -> Tool {
         let words = self.words.iter().cloned().map(|(name, about, kind, is_required)| Parameter {
@@ -332,7 +343,7 @@ impl Row {
     fn options(&self, program: &Command) -> Vec<Parameter> {
         let [command] = self.commands else { return Vec::new() };
         let known = program.find_subcommand(command).into_iter().flat_map(Command::get_arguments);
-        let wanted = |name: &str| self.options.split(' ').chain(EVERYWHERE.split(' ')).any(|option| option == name);
+        let wanted = |name: &str| self.options.split(' ').chain(COMMON_OPTIONS.split(' ')).any(|option| option == name);
         let parameter = |arg: &clap::Arg| {
             let name = arg.get_long().filter(|name| wanted(name))?;
             let words = arg.get_possible_values();
@@ -340,14 +351,14 @@ impl Row {
             let listed: Vec<String> = listed.iter().map(|word| word.get_name().to_string()).collect();
             let mut about = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let kind = match arg.get_action() {
-                ArgAction::SetTrue => Kind::Flag,
-                ArgAction::Append => Kind::Texts,
-                _ if !listed.is_empty() && hidden.is_empty() => Kind::Words(listed.clone()),
-                _ if arg.get_value_names().is_some_and(|names| names == ["N"]) => Kind::Number,
-                _ => Kind::Text,
+                ArgAction::SetTrue => ParameterKind::Flag,
+                ArgAction::Append => ParameterKind::Texts,
+                _ if !listed.is_empty() && hidden.is_empty() => ParameterKind::Words(listed.clone()),
+                _ if arg.get_value_names().is_some_and(|names| names == ["N"]) => ParameterKind::Number,
+                _ => ParameterKind::Text,
             };
             // Some take words with a number besides those listed, and lists are no choice of one.
-            if matches!(kind, Kind::Text | Kind::Texts) && !listed.is_empty() {
+            if matches!(kind, ParameterKind::Text | ParameterKind::Texts) && !listed.is_empty() {
                 about += &format!(": {}", listed.join(", "));
             }
             Some(Parameter { name: name.replace('-', "_"), about, kind, is_required: false })
@@ -356,7 +367,7 @@ impl Row {
     }
 
     /// The line of a command that asks this: values stand behind an option's `=`, or behind `--`, so that none is an option.
-    fn line(&self, command: &str, question: &Question<'_>, args: &Args) -> Result<Vec<OsString>> {
+    fn line(&self, command: &str, question: &CheckedCall<'_>, args: &Args) -> Result<Vec<OsString>> {
         let mut line: Vec<OsString> = vec!["heapdump".into(), command.into()];
         line.extend(args.max_memory.iter().map(|size| format!("--max-memory={size}").into()));
         if command != "info" {
@@ -368,16 +379,16 @@ impl Row {
             for value in values {
                 match (&parameter.kind, value.to_str()) {
                     // What is no id is not to be looked for as a file.
-                    (Kind::Text | Kind::Texts, Some(text))
+                    (ParameterKind::Text | ParameterKind::Texts, Some(text))
                         if is_word && command != "threads" && text.parse::<ObjectId>().is_err() =>
                     {
                         bail!("\"{text}\" is no id of an object")
                     }
                     _ if is_word => words.push(value.clone()),
-                    (Kind::Flag, Some("false")) => {}
+                    (ParameterKind::Flag, Some("false")) => {}
                     (kind, _) => {
                         let mut option = OsString::from(format!("--{}", parameter.name.replace('_', "-")));
-                        if *kind != Kind::Flag {
+                        if *kind != ParameterKind::Flag {
                             option.push("=");
                             option.push(value);
                         }
@@ -391,15 +402,15 @@ impl Row {
     }
 
     /// Adds the answer of a command: of several each under its name, and not too much of its text.
-    fn add(&self, told: &mut Told, command: &str, answer: Told) {
+    fn add(&self, told: &mut CommandAnswer, command: &str, answer: CommandAnswer) {
         if self.commands.len() == 1 {
             (told.text, told.json) = (answer.text, answer.json);
             return;
         }
         let comma = if told.json.is_empty() { "" } else { "," };
         told.json += &format!("{comma}\"{command}\":{}", answer.json.trim());
-        told.text += &(first_lines(&answer.text, MAX_OF_EACH) + "\n");
-        let more = answer.text.lines().count().saturating_sub(MAX_OF_EACH);
+        told.text += &(first_lines(&answer.text, MAX_LINES_PER_COMMAND) + "\n");
+        let more = answer.text.lines().count().saturating_sub(MAX_LINES_PER_COMMAND);
         if more > 0 {
             told.text += &format!("({more} lines more of {command} are in the JSON)\n");
         }

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let name = if output.as_os_str() == "-" { "standard output".into() } else { output.display().to_string() };
         session.print_sentence(&format!("wrote {name} ({bytes} unpacked) {words}"));
     }
-    Ok(CommandOutcome::Done)
+    Ok(CommandOutcome::Answered)
 }
 
 /// Writes a copy, and says what of the dump is not in it.
@@ -145,7 +145,7 @@ fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<Co
     };
     session.print_lines(checks.iter().map(line))?;
     let is_same = checks.iter().all(|check| check.is_same);
-    Ok(if is_same { CommandOutcome::Done } else { CommandOutcome::No })
+    Ok(if is_same { CommandOutcome::Answered } else { CommandOutcome::NegativeAnswer })
 }
 
 impl Args {

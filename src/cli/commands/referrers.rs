@@ -11,7 +11,7 @@ use crate::answers::tree::LazyTree;
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 
 /// What refers to an object, or to all objects of a type
 ///

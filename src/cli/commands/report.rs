@@ -7,10 +7,10 @@ use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns};
-use crate::cli::terminal::asking::{Asked, ask, ask_together};
+use crate::cli::terminal::ask_dump::{AskedDump, ask, ask_together};
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::{find_target, write};
+use crate::cli::terminal::target::{find_target, write_output};
 use crate::page::{PageError, PageOptions, write_page};
 use crate::report::parse_size;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     session.hides_values.store(args.no_values, Ordering::Relaxed);
     // The page is made before anything is written.
-    let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[DumpInput]| {
+    let write_to = |old: Option<&AskedDump<'_>>, new: &AskedDump<'_>, inputs: &[DumpInput]| {
         let target = find_target(inputs, Some(output))?;
         let mut names = inputs.iter().rev().map(file_name);
         let (file, old_file) = (names.next().flatten(), names.next().flatten());
@@ -70,8 +70,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         if let Some(why) = dumps.find_map(|dump| dump.index_check()?.damage()) {
             bail!("the index is damaged: {why}");
         }
-        write(&target, &page)?;
-        Ok(CommandOutcome::Done)
+        write_output(&target, &page)?;
+        Ok(CommandOutcome::Answered)
     };
     if let [old, new] = &args.files[..] {
         let inputs = [DumpInput::find(Some(old))?, DumpInput::find(Some(new))?];

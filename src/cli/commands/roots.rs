@@ -9,8 +9,8 @@ use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{CommonArgs, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
-use crate::cli::terminal::asking::ask;
+use crate::cli::args::options::{CommonArgs, LimitArgs, ScopeArgs, parse_min_size, parse_patterns};
+use crate::cli::terminal::ask_dump::ask;
 use crate::cli::terminal::session::Session;
 
 /// Lines of a tree on a terminal where nothing else is asked: about 40 with those around it.
@@ -68,33 +68,37 @@ pub(crate) struct Args {
 #[derive(Debug)]
 pub(crate) enum PathsQuestion {
     /// Paths to one object.
-    To(RootPathsOptions),
+    ToObject(RootPathsOptions),
     /// The same as one tree.
-    Merged(RootPathsOptions, KeptRows),
+    MergedToObject(RootPathsOptions, KeptRows),
     /// Paths to all objects of a scope, as one tree.
-    ToAll(MergedPathsOptions),
+    MergedToScope(MergedPathsOptions),
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (question, file) = args.options()?;
     let output = &args.common.output;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        let (PathsQuestion::To(RootPathsOptions { avoided, .. })
-        | PathsQuestion::Merged(RootPathsOptions { avoided, .. }, _)
-        | PathsQuestion::ToAll(MergedPathsOptions { avoided, .. })) = &question;
+        let (PathsQuestion::ToObject(RootPathsOptions { avoided, .. })
+        | PathsQuestion::MergedToObject(RootPathsOptions { avoided, .. }, _)
+        | PathsQuestion::MergedToScope(MergedPathsOptions { avoided, .. })) = &question;
         asked.note_unmatched("--exclude", avoided);
         let (why, is_empty) = match &question {
-            PathsQuestion::To(options) => {
+            PathsQuestion::ToObject(options) => {
                 let answer = root_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
                 (answer.why_not(args.all_kinds), false)
             }
-            PathsQuestion::Merged(options, kept_rows) => {
+            PathsQuestion::MergedToObject(options, kept_rows) => {
                 let answer = merged_paths_to(asked.dump, options, *kept_rows).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
-                return Ok(if answer.reachable_objects > 0 { CommandOutcome::Done } else { CommandOutcome::No });
+                return Ok(if answer.reachable_objects > 0 {
+                    CommandOutcome::Answered
+                } else {
+                    CommandOutcome::NegativeAnswer
+                });
             }
-            PathsQuestion::ToAll(options) => {
+            PathsQuestion::MergedToScope(options) => {
                 let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
                 (answer.why_not(args.all_kinds), answer.objects == 0)
@@ -102,7 +106,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         };
         let Some(why) = why else { return Ok(args.scope.outcome(asked, is_empty)) };
         asked.note(&why);
-        Ok(CommandOutcome::No)
+        Ok(CommandOutcome::NegativeAnswer)
     })
 }
 
@@ -117,7 +121,7 @@ impl Args {
         let is_cut = is_tree && self.limit.limit.is_none() && is_drawn;
         // What is for programs is complete.
         let all_steps = self.all_steps || is_tree && !is_drawn;
-        let kept_rows = match parse_smallest(None, self.min_percent)? {
+        let kept_rows = match parse_min_size(None, self.min_percent)? {
             Some(share) => KeptRows::OfShare(share),
             None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
             None => KeptRows::All,
@@ -138,7 +142,7 @@ impl Args {
                 kept_rows,
                 ..MergedPathsOptions::of(scope)
             };
-            return Ok((PathsQuestion::ToAll(options), self.words.first().map(Into::into)));
+            return Ok((PathsQuestion::MergedToScope(options), self.words.first().map(Into::into)));
         }
         if self.min_percent.is_some() && !self.merge {
             bail!("--min-percent leaves rows out of the trees of --merge, --type and --where; -n limits paths");
@@ -150,6 +154,13 @@ impl Args {
         let paths = (self.paths > 0).then_some(self.paths);
         let to = RootPathsOptions::new(parse_object_id(&object)?);
         let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, all_steps, ..to };
-        Ok((if self.merge { PathsQuestion::Merged(options, kept_rows) } else { PathsQuestion::To(options) }, file))
+        Ok((
+            if self.merge {
+                PathsQuestion::MergedToObject(options, kept_rows)
+            } else {
+                PathsQuestion::ToObject(options)
+            },
+            file,
+        ))
     }
 }

@@ -12,9 +12,9 @@ use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs};
 use crate::cli::terminal::target::{find_target, write_export};
-use crate::cli::terminal::{asking::ask, load::DumpInput, session::Session};
+use crate::cli::terminal::{ask_dump::ask, load::DumpInput, session::Session};
 use crate::dump::NoValues;
-use crate::export::write_whole;
+use crate::export::write_raw_contents;
 
 /// Objects: sizes, roots, references out and in
 ///
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     if args.raw {
-        return save(args, &options.objects, file, session);
+        return save_raw(args, &options.objects, file, session);
     }
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_) | NoValues::Pipe)) {
             asked.note(&why.to_string());
         }
-        Ok(CommandOutcome::Done)
+        Ok(CommandOutcome::Answered)
     })
 }
 
@@ -87,7 +87,7 @@ impl Args {
 }
 
 /// `--raw`: the contents of one object as a file.
-fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<CommandOutcome> {
+fn save_raw(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<CommandOutcome> {
     let [object] = objects else { bail!("--raw: one object at a time") };
     let target = find_target(&[DumpInput::find(file.as_deref())?], args.output.as_deref())?;
     if target.is_standard_output() && std::io::stdout().is_terminal() {
@@ -95,9 +95,9 @@ fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Sess
     }
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let scope = args.section.options();
-        if !write_export(asked, &target, |out| write_whole(asked.dump, object, &scope, out))? {
+        if !write_export(asked, &target, |out| write_raw_contents(asked.dump, object, &scope, out))? {
             asked.note(&format!("the dump does not have all of {object}: what it has is saved"));
         }
-        Ok(CommandOutcome::Done)
+        Ok(CommandOutcome::Answered)
     })
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
 
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
-use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, words};
-use crate::cli::terminal::asking::{Asked, ask_each, ask_input, ask_with, warn_of_counted};
+use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser};
+use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
 use crate::units::parse_size;
@@ -33,11 +33,11 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What to group by; package=2: by two levels of packages
-    #[arg(long, value_parser = words(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
+    #[arg(long, value_parser = word_parser(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
     /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
-    #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
+    #[arg(long, value_parser = word_parser(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
     /// Types of libraries, besides those of the runtime, where bytes go to their owners
     #[arg(long, value_name = "PATTERN", hide_short_help = true)]
@@ -69,29 +69,33 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
         let (answers, failed) = ask_each(session, files, false, input, |place, file| match args.shallow {
-            true => count(args, session, &options, place, Some(file)),
-            false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
+            true => histogram_by_counting(args, session, &options, place, Some(file)),
+            false => {
+                Ok(ask_input(session, place, Some(file), input, |asked| histogram_of_dump(args, &options, asked))?.1)
+            }
         })?;
         session.print_each(&answers, output)?;
         let outcome = outcome(args, session, &answers, None)?;
         return Ok(failed.unwrap_or(outcome));
     }
     let file = files.first().map(PathBuf::as_path);
-    let print = |answer, asked: Option<&Asked<'_>>| {
+    let print = |answer, asked: Option<&AskedDump<'_>>| {
         session.print_answer(&answer, output)?;
         outcome(args, session, &[(String::new(), answer)], asked)
     };
     match args.shallow {
-        true => print(count(args, session, &options, &DumpInput::find(file)?, None)?, None),
+        true => print(histogram_by_counting(args, session, &options, &DumpInput::find(file)?, None)?, None),
         false => {
             let with_values = args.scope.filter.words().is_some();
-            ask_with(session, file, input, with_values, |asked| print(answer(args, &options, asked)?, Some(asked)))
+            ask_without_problems(session, file, input, with_values, |asked| {
+                print(histogram_of_dump(args, &options, asked)?, Some(asked))
+            })
         }
     }
 }
 
 /// The answer of a dump, after its problems on standard error.
-fn answer(args: &Args, options: &HistogramOptions, asked: &Asked<'_>) -> Result<Histogram> {
+fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<'_>) -> Result<Histogram> {
     asked.warn();
     let is_graph = asked.dump.graph().is_some();
     if !is_graph && args.needs_objects() {
@@ -106,7 +110,7 @@ fn answer(args: &Args, options: &HistogramOptions, asked: &Asked<'_>) -> Result<
 }
 
 /// The answer of a dump that is only counted.
-fn count(
+fn histogram_by_counting(
     args: &Args,
     session: &Session,
     options: &HistogramOptions,
@@ -126,7 +130,7 @@ fn outcome(
     args: &Args,
     session: &Session,
     answers: &[(String, Histogram)],
-    asked: Option<&Asked<'_>>,
+    asked: Option<&AskedDump<'_>>,
 ) -> Result<CommandOutcome> {
     let ReadArgs { quiet, strict, .. } = args.common.input.read;
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
@@ -141,7 +145,7 @@ fn outcome(
         return Ok(CommandOutcome::Failed);
     }
     if checks.any(|check| check.is_over) {
-        return Ok(CommandOutcome::No);
+        return Ok(CommandOutcome::NegativeAnswer);
     }
     let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));
     args.lenient.check(!args.fail_over.is_empty(), dumps)?;

@@ -9,7 +9,7 @@ use crate::answers::strings::no_such_file;
 use crate::answers::{SecretsOptions, StringsOptions, secrets, strings};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs, WhereArgs, parse_patterns};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::report::count_of;
 
 /// Texts: copies of each, bytes, what is wasted
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             return Ok(args.filter.outcome(session, "", answer.found == 0, args.common.input.read.quiet));
         };
         asked.note(&format!("no text matches --grep {pattern}"));
-        Ok(CommandOutcome::No)
+        Ok(CommandOutcome::NegativeAnswer)
     })
 }
 
@@ -93,10 +93,12 @@ fn find_secrets(args: &Args, session: &Session) -> Result<CommandOutcome> {
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = secrets(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
-        let Some(most) = args.fail_over.filter(|most| answer.found > *most) else { return Ok(CommandOutcome::Done) };
+        let Some(most) = args.fail_over.filter(|most| answer.found > *most) else {
+            return Ok(CommandOutcome::Answered);
+        };
         let found = count_of(answer.found as u64, "secrets");
         session.print_sentence(&format!("{found}, more than --fail-over {most}"));
-        Ok(CommandOutcome::No)
+        Ok(CommandOutcome::NegativeAnswer)
     })
 }
 

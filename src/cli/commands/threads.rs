@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::answers::{AnswerError, ThreadsOptions, threads};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::split_object_and_file;
-use crate::cli::args::options::{CommonArgs, RowArgs, words};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::args::options::{CommonArgs, RowArgs, word_parser};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::dump::NoValues;
 use crate::report::Format;
 
@@ -26,7 +26,7 @@ use crate::report::Format;
 /// Example: heapdump threads dump.hprof -f jstack > threads.txt
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump threads [OPTIONS] [NAME|OBJID] [FILE]")]
-#[command(mut_arg("format", |format| format.value_parser(words(Format::WORDS_OF_THREADS))))]
+#[command(mut_arg("format", |format| format.value_parser(word_parser(Format::WORDS_OF_THREADS))))]
 pub(crate) struct Args {
     /// The thread's name or id [default: all], and the dump; - for standard input
     #[arg(value_names = ["NAME|OBJID", "FILE"], num_args = 0..=2)]
@@ -44,17 +44,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         session.print_answer(&answer, &args.common.output)?;
         if answer.thread_count == 0 {
             asked.note("this dump does not say which threads there were");
-            return Ok(CommandOutcome::No);
+            return Ok(CommandOutcome::NegativeAnswer);
         }
         if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
         {
             asked.note(&why.to_string());
         }
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
-            return Ok(CommandOutcome::Done);
+            return Ok(CommandOutcome::Answered);
         };
         asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
-        Ok(CommandOutcome::No)
+        Ok(CommandOutcome::NegativeAnswer)
     })
 }
 

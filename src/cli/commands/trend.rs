@@ -8,11 +8,12 @@ use anyhow::{Error, Result, bail};
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
 use crate::answers::{
-    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions, leaks_since,
+    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED_DUMPS, TrendLimit, TrendOfDumps, TrendOptions,
+    leaks_since,
 };
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, words};
-use crate::cli::terminal::asking::{ask_each, ask_input, ask_together};
+use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
+use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::report::Format;
 
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2.., value_name = "DUMP")]
     files: Vec<PathBuf>,
     /// What to group by: package, module, loader, ... as in stats
-    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
+    #[arg(long, value_parser = word_parser(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
     by: GroupBy,
     /// Retained bytes in place of shallow ones
     #[arg(long)]
@@ -71,8 +72,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    if args.grows && args.files.len() < MIN_JUDGED {
-        bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED).advice());
+    if args.grows && args.files.len() < MIN_JUDGED_DUMPS {
+        bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED_DUMPS).advice());
     }
     let dumps = TrendOfDumps::new(args.options()?);
     let input = &args.common.input;
@@ -93,11 +94,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let read: Vec<PathBuf> = read.collect();
         let ends = [read.first(), read.last()].into_iter().flatten().cloned().collect::<Vec<_>>();
         ask_together(session, &ends, input, |asked| {
-            let [first, last] = asked else { return Ok(CommandOutcome::Done) };
+            let [first, last] = asked else { return Ok(CommandOutcome::Answered) };
             let options = LeaksOptions { rows: args.limit.limit_here(&args.common.output), ..LeaksOptions::default() };
             let found = leaks_since(first.dump, last.dump, &options).map_err(|error| last.explain(error))?;
             answer.causes = found.suspects.sentences();
-            Ok(CommandOutcome::Done)
+            Ok(CommandOutcome::Answered)
         })?;
     }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
@@ -125,7 +126,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         // What the last dump lacks is no growth.
         let since = problems.filter(|(at, _)| args.sort_by_time || *at != last);
         args.lenient.check_growth(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
-        return Ok(CommandOutcome::No);
+        return Ok(CommandOutcome::NegativeAnswer);
     }
     let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
     args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;

@@ -8,8 +8,8 @@ use crate::answers::holders::KnownCollections;
 use crate::answers::problems::problems_of;
 use crate::answers::{Limits, WasteKind, WasteOptions, waste};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{CommonArgs, LenientArgs, RowArgs, WhereArgs, words};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::args::options::{CommonArgs, LenientArgs, RowArgs, WhereArgs, word_parser};
+use crate::cli::terminal::{ask_dump::ask, session::Session};
 
 /// What could be smaller, by the field that holds it
 ///
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
     /// Only this kind, with details; repeatable
-    #[arg(long, value_parser = words(WasteKind::WORDS), value_name = "KIND", value_delimiter = ',', hide_possible_values = false)]
+    #[arg(long, value_parser = word_parser(WasteKind::WORDS), value_name = "KIND", value_delimiter = ',', hide_possible_values = false)]
     kind: Vec<WasteKind>,
     /// More classes that are collections: lines as `app.Ring size=count table=slots`
     #[arg(long, value_name = "FILE")]
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             return Ok(args.filter.outcome(session, "", answer.is_of_nothing, args.common.input.read.quiet));
         };
         session.print_sentence(&over);
-        Ok(CommandOutcome::No)
+        Ok(CommandOutcome::NegativeAnswer)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Growth: `heapdump diff` and `heapdump trend`.
 
-use super::rows::{hidden, words_if};
+use super::rows::{hideable_column, words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
@@ -24,16 +24,21 @@ impl Present for Diff {
                 _ => 0,
             };
             let is_shown = !is_of_allocations || of == Measure::Bytes || at == DiffSide::Growth;
-            columns = columns.add_if(is_shown, hidden(figure, hide_priority), move |row: &mut DiffRow<'_>| match at {
-                DiffSide::Old => Cell::from(row.change.old.get(of)),
-                DiffSide::New => row.change.new.get(of).into(),
-                DiffSide::Growth => row.change.growth(of).into(),
-            });
+            columns =
+                columns.add_if(
+                    is_shown,
+                    hideable_column(figure, hide_priority),
+                    move |row: &mut DiffRow<'_>| match at {
+                        DiffSide::Old => Cell::from(row.change.old.get(of)),
+                        DiffSide::New => row.change.new.get(of).into(),
+                        DiffSide::Growth => row.change.growth(of).into(),
+                    },
+                );
             // For people, as others can work it out.
             let has_percent = is_drawn && of == Measure::Bytes && at == DiffSide::Growth;
             let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
             let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
-            columns = columns.add_if(has_percent, hidden(PERCENT, hide_priority), |row| {
+            columns = columns.add_if(has_percent, hideable_column(PERCENT, hide_priority), |row| {
                 percent_words(row.change.old.bytes, row.change.new.bytes)
             });
         }

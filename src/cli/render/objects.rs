@@ -1,7 +1,8 @@
 //! `heapdump list` and `heapdump show`.
 
 use super::rows::{
-    CLASS, REFERENCE, TRUNCATED, VALUE, heading, hidden, hide_priority, note_inferred_roots, root_words, shown,
+    CLASS, REFERENCE, TRUNCATED, VALUE, cell_value, hide_priority, hideable_column, note_inferred_roots,
+    object_heading, root_words,
 };
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
@@ -18,7 +19,7 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.with_values && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
-        let in_order = |figure, place| hidden(figure, hide_priority(figure, Some(rows.order()), place));
+        let in_order = |figure, place| hideable_column(figure, hide_priority(figure, Some(rows.order()), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
@@ -31,13 +32,13 @@ impl Present for ObjectList<'_> {
         let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
             columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
                 let value = row.fields.as_ref().and_then(|fields| fields.at(place)).cloned();
-                value.map(|value| shown(value, for_people))
+                value.map(|value| cell_value(value, for_people))
             })
         };
         let columns = rows.fields().enumerate().fold(columns, add_field);
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
-            .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| shown(value, for_people)))
+            .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| cell_value(value, for_people)))
             .add_if((rows.with_values || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| row.truncated)
             .table(
                 rows.len(),
@@ -58,7 +59,7 @@ impl Present for ObjectList<'_> {
 /// Names of references to one object on its line.
 const MAX_NAMES: usize = 8;
 /// Rows whose ids decide how wide that column is.
-const ALIGNED: usize = 4096;
+const ALIGNED_ROWS: usize = 4096;
 
 impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
@@ -78,7 +79,7 @@ impl Present for ShownObjects<'_> {
             .add_if(has_classes, CLASS, |row| row.class.take())
             .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
-            .add_if(values, VALUE, move |row| row.value.clone().map(|value| shown(value, for_people)))
+            .add_if(values, VALUE, move |row| row.value.clone().map(|value| cell_value(value, for_people)))
             .add_if(values && !style.is_for_people(), TRUNCATED, |row| {
                 row.value.as_ref().is_some_and(ShownValue::is_cut)
             })
@@ -100,7 +101,7 @@ impl ObjectAnswer<'_> {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let row = &self.object.row;
-        heading(row, page);
+        object_heading(row, page);
         page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
         page.paragraph(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
@@ -143,18 +144,18 @@ impl ObjectAnswer<'_> {
                     .table(fields.len(), 0, |at| fields[at].clone()),
             );
         }
-        list("References", &self.references, page);
-        list("Referrers", &self.referrers, page);
+        write_references("References", &self.references, page);
+        write_references("Referrers", &self.referrers, page);
         if self.referrers.len() < self.referrers.total() {
-            types("Referrers by type", &self.referrers, page);
+            write_type_counts("Referrers by type", &self.referrers, page);
         }
     }
 }
 
-fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+fn write_references(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
-    let width = (0..rows.len().min(ALIGNED)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
+    let width = (0..rows.len().min(ALIGNED_ROWS)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
     let mut at = 0;
     while at < rows.len() {
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
@@ -174,7 +175,7 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
 }
 
 /// Of more objects than are shown one by one: their types.
-fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+fn write_type_counts(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{}", style.bold(title)));
     let types = rows.by_type();

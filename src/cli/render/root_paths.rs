@@ -1,6 +1,6 @@
 //! `heapdump roots OBJID`.
 
-use super::rows::{CLASS, REFERENCE, heading, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, note_inferred_roots, object_heading, root_text};
 use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
@@ -20,7 +20,7 @@ impl Present for RootPathsAnswer<'_> {
             .add(Column::word("step", "Step"), |line| match line.part {
                 PathPart::Root(_) => Cell::text("root"),
                 PathPart::Object { number, .. } => Cell::text(number.to_string()),
-                PathPart::LeftOut { .. } => Cell::text("..."),
+                PathPart::Gap { .. } => Cell::text("..."),
             })
             .add(ID, |line| line.object().map(|step| std::mem::take(&mut step.object.id)))
             .add(SHALLOW, |line| line.object().map(|step| step.object.shallow_bytes))
@@ -30,7 +30,7 @@ impl Present for RootPathsAnswer<'_> {
             .add(TYPE, |line| match &mut line.part {
                 PathPart::Root(root) => root_text(root),
                 PathPart::Object { step, .. } => std::mem::take(&mut step.object.type_name),
-                PathPart::LeftOut { objects } => format!("... {} left out ...", count_of(*objects as u64, "objects")),
+                PathPart::Gap { objects } => format!("... {} left out ...", count_of(*objects as u64, "objects")),
             })
             .table(lines.len(), 0, move |at| lines.get(at))
     }
@@ -39,12 +39,12 @@ impl Present for RootPathsAnswer<'_> {
         let style = *page.style();
         let retained_text = |bytes: Option<u64>| bytes.map_or("-".into(), |bytes| style.size(bytes));
         let object = &self.object.row;
-        heading(object, page);
+        object_heading(object, page);
         let retained = retained_text(self.object.retained_bytes);
         page.line(format!("  shallow {}, retained {retained}", style.size(object.shallow_bytes)));
         match self.reachability {
-            Reachability::Reached => {}
-            Reachability::Frozen => {
+            Reachability::Reachable => {}
+            Reachability::OnFrozenHeap => {
                 page.paragraph("  not reachable from any strong root: alive all the same, on the frozen heap");
             }
             reachability => {
@@ -74,7 +74,7 @@ impl Present for RootPathsAnswer<'_> {
                         continue;
                     }
                     PathPart::Object { number, step } => (number, *step),
-                    PathPart::LeftOut { objects } => {
+                    PathPart::Gap { objects } => {
                         let objects = count_of(objects as u64, "objects");
                         page.paragraph(format!("  ... {objects} left out; -f json has all ..."));
                         continue;

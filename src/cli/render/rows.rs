@@ -17,7 +17,7 @@ impl From<Figure> for Column {
 }
 
 /// A column to be left out on a narrow terminal.
-pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
+pub(crate) fn hideable_column(figure: Figure, hide_priority: u8) -> Column {
     Column::from(figure).hide_priority(hide_priority)
 }
 
@@ -36,19 +36,19 @@ pub(crate) const TRUNCATED: Column = Column::word("truncated", "Truncated");
 
 impl From<ShownValue> for Cell<'_> {
     fn from(value: ShownValue) -> Self {
-        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.plain()) }
+        if value.is_literal() { Cell::JsonLiteral(value.plain()) } else { Cell::text(value.plain()) }
     }
 }
 
-pub(crate) fn shown(value: ShownValue, for_people: bool) -> ShownValue {
+pub(crate) fn cell_value(value: ShownValue, for_people: bool) -> ShownValue {
     if for_people { value.in_table() } else { value }
 }
 
 /// The name of a type, or those of a path, in words where they are wanted.
 pub(crate) fn words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str> {
-    const STEP: &str = " > ";
+    const STEP_SEPARATOR: &str = " > ";
     match is_wanted {
-        true => name.split(STEP).map(type_words).collect::<Vec<_>>().join(STEP).into(),
+        true => name.split(STEP_SEPARATOR).map(type_words).collect::<Vec<_>>().join(STEP_SEPARATOR).into(),
         false => name,
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn root_words(root: &RootRow) -> String {
 }
 
 /// The first line of an answer on one object.
-pub(crate) fn heading(object: &ObjectRow, page: &mut TextPage<'_>) {
+pub(crate) fn object_heading(object: &ObjectRow, page: &mut TextPage<'_>) {
     let line = page.style().row(&format!("{}  ", object.id), &[], &object.type_text());
     page.line(line.replacen(&object.id, &page.style().bold(&object.id), 1));
 }
@@ -93,7 +93,7 @@ mod tests {
         let row = crate::answers::object(&dump, &options).unwrap().object.row;
         let (mut out, style) = (Vec::new(), Style { terminal: true, width: 40, ..Style::PLAIN });
         let mut page = TextPage::new(&mut out, style);
-        heading(&ObjectRow { said: Some("<p>112</p>".repeat(9)), ..row }, &mut page);
+        object_heading(&ObjectRow { said: Some("<p>112</p>".repeat(9)), ..row }, &mut page);
         page.finish().unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.len() <= 40) && text.contains("112</p>"), "{text}");

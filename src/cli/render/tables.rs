@@ -1,6 +1,6 @@
 //! Tables: `heapdump stats`, `info`, `strings`, `waste`.
 
-use super::rows::{TRUNCATED, group_name, hidden, hide_priority};
+use super::rows::{TRUNCATED, group_name, hide_priority, hideable_column};
 use crate::answers::figure::{
     ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
     SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
@@ -27,9 +27,10 @@ impl Present for Histogram {
                 ESTIMATED_OBJECTS => 2,
                 _ => 0,
             };
-            columns.add(hidden(figure, hide_priority(figure, self.order, place)), move |row: &mut &HistogramRow| {
-                row.figure(figure)
-            })
+            columns.add(
+                hideable_column(figure, hide_priority(figure, self.order, place)),
+                move |row: &mut &HistogramRow| row.figure(figure),
+            )
         });
         columns
             .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
@@ -74,7 +75,7 @@ impl Present for Info {
 }
 
 /// The table, with files' names from this byte on.
-fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
+fn info_table(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
     let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
     Columns::new()
@@ -83,10 +84,10 @@ fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
         .add(Column::word("version", "Version").hide_priority(2), |row| {
             row.info.format().version.as_deref().map(|text| text.split(" (").next().unwrap_or(text))
         })
-        .add(hidden(SECTIONS, 1), |row| row.figure(SECTIONS))
+        .add(hideable_column(SECTIONS, 1), |row| row.figure(SECTIONS))
         .add_if(with_objects, OBJECTS, |row| row.figure(OBJECTS))
         .add_if(with_objects, SHALLOW, |row| row.figure(SHALLOW))
-        .add_if(with_allocations, hidden(ALLOCATIONS, 1), |row| row.figure(ALLOCATIONS))
+        .add_if(with_allocations, hideable_column(ALLOCATIONS, 1), |row| row.figure(ALLOCATIONS))
         .add_if(with_allocations, TOTAL.titled("Allocated"), |row| row.figure(TOTAL))
         .add(PROBLEMS, |row| row.figure(PROBLEMS))
         .add(FILE, move |row| &row.file[name_start..])
@@ -97,7 +98,7 @@ impl Present for InfoOfFiles {
     const COMMAND: &'static str = "info";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        table_from(self, 0)
+        info_table(self, 0)
     }
 
     /// Narrow terminals have room for the part of a path that differs, not for the shared folder.
@@ -106,7 +107,7 @@ impl Present for InfoOfFiles {
         if !folder.is_empty() {
             page.line(format!("in {}", escape_controls(folder)));
         }
-        page.table(&table_from(self, folder.len()));
+        page.table(&info_table(self, folder.len()));
     }
 }
 
@@ -122,9 +123,9 @@ impl Present for StringsAnswer<'_> {
         let holders = || if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()
             .add(COPIES, |row: &mut TextRow| row.copies)
-            .add(hidden(BYTES, hide_priority(BYTES, self.order, 1)), |row| row.bytes)
+            .add(hideable_column(BYTES, hide_priority(BYTES, self.order, 1)), |row| row.bytes)
             .add(WASTED, |row| row.wasted_bytes)
-            .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
+            .add(hideable_column(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
             .add_if(rows.held_by.is_some() && !is_drawn, holders(), |row| row.held_by())
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
@@ -220,7 +221,7 @@ impl Present for Waste {
                 &Columns::new()
                     .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
                     .add(OBJECTS, |row| row.objects)
-                    .add(hidden(EXAMPLE, 1), |row| row.example.as_str())
+                    .add(hideable_column(EXAMPLE, 1), |row| row.example.as_str())
                     .add(TYPE_WORD, |row| row.shown_type())
                     .add(Column::text("held_by", "Held by"), |row| row.shortly_held_by())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),

@@ -1,6 +1,6 @@
 //! `heapdump threads`.
 
-use super::rows::hidden;
+use super::rows::hideable_column;
 use crate::answers::Threads;
 use crate::answers::figure::{FRAMES, ID, LOCALS, NAME, RETAINED, TYPE, TYPE_WORD};
 use crate::answers::threads::{FrameRow, LocalRow, ThreadRow};
@@ -16,7 +16,7 @@ impl Present for Threads<'_> {
     /// The threads; of those that were asked for by name their stacks.
     fn table(&self, _: &Style) -> Table<'_> {
         if self.which.is_some() {
-            return stacks(self);
+            return stack_table(self);
         }
         Columns::new()
             .add(Column::word("id", "Thread"), |row: &mut &ThreadRow<'_>| row.id.as_str())
@@ -26,7 +26,7 @@ impl Present for Threads<'_> {
             .add(Column::word("state", "State").hide_priority(1), |row| row.fields.state)
             .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.fields.daemon)
             .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.fields.is_virtual)
-            .add(hidden(TYPE_WORD, 2), |row| row.type_name.as_str())
+            .add(hideable_column(TYPE_WORD, 2), |row| row.type_name.as_str())
             .add(NAME, |row| row.name.as_deref())
             .table(self.threads.len(), self.rows_hidden, |at| &self.threads[at])
     }
@@ -41,7 +41,7 @@ impl Present for Threads<'_> {
             return page.table(&table);
         }
         for (place, thread) in self.threads.iter().enumerate() {
-            heading(thread, place, page);
+            thread_heading(thread, place, page);
             for frame in thread.frames.iter() {
                 page.line(page.style().row("  ", &[], &frame.text()));
                 frame.locals.iter().for_each(|local| local_line(local, page));
@@ -63,7 +63,7 @@ impl Present for Threads<'_> {
 }
 
 /// The stacks, frame by frame, each with its locals.
-fn stacks<'t>(threads: &'t Threads<'_>) -> Table<'t> {
+fn stack_table<'t>(threads: &'t Threads<'_>) -> Table<'t> {
     // The rows before each thread's.
     let mut starts = Vec::with_capacity(threads.threads.len());
     let mut row_count = 0;
@@ -92,7 +92,7 @@ fn stacks<'t>(threads: &'t Threads<'_>) -> Table<'t> {
 }
 
 /// `"main"  0xfd559418`, and below what it is and retains.
-fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
+fn thread_heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
     let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
     page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));

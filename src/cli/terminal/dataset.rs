@@ -6,8 +6,8 @@ use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, WhereArgs};
-use crate::cli::terminal::asking::ask_each;
-use crate::cli::terminal::asking::ask_input;
+use crate::cli::terminal::ask_dump::ask_each;
+use crate::cli::terminal::ask_dump::ask_input;
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
@@ -42,7 +42,7 @@ pub(crate) fn export_each(
                 .map_err(|error| Error::msg(error.advice()))?;
             let writer = match begun {
                 BegunDump::New(writer) => writer,
-                BegunDump::There(there) => {
+                BegunDump::Existing(there) => {
                     if !input.read.quiet {
                         session.print_note(
                             "note",

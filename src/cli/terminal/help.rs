@@ -22,12 +22,12 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 const HELP_ABOUT: &str = "This text, or the help of a command";
 
-pub(crate) fn in_groups(command: Command) -> Command {
-    let template = template(&command);
+pub(crate) fn with_command_groups(command: Command) -> Command {
+    let template = help_template(&command);
     command.help_template(template)
 }
 
-fn template(command: &Command) -> String {
+fn help_template(command: &Command) -> String {
     let known: Vec<(&str, String)> = command
         .get_subcommands()
         .map(|sub| (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default()))
@@ -51,7 +51,7 @@ fn template(command: &Command) -> String {
 }
 
 /// Prints clap's error or help and ends the process.
-pub(crate) fn exit(error: &clap::Error, words: &[OsString], command: Command) -> ! {
+pub(crate) fn exit_with_message(error: &clap::Error, words: &[OsString], command: Command) -> ! {
     if let Some(file) =
         words.get(1).filter(|word| error.kind() == ErrorKind::InvalidSubcommand && Path::new(word).is_file())
     {
@@ -67,7 +67,7 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString], command: Command) ->
         let _ = writeln!(io::stderr(), "heapdump: {text}");
         std::process::exit(error.exit_code());
     }
-    let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
+    let mut controls: Vec<char> = words.iter().flat_map(word_chars).filter(|&ch| is_control_like(ch)).collect();
     if controls.is_empty() {
         error.exit();
     }
@@ -85,12 +85,12 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString], command: Command) ->
 /// The message, parsed again from words in which one private character stands for each control-like one: clap's own line
 /// ends remain the only ones, and a short option remains one character.
 fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char], command: Command) -> String {
-    let is_free = |ch: &char| words.iter().all(|word| chars(word).all(|known| known != *ch));
+    let is_free = |ch: &char| words.iter().all(|word| word_chars(word).all(|known| known != *ch));
     let stand_ins: Vec<char> = ('\u{100000}'..='\u{10FFFD}').filter(is_free).take(controls.len()).collect();
     let pairs = || controls.iter().copied().zip(stand_ins.iter().copied());
     let harmless = words.iter().map(|word| {
         let stand_in = |ch: char| pairs().find(|(control, _)| *control == ch).map_or(ch, |(_, stand_in)| stand_in);
-        OsString::from(chars(word).map(stand_in).collect::<String>())
+        OsString::from(word_chars(word).map(stand_in).collect::<String>())
     });
     let again = command.try_get_matches_from(harmless.collect::<Vec<_>>()).err();
     // Words that are not Unicode are another error, or none, once they are text.
@@ -102,6 +102,6 @@ fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char], c
     })
 }
 
-fn chars(word: &OsString) -> impl Iterator<Item = char> {
+fn word_chars(word: &OsString) -> impl Iterator<Item = char> {
     word.to_string_lossy().chars().collect::<Vec<_>>().into_iter()
 }

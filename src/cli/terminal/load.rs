@@ -26,12 +26,12 @@ use crate::report::{format_bytes, parse_size};
 
 /// The memory limit, and whose it is.
 #[derive(Debug, Clone)]
-pub(crate) struct Memory {
+pub(crate) struct CommandMemoryLimit {
     limit: MemoryLimit,
     is_asked_for: bool,
 }
 
-impl Memory {
+impl CommandMemoryLimit {
     /// `--max-memory`, else what the machine (or the container) has free.
     pub(crate) fn find(session: &Session, most: Option<&str>) -> Result<Self> {
         let asked_for = most.map(parse_size).transpose();
@@ -42,7 +42,7 @@ impl Memory {
                 Some(bytes) => MemoryLimit::of(bytes),
                 None => free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
             };
-            let memory = Memory { limit: limit.clone(), is_asked_for };
+            let memory = CommandMemoryLimit { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
             memory_watch::start(&limit, move || {
                 let what = MemoryUse::HeldWhileAnswering;
@@ -52,7 +52,7 @@ impl Memory {
             });
             limit
         });
-        Ok(Memory { limit: limit.clone(), is_asked_for })
+        Ok(CommandMemoryLimit { limit: limit.clone(), is_asked_for })
     }
 
     /// A library error in words that name the options.
@@ -144,7 +144,7 @@ impl DumpInput {
         self.path().map_or("standard input".into(), |path| path.display().to_string())
     }
 
-    pub(crate) fn open(&self, options: &OpenOptions, memory: &Memory) -> Result<OpenDump> {
+    pub(crate) fn open(&self, options: &OpenOptions, memory: &CommandMemoryLimit) -> Result<OpenDump> {
         let opened = match self {
             DumpInput::Path(path) => options.open(path),
             DumpInput::Stdin => match standard_input_again() {
@@ -181,7 +181,11 @@ fn standard_input_again() -> Option<File> {
 }
 
 /// Options to open a dump with the roots that were asked for. `file` is its name where there are several.
-pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputArgs) -> Result<(OpenOptions, Memory)> {
+pub(crate) fn dump_options(
+    session: &Session,
+    file: Option<&str>,
+    args: &InputArgs,
+) -> Result<(OpenOptions, CommandMemoryLimit)> {
     let without = excluded_roots(args)?;
     let (options, memory) = open_options(session, file, &args.read)?;
     let options = OpenOptions {
@@ -202,7 +206,7 @@ pub(crate) fn read_dump(
     file: Option<&str>,
     args: &InputArgs,
     with_values: bool,
-) -> Result<(Arc<OpenDump>, Memory)> {
+) -> Result<(Arc<OpenDump>, CommandMemoryLimit)> {
     let (mut options, memory) = dump_options(session, file, args)?;
     if !with_values {
         options.spool_bytes = 0;
@@ -254,9 +258,13 @@ pub(crate) fn count_types(
 }
 
 /// Options to open a dump, from those of reading. Progress is shown as long as they are there.
-pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Memory)> {
+pub(crate) fn open_options(
+    session: &Session,
+    file: Option<&str>,
+    args: &ReadArgs,
+) -> Result<(OpenOptions, CommandMemoryLimit)> {
     let observer = ProgressWatch::observer(&session.progress, args.quiet, file);
-    let memory = Memory::find(session, args.max_memory.as_deref())?;
+    let memory = CommandMemoryLimit::find(session, args.max_memory.as_deref())?;
     let read = args.read_options()?;
     session.set_threads(read.threads)?;
     Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, memory))

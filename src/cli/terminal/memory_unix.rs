@@ -5,12 +5,12 @@ use std::os::unix::fs::FileExt;
 
 /// The system's figures of this process. Kept open: it is read some thousand times a second near the limit.
 #[derive(Debug)]
-pub(super) struct Gauge(File);
+pub(super) struct ProcessMemoryGauge(File);
 
-impl Gauge {
+impl ProcessMemoryGauge {
     /// `None` where there is no `/proc`.
     pub(super) fn open() -> Option<Self> {
-        File::open("/proc/self/statm").map(Gauge).ok()
+        File::open("/proc/self/statm").map(ProcessMemoryGauge).ok()
     }
 
     /// Resident bytes of this process, with or without the files that are mapped.

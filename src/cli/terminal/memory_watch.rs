@@ -14,12 +14,12 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use system::Gauge;
+use system::ProcessMemoryGauge;
 
 use crate::dump::MemoryLimit;
 
 /// More than what all cores write to fresh pages.
-const BYTES_PER_MS: u64 = 16 << 20;
+const MAX_GROWTH_BYTES_PER_MS: u64 = 16 << 20;
 const STACK_BYTES: usize = 64 << 10;
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
@@ -29,24 +29,24 @@ const PROGRAM_BYTES: u64 = 10 << 20;
 const MIN_BYTES: u64 = 4 << 20;
 /// Bytes that are taken before they are seen: at least so many, and of large limits a share, for those are asked for on
 /// machines of more cores.
-const UNSEEN_BYTES: u64 = 5 << 20;
+const MIN_UNSEEN_BYTES: u64 = 5 << 20;
 const UNSEEN_PART: u64 = 32;
 /// Of what is left the part that one thread allocates before it looks again, and its bounds.
 const ALLOCATED_PART: u64 = 64;
 const ALLOCATED_BYTES: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
-const WAITS_FOR_END: usize = 100;
+const MAX_WAITS_FOR_END: usize = 100;
 const WAIT_FOR_END: Duration = Duration::from_millis(1);
 
-static WATCH: OnceLock<Watch> = OnceLock::new();
+static WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 
-struct Watch {
-    gauge: Gauge,
+struct MemoryWatch {
+    gauge: ProcessMemoryGauge,
     counts_mapped: bool,
     most_bytes: u64,
 }
 
-impl Watch {
+impl MemoryWatch {
     /// Bytes that may still be taken. `None` when there are more than there may be.
     fn left_bytes(&self) -> Option<u64> {
         self.most_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped).unwrap_or(0))
@@ -58,30 +58,32 @@ impl Watch {
 /// distance to the limit. The first limit of a process is the one that holds.
 pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     let counts_mapped = limit.counts_mapped;
-    let (Some(bytes), Some(gauge)) = (limit.bytes(), Gauge::open()) else { return };
+    let (Some(bytes), Some(gauge)) = (limit.bytes(), ProcessMemoryGauge::open()) else { return };
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
-    let unseen = UNSEEN_BYTES.max(bytes / UNSEEN_PART);
+    let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_PART);
     let most_bytes =
         bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + MIN_BYTES);
     if WATCH.get().is_some() {
         return;
     }
     let watch = move || {
-        ALLOCATES.set(usize::MAX);
+        BYTES_UNTIL_CHECK.set(usize::MAX);
         while let Some(left) = WATCH.wait().left_bytes() {
-            std::thread::sleep(Duration::from_micros(left / (BYTES_PER_MS / 1000)).clamp(SHORTEST_WAIT, LONGEST_WAIT));
+            std::thread::sleep(
+                Duration::from_micros(left / (MAX_GROWTH_BYTES_PER_MS / 1000)).clamp(SHORTEST_WAIT, LONGEST_WAIT),
+            );
         }
         end();
     };
     // Without the thread there are the estimates.
     if std::thread::Builder::new().name("memory".into()).stack_size(STACK_BYTES).spawn(watch).is_ok() {
-        let _ = WATCH.set(Watch { gauge, counts_mapped, most_bytes });
+        let _ = WATCH.set(MemoryWatch { gauge, counts_mapped, most_bytes });
     }
 }
 
 thread_local! {
     /// Bytes that this thread may allocate before it looks.
-    static ALLOCATES: Cell<usize> = const { Cell::new(0) };
+    static BYTES_UNTIL_CHECK: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The allocator of the system, for the program: near its limit of memory a thread looks before it allocates.
@@ -113,8 +115,8 @@ unsafe impl GlobalAlloc for WatchedAllocator {
 
 #[inline]
 fn before_allocating(bytes: usize) {
-    match ALLOCATES.get().checked_sub(bytes) {
-        Some(left) => ALLOCATES.set(left),
+    match BYTES_UNTIL_CHECK.get().checked_sub(bytes) {
+        Some(left) => BYTES_UNTIL_CHECK.set(left),
         None => check_memory(),
     }
 }
@@ -122,10 +124,10 @@ fn before_allocating(bytes: usize) {
 #[cold]
 fn check_memory() {
     let Some(watch) = WATCH.get() else { return };
-    for _ in 0..WAITS_FOR_END {
+    for _ in 0..MAX_WAITS_FOR_END {
         if let Some(left) = watch.left_bytes() {
             let (least, most) = ALLOCATED_BYTES;
-            return ALLOCATES.set((left / ALLOCATED_PART).clamp(least, most) as usize);
+            return BYTES_UNTIL_CHECK.set((left / ALLOCATED_PART).clamp(least, most) as usize);
         }
         std::thread::sleep(WAIT_FOR_END);
     }

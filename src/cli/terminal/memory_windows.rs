@@ -11,11 +11,11 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 /// The system's figures of this process.
 #[derive(Debug)]
-pub(super) struct Gauge;
+pub(super) struct ProcessMemoryGauge;
 
-impl Gauge {
+impl ProcessMemoryGauge {
     pub(super) fn open() -> Option<Self> {
-        Some(Gauge)
+        Some(ProcessMemoryGauge)
     }
 
     /// Bytes of this process: what is resident, files that are mapped included; without them what it has for itself.

@@ -2,11 +2,11 @@
 //!
 //! Not here: what a command asks (see `commands`), how an answer looks (see `render`).
 
-pub(crate) mod asking;
+pub(crate) mod ask_dump;
 #[cfg(feature = "parquet")]
 pub(crate) mod dataset;
 pub(crate) mod help;
-pub(crate) mod kept;
+pub(crate) mod kept_dumps;
 pub(crate) mod load;
 pub(super) mod memory_watch;
 pub(crate) mod output;

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
-use crate::cli::terminal::asking::Asked;
+use crate::cli::terminal::ask_dump::AskedDump;
 use crate::cli::terminal::progress::terminal_width;
-use crate::cli::terminal::session::{Answer, Session};
+use crate::cli::terminal::session::{CapturedAnswer, Session};
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 
@@ -62,8 +62,8 @@ impl LimitArgs {
 
 impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches in a dump.
-    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(self))
+    pub(crate) fn outcome(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
+        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(self))
     }
 
     fn outcome_with(
@@ -74,19 +74,19 @@ impl TypeArgs {
         hint: impl Fn() -> String,
     ) -> CommandOutcome {
         if !is_empty || !self.is_choice() {
-            return CommandOutcome::Done;
+            return CommandOutcome::Answered;
         }
         if !is_quiet {
             session.print_sentence(&format!("no type matches {}{}", self.words(), hint()));
         }
-        CommandOutcome::No
+        CommandOutcome::NegativeAnswer
     }
 }
 
 impl ScopeArgs {
     /// The outcome of a command that shows what `--type` and `--where` match in a dump.
-    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(&self.types))
+    pub(crate) fn outcome(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
+        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(&self.types))
     }
 
     /// The same of several dumps, or of one that is not at hand.
@@ -116,11 +116,11 @@ impl ScopeArgs {
 impl WhereArgs {
     /// The outcome of a command that shows what `--where` matches, of objects that words describe.
     pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> CommandOutcome {
-        let Some(texts) = self.words().filter(|_| is_empty) else { return CommandOutcome::Done };
+        let Some(texts) = self.words().filter(|_| is_empty) else { return CommandOutcome::Answered };
         if !is_quiet {
             session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
         }
-        CommandOutcome::No
+        CommandOutcome::NegativeAnswer
     }
 }
 
@@ -148,7 +148,7 @@ impl Session {
     fn print(&self, output: &OutputArgs, write: impl Fn(&mut dyn Write, &Style) -> io::Result<()>) -> Result<()> {
         let Some(answer) = &self.answer else { return self.print_with(|out| write(out, &output.style())) };
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Answer { json, text } = &mut *answer;
+        let CapturedAnswer { json, text } = &mut *answer;
         for (out, format) in [(json, Format::Json), (text, Format::Table)] {
             let mut out = CheckedOutput::begin(&self.indexes, out);
             write(&mut out, &Style { format, ..Style::PLAIN })?;

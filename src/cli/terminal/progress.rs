@@ -12,8 +12,8 @@ use crate::input::{Observer, Phase};
 use crate::names::shorten_middle;
 use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
 
-const DELAY: Duration = Duration::from_millis(500);
-const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
+const FIRST_DRAW_DELAY: Duration = Duration::from_millis(500);
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The one line of standard error that shows progress, however many dumps are open.
 pub(crate) struct ProgressDisplay {
@@ -127,7 +127,7 @@ impl ProgressDisplay {
                 while let Some(progress) = progress.upgrade() {
                     progress.draw();
                     drop(progress);
-                    std::thread::sleep(BETWEEN_DRAWS);
+                    std::thread::sleep(DRAW_INTERVAL);
                 }
             });
         });
@@ -136,7 +136,7 @@ impl ProgressDisplay {
     fn draw(&self) {
         let mut line = self.line();
         let ProgressLine { work: Some(WorkInProgress { prefix, phase, since }), .. } = &*line else { return };
-        if self.begun.elapsed() < DELAY {
+        if self.begun.elapsed() < FIRST_DRAW_DELAY {
             return;
         }
         let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));

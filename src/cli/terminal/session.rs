@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
 
-use crate::cli::terminal::kept::KeptDumps;
+use crate::cli::terminal::kept_dumps::KeptDumps;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 
@@ -26,12 +26,12 @@ pub struct Session {
     /// What objects hold besides references is not told.
     pub(crate) hides_values: AtomicBool,
     /// A server's answer, which is not printed.
-    pub(crate) answer: Option<Mutex<Answer>>,
+    pub(crate) answer: Option<Mutex<CapturedAnswer>>,
 }
 
 /// An answer in two forms.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct CapturedAnswer {
     pub(crate) json: Vec<u8>,
     /// As in a pipe.
     pub(crate) text: Vec<u8>,
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// The answer of a server's call.
-    pub(crate) fn into_answer(self) -> Answer {
+    pub(crate) fn into_answer(self) -> CapturedAnswer {
         self.answer.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 

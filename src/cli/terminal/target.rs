@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Error, Result, anyhow};
 
-use crate::cli::terminal::asking::Asked;
-use crate::cli::terminal::kept::WriteIndex;
+use crate::cli::terminal::ask_dump::AskedDump;
+use crate::cli::terminal::kept_dumps::WriteIndex;
 use crate::cli::terminal::load::DumpInput;
 use crate::dump::inputs_of;
 use crate::dump::path_of_index;
@@ -21,14 +21,14 @@ use crate::units::format_bytes;
 /// The target for what is made of dumps, if of any: `None` and `-` are standard output. A dump, an index that may answer for it, and
 /// the dump behind an index are no targets.
 pub(crate) fn find_target(dumps: &[DumpInput], output: Option<&Path>) -> Result<Target> {
-    checked(output, &inputs_of(dumps.iter().map(DumpInput::path), output))
+    checked_target(output, &inputs_of(dumps.iter().map(DumpInput::path), output))
 }
 
 /// The target for the index of a dump, which may replace the one that is there.
 pub(crate) fn find_target_of_index(dump: &DumpInput, output: &Path) -> Result<Target> {
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
-    checked(Some(output), &inputs)
+    checked_target(Some(output), &inputs)
 }
 
 /// The same beside the dump's file, under a name that nobody typed.
@@ -36,7 +36,7 @@ pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     let index = path_of_index(file);
-    writable(Target::find_own(&index, &inputs), &index.display().to_string())
+    explained_target(Target::find_own(&index, &inputs), &index.display().to_string())
 }
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
@@ -61,12 +61,12 @@ pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<Wr
 }
 
 /// Before the work, not after it.
-fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
+fn checked_target(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
     let name = output.map_or("standard output".into(), |output| output.display().to_string());
-    writable(Target::find(output, inputs), &name)
+    explained_target(Target::find(output, inputs), &name)
 }
 
-fn writable(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
+fn explained_target(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
     let target = found.map_err(|error| match error {
         TargetError::Io(error) => anyhow!(error).context(format!("cannot write {name}")),
         TargetError::NotRegularFile => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotRegularFile),
@@ -77,14 +77,14 @@ fn writable(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
 }
 
 /// Writes all of an output at once.
-pub(crate) fn write(target: &Target, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_output(target: &Target, bytes: &[u8]) -> Result<()> {
     let mut out = target.begin_with_first_byte(|| {});
     out.write_all(bytes).and_then(|()| out.finish()).with_context(|| format!("cannot write {}", target.name()))
 }
 
 /// Writes an export of a dump. Until its first byte there is progress, and the target is left alone.
 pub(crate) fn write_export<T>(
-    asked: &Asked<'_>,
+    asked: &AskedDump<'_>,
     target: &Target,
     export: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
 ) -> Result<T> {

@@ -1,8 +1,8 @@
 //! The keys of a view.
 
-use super::text::{Pen, cut, wrapped};
+use super::text::{Pen, cut_middle, wrapped};
 use crate::answers::diff::DiffBy;
-use crate::explore::cells::{Buffer, Rect, Style};
+use crate::explore::cells::{CellStyle, Rect, ScreenBuffer};
 use crate::explore::state::BrowserState;
 use crate::explore::view::BrowserView;
 use crate::units::format_count;
@@ -39,7 +39,7 @@ pub(super) fn keys_of(state: &BrowserState) -> String {
     if state.way().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
-    let find = super::text::cut(&pen.escaped(&frame.find), 12, pen);
+    let find = super::text::cut_middle(&pen.escaped(&frame.find), 12, pen);
     keys.push(match frame.match_count() {
         Some(count) => format!("n N of {} (/{find})  Esc no find", format_count(count as u64)),
         None if find.is_empty() => "/ find".into(),
@@ -56,7 +56,7 @@ pub(super) const CLOSE_HELP: &str = "any other key back";
 /// The keys that work while the keys are shown.
 pub(super) const HELP_KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";
 
-const COMMON: [(&str, &str); 16] = [
+const COMMON_KEYS: [(&str, &str); 16] = [
     ("j k ↓ ↑", "a row down, up; ^d ^u half a page, PgDn PgUp a page"),
     ("g G", "first, last row (Home, End)"),
     ("l → Enter", "in"),
@@ -77,13 +77,13 @@ const COMMON: [(&str, &str); 16] = [
 
 /// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it
 /// begins with: there is no end below the last one.
-pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut Buffer, pen: Pen) -> usize {
+pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> usize {
     let Some(frame) = state.frame() else { return 0 };
     let own =
         own_keys(&frame.view, state.context.is_objects).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
     let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));
     let room = usize::from(area.width).saturating_sub(14);
-    let all = own.chain(&COMMON).map(|(key, what)| (*key, *what)).chain(warnings);
+    let all = own.chain(&COMMON_KEYS).map(|(key, what)| (*key, *what)).chain(warnings);
     let lines: Vec<(&str, String)> = all
         .flat_map(|(key, what)| {
             let what = wrapped(&pen.escaped(what), room).into_iter();
@@ -95,7 +95,7 @@ pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut 
     for (line, (key, what)) in lines.iter().skip(first).take(height).enumerate() {
         let y = area.y + line as u16;
         buffer.put(area.x + 2, y, pen.escaped(key), 11, pen.bold());
-        buffer.put(area.x + 14, y, cut(what, room, pen), room, Style::new());
+        buffer.put(area.x + 14, y, cut_middle(what, room, pen), room, CellStyle::new());
     }
     first
 }

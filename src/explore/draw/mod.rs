@@ -6,36 +6,36 @@ mod text;
 
 use std::time::Duration;
 
-use super::cells::{Buffer, Color, Rect, Style};
-use super::state::{BrowserState, ClickTarget, ClickTargets, Prompt, WIDE};
+use super::cells::{CellStyle, Color, Rect, ScreenBuffer};
+use super::state::{BrowserState, ClickTarget, ClickTargets, MIN_PANE_COLUMNS, Prompt};
 use crate::dump::Phase;
-use crate::names::{columns_of, fit_name, shorten_middle, start_of};
+use crate::names::{columns_of, fit_name, shorten_middle, text_start};
 use crate::report::{progress_line, progress_prefix};
 use crate::units::{count_of, format_count};
-use text::{Pen, cut, end_that_fits};
+use text::{Pen, cut_middle, end_that_fits};
 
 /// The smallest screen that a list fits.
 const MIN_SIZE: (u16, u16) = (40, 8);
 
 /// Draws everything, and remembers what can be clicked.
-pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer) {
     let pen = Pen { look: state.look };
     state.click_targets.clear();
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         let text = format!("needs {} x {}", MIN_SIZE.0, MIN_SIZE.1);
-        buffer.put(0, 0, text, area.width.into(), Style::new());
+        buffer.put(0, 0, text, area.width.into(), CellStyle::new());
         return;
     }
     if state.dumps.is_none() {
         draw_loading(state, area, buffer, pen);
         return;
     }
-    let mut click_targets = tabs(state, area, buffer, pen);
-    click_targets.extend(crumbs(state, area, buffer, pen));
+    let mut click_targets = draw_tabs(state, area, buffer, pen);
+    click_targets.extend(draw_breadcrumbs(state, area, buffer, pen));
     let body = Rect { y: 2, height: area.height - 4, ..area };
     if let Some(first) = state.help {
         state.help = Some(help::draw(state, first, body, buffer, pen));
-    } else if area.width > WIDE && state.pane.is_some() {
+    } else if area.width > MIN_PANE_COLUMNS && state.pane.is_some() {
         let left = body.width * 5 / 8;
         rows::draw(state, Rect { width: left, ..body }, buffer, pen);
         rows::draw_pane(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
@@ -43,12 +43,12 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer) {
         rows::draw(state, body, buffer, pen);
     }
     let (command_line, key_line) = (area.height - 2, area.height - 1);
-    command(state, Rect { y: command_line, height: 1, ..area }, buffer, pen);
-    last_line(state, Rect { y: key_line, height: 1, ..area }, buffer, pen);
+    draw_command(state, Rect { y: command_line, height: 1, ..area }, buffer, pen);
+    draw_last_line(state, Rect { y: key_line, height: 1, ..area }, buffer, pen);
     state.click_targets.extend(click_targets);
 }
 
-fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let progress = state.progress;
     let file = state.context.paths.get(progress.file).or(state.context.paths.last());
     let prefix = file.map_or(String::new(), |file| progress_prefix(&file.to_string_lossy()));
@@ -61,17 +61,17 @@ fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen)
     let elapsed = progress.elapsed.max(Duration::from_millis(1));
     pen.put(buffer, line(0), "heapdump explore", pen.bold());
     let text = progress_line(&prefix, name, elapsed, bytes, line(2).width.into());
-    pen.put(buffer, line(2), &text, Style::new());
+    pen.put(buffer, line(2), &text, CellStyle::new());
     if progress.objects > 0 {
         let so_far = if bytes.is_some() { " so far" } else { "" };
         let objects = format!("{}{so_far}", count_of(progress.objects, "objects"));
-        pen.put(buffer, line(3), &objects, Style::new());
+        pen.put(buffer, line(3), &objects, CellStyle::new());
     }
     let hint = "q ends; `heapdump index` once, and the next time it is there at once";
     pen.put(buffer, line(4), hint, pen.dim());
 }
 
-fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
+fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> ClickTargets {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.context.is_objects).len() + 4).sum();
     let is_narrow = full > area.width.into();
@@ -108,7 +108,7 @@ fn tabs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Clic
     click_targets
 }
 
-fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> ClickTargets {
+fn draw_breadcrumbs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> ClickTargets {
     let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.breadcrumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
@@ -143,7 +143,7 @@ fn crumbs(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) -> Cl
     click_targets
 }
 
-fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn draw_command(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let place = match frame.rows.len {
         0 => String::new(),
@@ -155,19 +155,19 @@ fn command(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
     buffer.put(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
-fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn draw_last_line(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let room = usize::from(area.width);
     let (text, style) = match (&state.prompt, &state.note) {
         (Some(prompt), _) => {
             let text = match prompt {
                 Prompt::Find(text) => format!("/{text}"),
-                Prompt::Go(text) => format!("go to (an id, or: type PATTERN): {text}"),
+                Prompt::GoToObject(text) => format!("go to (an id, or: type PATTERN): {text}"),
                 Prompt::Export(text) => format!("write rows to (name.csv or name.json): {text}"),
-                Prompt::Replace(file) => format!("{file} is there already; replace it? y/n"),
+                Prompt::ReplaceFile(file) => format!("{file} is there already; replace it? y/n"),
             };
             let text = pen.escaped(&text);
             // The end of what is typed is what matters.
-            let end = buffer.put(0, area.y, end_that_fits(&text, room - 1), room - 1, Style::new());
+            let end = buffer.put(0, area.y, end_that_fits(&text, room - 1), room - 1, CellStyle::new());
             buffer.put(end, area.y, " ", 1, pen.reverse());
             return;
         }
@@ -175,7 +175,7 @@ fn last_line(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
         (None, None) if state.help.is_some() => (help::HELP_KEYS.to_string(), pen.dim()),
         (None, None) => (help::keys_of(state), pen.dim()),
     };
-    let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
+    let text = if state.note.is_some() { cut_middle(&text, room, pen) } else { keys_that_fit(&text, room) };
     buffer.put(0, area.y, text, room, style);
 }
 
@@ -186,7 +186,7 @@ fn words_that_fit(command: &str, room: usize) -> String {
     };
     let last = shorten_middle(last, 30.min(room / 2));
     let room = room.saturating_sub(columns_of(&last) + 3);
-    let front = start_of(front, room + 1);
+    let front = text_start(front, room + 1);
     format!("{} … {last}", front.rsplit_once(' ').map_or("$", |(words, _)| words))
 }
 
@@ -208,19 +208,19 @@ fn keys_that_fit(text: &str, room: usize) -> String {
 }
 
 impl Pen {
-    fn color(self, color: Color) -> Style {
-        Style { color: self.look.color.then_some(color), ..Style::new() }
+    fn color(self, color: Color) -> CellStyle {
+        CellStyle { color: self.look.color.then_some(color), ..CellStyle::new() }
     }
 
-    fn reverse(self) -> Style {
-        Style { is_reversed: true, ..Style::new() }
+    fn reverse(self) -> CellStyle {
+        CellStyle { is_reversed: true, ..CellStyle::new() }
     }
 
-    fn dim(self) -> Style {
-        Style { is_dim: true, ..Style::new() }
+    fn dim(self) -> CellStyle {
+        CellStyle { is_dim: true, ..CellStyle::new() }
     }
 
-    fn bold(self) -> Style {
-        Style { is_bold: true, ..Style::new() }
+    fn bold(self) -> CellStyle {
+        CellStyle { is_bold: true, ..CellStyle::new() }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::text::{Pen, wrapped};
 use crate::answers::{step_text, type_with_value};
-use crate::explore::cells::{Buffer, Color, Rect, Style};
+use crate::explore::cells::{CellStyle, Color, Rect, ScreenBuffer};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
 use crate::explore::state::{BrowserState, ClickTarget};
@@ -77,17 +77,17 @@ fn name_of(row: &ListRow, pen: Pen) -> (String, String) {
 /// Between a reference and what it leads to.
 const GAP: &str = "  ";
 
-pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let Some(frame) = state.frame() else { return };
     let Some(listing) = &frame.listing else {
-        waiting(state, frame, area, buffer, pen);
+        draw_waiting(state, frame, area, buffer, pen);
         return;
     };
     let lines_above = listing.lines_above((area.width, state.size.1));
     let above = lines_above.len();
     for (line, text) in lines_above.iter().enumerate() {
         let place = Rect { y: area.y + line as u16, ..area };
-        pen.put(buffer, place, text, if line == 0 { pen.bold() } else { Style::new() });
+        pen.put(buffer, place, text, if line == 0 { pen.bold() } else { CellStyle::new() });
     }
     let body = Rect { y: area.y + above as u16 + 1, height: area.height.saturating_sub(above as u16 + 1), ..area };
     let rows: Vec<ListRow> = (frame.top..(frame.top + usize::from(body.height)).min(frame.rows.len))
@@ -110,7 +110,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut Buffer, pe
         let text =
             if frame.find.is_empty() { listing.empty_text.clone() } else { format!("nothing matches {}", frame.find) };
         let place = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..body };
-        pen.put(buffer, place, &text, Style::new());
+        pen.put(buffer, place, &text, CellStyle::new());
         return;
     }
     let texts: Vec<RowTexts> = rows.iter().map(|row| RowTexts::new(row, &columns, area.width.into(), pen)).collect();
@@ -199,7 +199,7 @@ fn draw_titles(
     listing: &Listing,
     columns: &ColumnPlaces,
     area: Rect,
-    buffer: &mut Buffer,
+    buffer: &mut ScreenBuffer,
     pen: Pen,
 ) {
     let style = pen.bold();
@@ -225,7 +225,7 @@ fn draw_titles(
     pen.put(buffer, place, &title[0], style);
 }
 
-fn put_right_aligned(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
+fn put_right_aligned(buffer: &mut ScreenBuffer, area: Rect, (column, cells): (u16, u16), text: &str, style: CellStyle) {
     let blanks = usize::from(cells).saturating_sub(columns_of(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
     buffer.put(area.x + column + blanks, area.y, text, room.into(), style);
@@ -240,12 +240,12 @@ fn draw_row(
     texts: &RowTexts,
     columns: &ColumnPlaces,
     area: Rect,
-    buffer: &mut Buffer,
+    buffer: &mut ScreenBuffer,
     pen: Pen,
 ) {
     let base = match row.look {
-        RowLook::Plain => Style::new(),
-        RowLook::Title | RowLook::Strong => pen.bold(),
+        RowLook::Plain => CellStyle::new(),
+        RowLook::Title | RowLook::OnAllPaths => pen.bold(),
         RowLook::Faint => pen.dim(),
     };
     let is_title = row.look == RowLook::Title;
@@ -282,12 +282,12 @@ fn draw_row(
         }
     }
     for (line, text) in (texts.name.len()..).zip(&texts.more).filter(|(line, _)| is_seen(*line)) {
-        pen.put(buffer, at(0, line), text, Style::new());
+        pen.put(buffer, at(0, line), text, CellStyle::new());
     }
 }
 
 /// In place of a list that is not there yet, or cannot be.
-fn waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut Buffer, pen: Pen) {
+fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let room = usize::from(area.width).saturating_sub(2);
     let text = match &frame.error {
         Some(why) => why.clone(),
@@ -300,16 +300,16 @@ fn waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut Buf
     };
     let place = Rect { x: area.x + 2, width: room as u16, ..area };
     for (text, line) in wrapped(&pen.escaped(&text), room).iter().zip(place.rows().skip(1)) {
-        pen.put(buffer, line, text, Style::new());
+        pen.put(buffer, line, text, CellStyle::new());
     }
 }
 
 /// The object under the cursor, beside the list.
-pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut Buffer, pen: Pen) {
+pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let Some(listing) = state.pane.as_ref().and_then(|pane| pane.listing.as_ref()) else { return };
     let mut lines = area.rows();
     for (at, (text, line)) in listing.above.iter().zip(&mut lines).enumerate() {
-        pen.put(buffer, line, text, if at == 0 { pen.bold() } else { Style::new() });
+        pen.put(buffer, line, text, if at == 0 { pen.bold() } else { CellStyle::new() });
     }
     let rows = (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref()));
     let texts = rows.flat_map(|row| {
@@ -319,6 +319,6 @@ pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut Buffer, p
         row_lines(&start, &name, area.width.into()).into_iter().map(move |text| (text, is_title))
     });
     for ((text, is_title), line) in texts.zip(lines) {
-        pen.put(buffer, line, &text, if is_title { pen.bold() } else { Style::new() });
+        pen.put(buffer, line, &text, if is_title { pen.bold() } else { CellStyle::new() });
     }
 }

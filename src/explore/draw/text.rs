@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthChar;
 
 use crate::escape::escape_controls;
-use crate::explore::cells::{Buffer, Rect, Style};
+use crate::explore::cells::{CellStyle, Rect, ScreenBuffer};
 use crate::explore::setup::ScreenLook;
 use crate::names::columns_of;
 
@@ -37,9 +37,9 @@ impl Pen {
     }
 
     /// Draws a text in the first line of an area, harmless and cut. Gives the column behind it.
-    pub(super) fn put(self, buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
+    pub(super) fn put(self, buffer: &mut ScreenBuffer, area: Rect, text: &str, style: CellStyle) -> u16 {
         let room = usize::from(area.width);
-        buffer.put(area.x, area.y, cut(&self.escaped(text), room, self), room, style)
+        buffer.put(area.x, area.y, cut_middle(&self.escaped(text), room, self), room, style)
     }
 
     pub(super) fn ellipsis(self) -> &'static str {
@@ -61,7 +61,7 @@ impl Pen {
 }
 
 /// As much of the beginning, or of the end, as fits.
-fn part(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
+fn chars_that_fit(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
     let mut used = 0;
     chars
         .take_while(|ch| {
@@ -72,13 +72,13 @@ fn part(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
 }
 
 /// A text in so many cells at most: what is longer loses its middle.
-pub(super) fn cut(text: &str, cells: usize, pen: Pen) -> String {
+pub(super) fn cut_middle(text: &str, cells: usize, pen: Pen) -> String {
     if columns_of(text) <= cells {
         return text.to_string();
     }
     let room = cells.saturating_sub(1);
-    let start: String = part(text.chars(), room / 2).into_iter().collect();
-    let end: String = part(text.chars().rev(), room - room / 2).into_iter().rev().collect();
+    let start: String = chars_that_fit(text.chars(), room / 2).into_iter().collect();
+    let end: String = chars_that_fit(text.chars().rev(), room - room / 2).into_iter().rev().collect();
     if cells == 0 { String::new() } else { format!("{start}{}{end}", pen.ellipsis()) }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
 }
 
 pub(super) fn end_that_fits(text: &str, cells: usize) -> String {
-    part(text.chars().rev(), cells).into_iter().rev().collect()
+    chars_that_fit(text.chars().rev(), cells).into_iter().rev().collect()
 }
 
 #[cfg(test)]
@@ -114,13 +114,13 @@ mod tests {
         for text in ["", "a", "System.Collections.Generic.List", "日本語のクラス.名前", "e\u{301}e\u{301}e\u{301}"]
         {
             for cells in 0..40 {
-                let shown = cut(text, cells, PEN);
+                let shown = cut_middle(text, cells, PEN);
                 assert!(columns_of(&shown) <= cells, "{shown} in {cells}");
                 assert!(columns_of(&end_that_fits(text, cells)) <= cells);
             }
         }
-        assert_eq!(cut("System.Collections.List", 11, PEN), "Syste….List");
-        assert_eq!(cut("日本語のクラス", 7, PEN), "日…ス");
+        assert_eq!(cut_middle("System.Collections.List", 11, PEN), "Syste….List");
+        assert_eq!(cut_middle("日本語のクラス", 7, PEN), "日…ス");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use crate::answers::diff::{
 use crate::answers::{AnswerError, GroupBy, type_words};
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget};
 use crate::explore::setup::BrowsedDumps;
-use crate::explore::view::Context;
+use crate::explore::view::CommandContext;
 use crate::units::{format_bytes, signed};
 
-pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Result<Listing, AnswerError> {
+pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandContext) -> Result<Listing, AnswerError> {
     let Some(old) = dumps.old else { return Err(AnswerError::TooFewDumps(1, 2)) };
     let retained = context.retained_growth(by);
     let answer = diff(old, dumps.new, &DiffOptions { by, retained, ..DiffOptions::default() })?;
@@ -60,6 +60,6 @@ pub(super) fn growth(dumps: BrowsedDumps, by: DiffBy, context: &Context) -> Resu
         above: vec![headline],
         sorted_by: Some(0),
         empty_text: "nothing changed".into(),
-        ..Listing::new(&figures, title, vec![ListPart::Made(rows)])
+        ..Listing::new(&figures, title, vec![ListPart::Rows(rows)])
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, breakdown, choice_of};
+use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, breakdown, heap_choice_of};
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
@@ -11,13 +11,14 @@ use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowT
 use crate::explore::view::BrowserView;
 use crate::units::signed;
 
-const FIGURES: [ListColumn; 2] = [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
+const HEAP_COLUMNS: [ListColumn; 2] =
+    [ListColumn::new(BYTES, 0).unsorted(), ListColumn::new(ALLOCATIONS, 72).unsorted()];
 
 /// The trees that were asked for, which are kept: every level is a part of the one tree.
 #[derive(Default)]
-pub(crate) struct Heaps(Mutex<HashMap<Option<usize>, Arc<Vec<BreakdownHeap<'static>>>>>);
+pub(crate) struct HeapTrees(Mutex<HashMap<Option<usize>, Arc<Vec<BreakdownHeap<'static>>>>>);
 
-impl Heaps {
+impl HeapTrees {
     fn trees(
         &self,
         dump: &'static OpenDump,
@@ -40,20 +41,25 @@ impl Heaps {
             let count = heap.tree.rows().first().and_then(|row| row.row.allocations);
             let figures = vec![Some(signed(heap.heap.total_bytes)), count.map(signed)];
             let name = heap.heap.title.clone();
-            let view =
-                BrowserView::Frames { heap: at, choice: choice_of(&heaps, at), at: 0, path: None, name: name.clone() };
+            let view = BrowserView::Frames {
+                heap: at,
+                choice: heap_choice_of(&heaps, at),
+                at: 0,
+                path: None,
+                name: name.clone(),
+            };
             ListRow { figures, ..ListRow::new(name, RowTarget::View(Box::new(view))) }
         });
-        let parts = vec![ListPart::Made(rows.collect())];
+        let parts = vec![ListPart::Rows(rows.collect())];
         Ok(Listing {
             whole: Some(signed(whole)),
             empty_text: "no heaps".into(),
-            ..Listing::new(&FIGURES, "Heap", parts)
+            ..Listing::new(&HEAP_COLUMNS, "Heap", parts)
         })
     }
 
     /// Rows below a row of the tree of a heap.
-    pub(super) fn below(
+    pub(super) fn dominated_by(
         &self,
         dump: &'static OpenDump,
         heap: usize,
@@ -85,7 +91,7 @@ impl Heaps {
         Ok(Listing {
             whole: Some(signed(parent.row.bytes)),
             empty_text: "nothing below".into(),
-            ..Listing::new(&FIGURES, "Function or type", vec![ListPart::Made(children.collect())])
+            ..Listing::new(&HEAP_COLUMNS, "Function or type", vec![ListPart::Rows(children.collect())])
         })
     }
 }

@@ -7,35 +7,37 @@ mod paths;
 mod suspects;
 mod types;
 
-pub(super) use heaps::Heaps;
+pub(super) use heaps::HeapTrees;
 pub(super) use objects::facts_beside_list;
 pub(super) use types::exact_retained;
 
 use super::list::Listing;
 use super::setup::BrowsedDumps;
-use super::view::{BrowserView, Context};
+use super::view::{BrowserView, CommandContext};
 use crate::answers::AnswerError;
 
 /// Makes the list of a view. Error: why there is none, in words.
-pub(super) fn make(
+pub(super) fn make_listing(
     dumps: BrowsedDumps,
     view: &BrowserView,
-    context: &Context,
-    heaps: &Heaps,
+    context: &CommandContext,
+    heaps: &HeapTrees,
 ) -> Result<Listing, String> {
     let dump = dumps.new;
     let made = match view {
-        BrowserView::Suspects => suspects::suspects(dumps),
-        BrowserView::Types(group) => types::types(dump, group.as_ref(), context),
-        BrowserView::Groups(by) => types::groups(dump, *by, context),
-        BrowserView::Dominators { of, by_type } => objects::dominators(dump, of.as_ref(), *by_type),
-        BrowserView::Objects { type_name, scope } => objects::of_type(dump, type_name, scope),
-        BrowserView::Object(place) => objects::object(dump, place, usize::MAX),
-        BrowserView::Paths(place, count) => paths::paths(dump, place, *count),
-        BrowserView::MergedPaths { scope, .. } => paths::merged(dump, scope),
-        BrowserView::Growth(by) => growth::growth(dumps, *by, context),
+        BrowserView::Suspects => suspects::list_suspects(dumps),
+        BrowserView::Types(group) => types::list_types(dump, group.as_ref(), context),
+        BrowserView::Groups(by) => types::list_groups(dump, *by, context),
+        BrowserView::Dominators { of, by_type } => objects::list_dominated(dump, of.as_ref(), *by_type),
+        BrowserView::Objects { type_name, scope } => objects::list_objects_of_type(dump, type_name, scope),
+        BrowserView::Object(place) => objects::list_object_facts(dump, place, usize::MAX),
+        BrowserView::Paths(place, count) => paths::list_root_paths(dump, place, *count),
+        BrowserView::MergedPaths { scope, .. } => paths::list_merged_paths(dump, scope),
+        BrowserView::Growth(by) => growth::list_growth(dumps, *by, context),
         BrowserView::Heaps => heaps.list(dump),
-        BrowserView::Frames { heap, choice, at, path, .. } => heaps.below(dump, *heap, choice, *at, path.as_deref()),
+        BrowserView::Frames { heap, choice, at, path, .. } => {
+            heaps.dominated_by(dump, *heap, choice, *at, path.as_deref())
+        }
     };
     made.map_err(|error: AnswerError| error.to_string())
 }

@@ -5,22 +5,22 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions, type_words};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowTarget, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowTarget, ties_by};
 use crate::explore::view::BrowsedObject;
 use crate::graph::{NodeId, Reference};
 use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// References that are named; an array of millions is read once for each.
-const NAMED: usize = 200;
+const MAX_REFERENCES_NAMED: usize = 200;
 
 /// Objects that one directly dominates, or that nothing single does.
-pub(super) fn dominators(
+pub(super) fn list_dominated(
     dump: &'static OpenDump,
     of: Option<&BrowsedObject>,
     by_type: bool,
 ) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
-    let nodes = browser.below(of.map(|place| place.node))?;
+    let nodes = browser.dominated_by(of.map(|place| place.node))?;
     let sizes = of.map(|place| browser.sizes(place.node));
     let whole = match sizes {
         Some(sizes) => sizes.retained.map_or(0, |(bytes, _)| bytes),
@@ -48,16 +48,16 @@ pub(super) fn dominators(
                     }
                 };
                 let reference = row.only.and_then(|_| names.next().flatten()).unwrap_or_default();
-                let target = row.only.map_or_else(|| RowTarget::Merged(row.type_name.clone()), RowTarget::Object);
+                let target = row.only.map_or_else(|| RowTarget::MergedType(row.type_name.clone()), RowTarget::Object);
                 ListRow { figures: figures.into(), id, lead, reference, tie, ..ListRow::new(name, target) }
             });
-            vec![ListPart::Made(rows.collect())]
+            vec![ListPart::Rows(rows.collect())]
         }
     };
     let stacks = || dump.details()?.allocations(dump.graph()?).ok()?;
     let has_other_tree = of.is_none() && stacks().is_some();
     let figures = match (by_type, has_other_tree) {
-        (false, _) => OF_OBJECTS,
+        (false, _) => OBJECT_COLUMNS,
         (true, false) => MERGED_COLUMNS,
         (true, true) => [MERGED_COLUMNS[0], MERGED_COLUMNS[1], MERGED_COLUMNS[2].unsorted()],
     };
@@ -72,15 +72,19 @@ pub(super) fn dominators(
 
 /// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
 const MERGED_COLUMNS: [ListColumn; 3] = [
-    ListColumn { order: Some(BYTES), ..OF_OBJECTS[0] },
-    OF_OBJECTS[1].unsorted(),
-    ListColumn { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
+    ListColumn { order: Some(BYTES), ..OBJECT_COLUMNS[0] },
+    OBJECT_COLUMNS[1].unsorted(),
+    ListColumn { order: Some(ALLOCATIONS), ..OBJECT_COLUMNS[2] },
 ];
 
-pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
+pub(super) fn list_objects_of_type(
+    dump: &'static OpenDump,
+    type_name: &str,
+    scope: &ScopeOptions,
+) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     // `list` has no order by what an object dominates.
-    let mut figures = OF_OBJECTS;
+    let mut figures = OBJECT_COLUMNS;
     figures[2].order = None;
     Ok(Listing {
         whole: Some(signed(browser.reachable_bytes())),
@@ -94,16 +98,20 @@ const ROWS_BESIDE_LIST: usize = 100;
 
 /// The facts on an object that stand beside a list. Error: why there is nothing, in words.
 pub(crate) fn facts_beside_list(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
-    object(dump, place, ROWS_BESIDE_LIST).map_err(|error| error.to_string())
+    list_object_facts(dump, place, ROWS_BESIDE_LIST).map_err(|error| error.to_string())
 }
 
 /// All that is said of an object: who holds it, what it refers to, what it dominates, its fields; so many rows of each.
-pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize) -> Result<Listing, AnswerError> {
+pub(super) fn list_object_facts(
+    dump: &'static OpenDump,
+    place: &BrowsedObject,
+    rows: usize,
+) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
-    let below = browser.below(Some(place.node)).unwrap_or_default();
-    let (names, referrer_names) = browser.names(place.node, NAMED.min(rows));
+    let below = browser.dominated_by(Some(place.node)).unwrap_or_default();
+    let (names, referrer_names) = browser.names(place.node, MAX_REFERENCES_NAMED.min(rows));
     let referrers = browser.referrers(place.node)?;
     let references = browser.references(place.node);
     let mut parts = Vec::new();
@@ -113,8 +121,8 @@ pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize
         0 => "No object holds it".into(),
         count => format!("Who holds it: {}", count_of(count as u64, "references")),
     };
-    parts.push(ListPart::Made(vec![ListRow::title(held)]));
-    parts.push(ListPart::Made(
+    parts.push(ListPart::Rows(vec![ListRow::title(held)]));
+    parts.push(ListPart::Rows(
         answer
             .roots
             .iter()
@@ -124,17 +132,21 @@ pub(super) fn object(dump: &'static OpenDump, place: &BrowsedObject, rows: usize
     parts.push(of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
     if !references.is_empty() {
         let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
-        parts.push(ListPart::Made(vec![ListRow::title(title)]));
+        parts.push(ListPart::Rows(vec![ListRow::title(title)]));
         parts.push(of_references(&references[..rows.min(references.len())], names, "→"));
     }
     if !below.is_empty() {
         let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
-        parts.push(ListPart::Made(vec![ListRow::title(title)]));
+        parts.push(ListPart::Rows(vec![ListRow::title(title)]));
         let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), RETAINED, false, rows);
         parts.push(ListPart::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
     parts.extend(values(&answer));
-    Ok(Listing { above: head(&answer), empty_text: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })
+    Ok(Listing {
+        above: heading_lines(&answer),
+        empty_text: String::new(),
+        ..Listing::new(&OBJECT_COLUMNS, "Object", parts)
+    })
 }
 
 fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
@@ -160,10 +172,10 @@ fn values(answer: &ObjectAnswer<'_>) -> Vec<ListPart> {
     if rows.is_empty() {
         return Vec::new();
     }
-    vec![ListPart::Made(vec![ListRow::title("Fields and values")]), ListPart::Made(rows)]
+    vec![ListPart::Rows(vec![ListRow::title("Fields and values")]), ListPart::Rows(rows)]
 }
 
-fn head(answer: &ObjectAnswer<'_>) -> Vec<String> {
+fn heading_lines(answer: &ObjectAnswer<'_>) -> Vec<String> {
     let object = &answer.object;
     let mut lines = vec![object.row.type_text()];
     let shallow = format_bytes(object.row.shallow_bytes);

@@ -8,7 +8,9 @@ use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OF_OBJECTS, RowLook, RowTarget, figures_of_object};
+use crate::explore::list::{
+    ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowLook, RowTarget, figures_of_object,
+};
 use crate::explore::view::BrowsedObject;
 use crate::report::indents_of;
 use crate::units::{count_of, signed};
@@ -16,11 +18,15 @@ use crate::units::{count_of, signed};
 const OBJECTS_AT_EACH_END: usize = 200;
 const MERGED_ROWS: usize = 5000;
 /// Levels of a merged tree that are indented; deeper ones have their number.
-const LEVELS: usize = 10;
+const MAX_INDENTED_LEVELS: usize = 10;
 
-pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize) -> Result<Listing, AnswerError> {
+pub(super) fn list_root_paths(
+    dump: &'static OpenDump,
+    place: &BrowsedObject,
+    count: usize,
+) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
     let answer = root_paths(dump, &options)?;
@@ -34,7 +40,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
         for line in lines.of_path(path) {
             rows.push(match line.part {
                 PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) },
-                PathPart::LeftOut { objects } => {
+                PathPart::Gap { objects } => {
                     ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
                 }
                 PathPart::Object { number, step } if number < first => {
@@ -59,7 +65,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
                         // One step after another: a path is no staircase.
                         lead: format!("{mark}{arrow}"),
                         reference: reference.to_string(),
-                        look: if is_on_all { RowLook::Strong } else { RowLook::Plain },
+                        look: if is_on_all { RowLook::OnAllPaths } else { RowLook::Plain },
                         level: Some(number as u32),
                         ..ListRow::new(name, node.map_or(RowTarget::Nowhere, RowTarget::Object))
                     }
@@ -73,10 +79,10 @@ pub(super) fn paths(dump: &'static OpenDump, place: &BrowsedObject, count: usize
         above.push("* on every path: without it the object would be freed".into());
     }
     let why = answer.why_not(false).unwrap_or_else(|| "no path".into());
-    Ok(Listing { above, empty_text: why, ..Listing::new(&OF_OBJECTS, "Path", vec![ListPart::Made(rows)]) })
+    Ok(Listing { above, empty_text: why, ..Listing::new(&OBJECT_COLUMNS, "Path", vec![ListPart::Rows(rows)]) })
 }
 
-pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
+pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let answer = merged_paths(dump, &MergedPathsOptions::of(scope.clone()))?;
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
@@ -85,9 +91,12 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
         let depth = row.depth;
         let row = row.row;
-        let level = if indent.level > LEVELS { format!("({depth})") } else { String::new() };
+        let level = if indent.level > MAX_INDENTED_LEVELS { format!("({depth})") } else { String::new() };
         let arrow = if indent.is_chained { "→" } else { "" };
-        let lead = format!("{}{level}{arrow}", "  ".repeat(indent.level.min(LEVELS) - usize::from(indent.is_chained)));
+        let lead = format!(
+            "{}{level}{arrow}",
+            "  ".repeat(indent.level.min(MAX_INDENTED_LEVELS) - usize::from(indent.is_chained))
+        );
         if let Some(root) = &row.root {
             rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) });
         }
@@ -108,6 +117,6 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
     Ok(Listing {
         above: vec![format!("{count}{rest}")],
         empty_text: "no strong root reaches any of them".into(),
-        ..Listing::new(&figures, "Paths merged by type", vec![ListPart::Made(rows)])
+        ..Listing::new(&figures, "Paths merged by type", vec![ListPart::Rows(rows)])
     })
 }

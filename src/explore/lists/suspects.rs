@@ -10,10 +10,10 @@ use crate::explore::setup::BrowsedDumps;
 use crate::units::{count_of, format_bytes, format_count, signed};
 
 /// Suspects that are listed; below a threshold of a tenth there are seldom more.
-const LISTED: usize = 100;
+const MAX_SUSPECTS_LISTED: usize = 100;
 
-pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
-    let options = LeaksOptions { rows: Some(LISTED), with_unchanged: true, ..LeaksOptions::default() };
+pub(super) fn list_suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
+    let options = LeaksOptions { rows: Some(MAX_SUSPECTS_LISTED), with_unchanged: true, ..LeaksOptions::default() };
     let answer = match dumps.old {
         Some(old) => leaks_since(old, dumps.new, &options)?,
         None => leaks(dumps.new, &options)?,
@@ -23,7 +23,7 @@ pub(super) fn suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError> {
     let rows: Vec<ListRow> = rows.collect();
     let mut figures = vec![ListColumn::new(RETAINED, 0).unsorted()];
     figures.extend(dumps.old.map(|_| ListColumn::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
-    let parts = vec![ListPart::Made(rows)];
+    let parts = vec![ListPart::Rows(rows)];
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),
         empty_text: format!(

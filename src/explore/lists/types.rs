@@ -5,16 +5,20 @@ use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions, type_words};
 use crate::dump::OpenDump;
 use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, ties_by};
-use crate::explore::view::{BrowserView, Context, TypeGroup};
+use crate::explore::view::{BrowserView, CommandContext, TypeGroup};
 use crate::units::signed;
 
-pub(super) fn types(dump: &OpenDump, group: Option<&TypeGroup>, context: &Context) -> Result<Listing, AnswerError> {
+pub(super) fn list_types(
+    dump: &OpenDump,
+    group: Option<&TypeGroup>,
+    context: &CommandContext,
+) -> Result<Listing, AnswerError> {
     let scope = group.map_or_else(ScopeOptions::default, |group| group.scope.clone());
     let options = context.histogram_options(GroupBy::Type, scope, Some(RETAINED), Limits::default());
     Ok(listing(&histogram(dump, &options)?, &options, |row, _| RowTarget::Type(row.name().to_string())))
 }
 
-pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<Listing, AnswerError> {
+pub(super) fn list_groups(dump: &OpenDump, by: GroupBy, context: &CommandContext) -> Result<Listing, AnswerError> {
     let options = context.histogram_options(by, ScopeOptions::default(), Some(RETAINED), Limits::default());
     let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());
     let group = |row: &HistogramRow, number| {
@@ -54,7 +58,7 @@ fn listing(
         whole: Some(signed(whole)),
         sorted_by: Some(0),
         empty_text: "no objects".into(),
-        ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Made(made.collect())])
+        ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Rows(made.collect())])
     }
 }
 

@@ -1,24 +1,24 @@
 //! Keys and mouse, as a terminal writes them.
 
 use crate::explore::keys::{KeyPress, Mouse};
-use crate::explore::state::Msg;
+use crate::explore::state::BrowserMessage;
 
 /// Bytes of the longest sequence that means anything; of a longer one the beginning is dropped.
 const MAX_SEQUENCE_BYTES: usize = 64;
 
 /// Takes all that is whole; with `is_all` nothing follows, and what is left stands alone.
-pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
+pub(super) fn take_messages(bytes: &mut Vec<u8>, is_all: bool) -> Vec<BrowserMessage> {
     let mut msgs = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        match first(rest) {
+        match first_message(rest) {
             Some((msg, length)) => {
                 msgs.extend(msg);
                 at += length;
             }
             None if is_all || rest.len() > MAX_SEQUENCE_BYTES => {
-                msgs.extend((rest[0] == 0x1b).then_some(Msg::Key(KeyPress::Escape)));
+                msgs.extend((rest[0] == 0x1b).then_some(BrowserMessage::Key(KeyPress::Escape)));
                 at += 1;
             }
             None => break,
@@ -29,15 +29,15 @@ pub(super) fn take(bytes: &mut Vec<u8>, is_all: bool) -> Vec<Msg> {
 }
 
 /// The first key, or what the mouse did, and its bytes; `None` where more bytes are to come.
-fn first(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
-    let key = |key: KeyPress, length: usize| Some((Some(Msg::Key(key)), length));
+fn first_message(bytes: &[u8]) -> Option<(Option<BrowserMessage>, usize)> {
+    let key = |key: KeyPress, length: usize| Some((Some(BrowserMessage::Key(key)), length));
     match bytes[0] {
         b'\r' | b'\n' => key(KeyPress::Enter, 1),
         0x08 | 0x7f => key(KeyPress::Backspace, 1),
         control @ 0x01..=0x1a => key(KeyPress::Ctrl(char::from(control + b'a' - 1)), 1),
         0x1b => match *bytes.get(1)? {
-            b'[' => sequence(bytes),
-            b'O' => Some((named(*bytes.get(2)?, 0).map(Msg::Key), 3)),
+            b'[' => csi_message(bytes),
+            b'O' => Some((named_key(*bytes.get(2)?, 0).map(BrowserMessage::Key), 3)),
             // Pressed just before another key.
             _ => key(KeyPress::Escape, 1),
         },
@@ -51,7 +51,7 @@ fn first(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
             };
             let text = std::str::from_utf8(bytes.get(..length)?);
             Some(match text.ok().and_then(|text| text.chars().next()) {
-                Some(ch) => (Some(Msg::Key(KeyPress::Char(ch))), length),
+                Some(ch) => (Some(BrowserMessage::Key(KeyPress::Char(ch))), length),
                 None => (None, 1),
             })
         }
@@ -59,20 +59,20 @@ fn first(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
 }
 
 /// Behind `ESC [`: numbers, and a letter that says what they are.
-fn sequence(bytes: &[u8]) -> Option<(Option<Msg>, usize)> {
+fn csi_message(bytes: &[u8]) -> Option<(Option<BrowserMessage>, usize)> {
     let end = 2 + bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte))?;
     let text = std::str::from_utf8(&bytes[2..end]).unwrap_or_default();
     let is_mouse = text.starts_with('<');
     let mut numbers = text.trim_start_matches('<').split(';').map(|number| number.parse::<u16>().unwrap_or(0));
     let mut number = || numbers.next().unwrap_or(0);
     let msg = match (is_mouse, bytes[end]) {
-        (true, letter) => mouse(letter, number(), number(), number()).map(Msg::Mouse),
-        (false, letter) => named(letter, number()).map(Msg::Key),
+        (true, letter) => mouse_event(letter, number(), number(), number()).map(BrowserMessage::Mouse),
+        (false, letter) => named_key(letter, number()).map(BrowserMessage::Key),
     };
     Some((msg, end + 1))
 }
 
-fn named(letter: u8, number: u16) -> Option<KeyPress> {
+fn named_key(letter: u8, number: u16) -> Option<KeyPress> {
     Some(match (letter, number) {
         (b'A', _) => KeyPress::Up,
         (b'B', _) => KeyPress::Down,
@@ -88,7 +88,7 @@ fn named(letter: u8, number: u16) -> Option<KeyPress> {
 }
 
 /// Buttons as xterm numbers them, places from 1.
-fn mouse(letter: u8, button: u16, column: u16, line: u16) -> Option<Mouse> {
+fn mouse_event(letter: u8, button: u16, column: u16, line: u16) -> Option<Mouse> {
     match (letter, button) {
         (b'M', 0) => Some(Mouse::Click(column.saturating_sub(1), line.saturating_sub(1))),
         (b'M', 64) => Some(Mouse::WheelUp),
@@ -103,11 +103,11 @@ mod tests {
 
     fn keys(bytes: &[u8], is_all: bool) -> (Vec<String>, usize) {
         let mut left = bytes.to_vec();
-        let msgs = take(&mut left, is_all);
-        let word = |msg: Msg| match msg {
-            Msg::Key(KeyPress::Char(ch)) => ch.to_string(),
-            Msg::Key(key) => format!("{key:?}"),
-            Msg::Mouse(mouse) => format!("{mouse:?}"),
+        let msgs = take_messages(&mut left, is_all);
+        let word = |msg: BrowserMessage| match msg {
+            BrowserMessage::Key(KeyPress::Char(ch)) => ch.to_string(),
+            BrowserMessage::Key(key) => format!("{key:?}"),
+            BrowserMessage::Mouse(mouse) => format!("{mouse:?}"),
             other => panic!("{other:?}"),
         };
         (msgs.into_iter().map(word).collect(), left.len())
@@ -132,9 +132,9 @@ mod tests {
         let text = "j\x1b[B日\x1b[<0;9;9Mq".as_bytes();
         for cut in 0..=text.len() {
             let mut left = text[..cut].to_vec();
-            let mut count = take(&mut left, false).len();
+            let mut count = take_messages(&mut left, false).len();
             left.extend(&text[cut..]);
-            count += take(&mut left, false).len();
+            count += take_messages(&mut left, false).len();
             assert!(count == 5 && left.is_empty(), "{cut}");
         }
         assert_eq!(keys(b"\x1b[", false), (Vec::new(), 2));

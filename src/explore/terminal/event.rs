@@ -1,11 +1,11 @@
 //! Events of the loop.
 
 use crate::explore::setup::LoadedDumps;
-use crate::explore::state::Msg;
+use crate::explore::state::BrowserMessage;
 
 pub(super) enum LoopEvent {
-    Msg(Msg),
+    Msg(BrowserMessage),
     Loaded(Box<Result<LoadedDumps, String>>),
     /// The terminal is gone.
-    Gone,
+    TerminalGone,
 }

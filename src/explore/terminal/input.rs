@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use super::event::LoopEvent;
-use super::guard::Guard;
 use super::system::KeyReader;
+use super::terminal_guard::TerminalGuard;
 
 /// Keys are read until this is dropped.
 pub(super) struct KeyThread(Arc<AtomicBool>);
@@ -21,7 +21,7 @@ impl Drop for KeyThread {
 
 /// Begins to read; `resized` is set when the size of the terminal changes. The thread takes no key any more when the keys are
 /// dropped: they are for another browser then, which has a thread of its own.
-pub(super) fn start(guard: &Guard, events: Sender<LoopEvent>, resized: &Arc<AtomicBool>) -> KeyThread {
+pub(super) fn start(guard: &TerminalGuard, events: Sender<LoopEvent>, resized: &Arc<AtomicBool>) -> KeyThread {
     let is_over = Arc::new(AtomicBool::new(false));
     let keys = KeyThread(Arc::clone(&is_over));
     let Some(terminal) = guard.terminal() else { return keys };
@@ -33,7 +33,7 @@ pub(super) fn start(guard: &Guard, events: Sender<LoopEvent>, resized: &Arc<Atom
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(_) => {
                     // Nobody listens when the program is about to end.
-                    _ = events.send(LoopEvent::Gone);
+                    _ = events.send(LoopEvent::TerminalGone);
                     return;
                 }
                 Ok(msgs) => {

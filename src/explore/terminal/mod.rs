@@ -3,16 +3,16 @@
 //! Only this folder knows the terminal and signals.
 
 #[cfg(unix)]
-mod bus;
-#[cfg(unix)]
 mod bytes;
 mod event;
-mod guard;
 mod input;
 mod screen;
+#[cfg(unix)]
+mod sigbus;
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "unix.rs")]
 mod system;
+mod terminal_guard;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,33 +22,33 @@ use std::time::Duration;
 
 use base64::Engine;
 
-use super::cells::{Buffer, Rect};
+use super::cells::{Rect, ScreenBuffer};
 use super::draw::draw;
 use super::keys::KeyPress;
-use super::setup::{BrowsedDumps, Ended, Setup, WriteIndex};
-use super::state::{BrowserState, Msg};
+use super::setup::{BrowsedDumps, BrowserEnd, BrowserSetup, WriteIndex};
+use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{BrowserWorkers, Task, Worker};
-use super::watch::Watching;
+use super::watch::LoadProgress;
 
 use crate::dump::OpenDump;
 use event::LoopEvent;
-use guard::{Guard, ToScreen};
 use screen::Screen;
+use terminal_guard::{ScreenWriter, TerminalGuard};
 
 /// Time between two looks at the terminal and at the progress of reading.
-const BEAT: Duration = Duration::from_millis(100);
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
 
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by
 /// a signal. Error: when the terminal cannot be used, or a dump cannot be read.
-pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
-    let Setup { context, look, start, mouse, load, write_index, opened } = setup;
+pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
+    let BrowserSetup { context, look, start, mouse, load, write_index, opened } = setup;
     let (events, queue) = channel();
-    let guard = Guard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
+    let guard = TerminalGuard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
     let resized = Arc::new(AtomicBool::new(false));
     let _keys = input::start(&guard, events.clone(), &resized);
-    let watching = Watching::default();
+    let watching = LoadProgress::default();
     let (watched, loaded) = (watching.clone(), events.clone());
     // Without the thread the loop would wait for ever.
     std::thread::Builder::new()
@@ -62,13 +62,13 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
         .map_err(|error| error.to_string())?;
     let state = BrowserState::new(context, look, start, size());
     let mut show =
-        Show { screen: Screen::default(), resized, state, guard, workers: None, watching, events, write_index };
+        BrowserLoop { screen: Screen::default(), resized, state, guard, workers: None, watching, events, write_index };
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
     show.watching.cancel();
     // Nor for an index or rows that are being written.
     crate::files::remove_unfinished();
-    if matches!(ended, Ok(Ended::Gone)) {
+    if matches!(ended, Ok(BrowserEnd::TerminalGone)) {
         show.guard.give_up();
     }
     ended
@@ -79,36 +79,36 @@ fn size() -> (u16, u16) {
     terminal_size::terminal_size().map_or((80, 24), |(width, height)| (width.0, height.0))
 }
 
-struct Show {
+struct BrowserLoop {
     screen: Screen,
     /// Set when the size of the terminal changes, even where it is the same again when it is looked at.
     resized: Arc<AtomicBool>,
     state: BrowserState,
-    guard: Guard,
+    guard: TerminalGuard,
     workers: Option<BrowserWorkers>,
-    watching: Watching,
+    watching: LoadProgress,
     events: Sender<LoopEvent>,
     write_index: Option<WriteIndex>,
 }
 
-impl Show {
-    fn until_end(&mut self, queue: &Receiver<LoopEvent>, opened: &dyn Fn(BrowsedDumps)) -> Result<Ended, String> {
+impl BrowserLoop {
+    fn until_end(&mut self, queue: &Receiver<LoopEvent>, opened: &dyn Fn(BrowsedDumps)) -> Result<BrowserEnd, String> {
         let has_panic_key = std::env::var_os(PANIC_KEY).is_some();
         let mut is_changed = true;
         loop {
             if is_changed && !self.draw() {
-                return Ok(Ended::Gone);
+                return Ok(BrowserEnd::TerminalGone);
             }
             if self.is_damaged() {
-                return Ok(Ended::Damaged);
+                return Ok(BrowserEnd::IndexDamaged);
             }
             is_changed = true;
-            let first = match queue.recv_timeout(BEAT) {
+            let first = match queue.recv_timeout(TICK_INTERVAL) {
                 Ok(event) => event,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Gone),
+                Err(RecvTimeoutError::Disconnected) => return Ok(BrowserEnd::TerminalGone),
                 Err(RecvTimeoutError::Timeout) => {
                     if self.guard.is_gone() {
-                        return Ok(Ended::Gone);
+                        return Ok(BrowserEnd::TerminalGone);
                     }
                     is_changed = self.has_changed();
                     continue;
@@ -117,19 +117,19 @@ impl Show {
             // All that has come is followed before anything is drawn.
             for event in std::iter::once(first).chain(queue.try_iter()) {
                 let msg = match event {
-                    LoopEvent::Gone => return Ok(Ended::Gone),
+                    LoopEvent::TerminalGone => return Ok(BrowserEnd::TerminalGone),
                     LoopEvent::Loaded(loaded) => {
                         let dumps = (*loaded)?.keep();
                         opened(dumps);
                         self.opened(dumps)
                     }
-                    LoopEvent::Msg(Msg::Key(KeyPress::Char('!'))) if has_panic_key => {
+                    LoopEvent::Msg(BrowserMessage::Key(KeyPress::Char('!'))) if has_panic_key => {
                         panic!("asked for by {PANIC_KEY}")
                     }
                     LoopEvent::Msg(msg) => msg,
                 };
                 if self.update(msg) {
-                    return Ok(Ended::Quit);
+                    return Ok(BrowserEnd::Quit);
                 }
             }
         }
@@ -141,9 +141,9 @@ impl Show {
         self.guard.drawing(|| {
             state.size = size();
             let (width, height) = state.size;
-            let mut buffer = Buffer::new(state.size);
+            let mut buffer = ScreenBuffer::new(state.size);
             draw(state, Rect { x: 0, y: 0, width, height }, &mut buffer);
-            screen.show(state.size, &buffer, &mut ToScreen).is_ok()
+            screen.show(state.size, &buffer, &mut ScreenWriter).is_ok()
         })
     }
 
@@ -158,13 +158,13 @@ impl Show {
         let size = size();
         if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
             self.draw_anew();
-            self.update(Msg::Resize(size.0, size.1));
+            self.update(BrowserMessage::Resize(size.0, size.1));
             return true;
         }
         if self.state.dumps.is_some() && !self.state.tree_asked {
             return false;
         }
-        self.update(Msg::Tick(self.watching.progress()));
+        self.update(BrowserMessage::Tick(self.watching.progress()));
         true
     }
 
@@ -173,19 +173,19 @@ impl Show {
         self.screen = Screen::default();
     }
 
-    fn opened(&mut self, dumps: BrowsedDumps) -> Msg {
+    fn opened(&mut self, dumps: BrowsedDumps) -> BrowserMessage {
         if dumps.new.is_indexed() || dumps.old.is_some_and(OpenDump::is_indexed) {
             system::watch_index();
         }
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.
-        let answer = move |answer| _ = events.send(LoopEvent::Msg(Msg::Answer(answer)));
+        let answer = move |answer| _ = events.send(LoopEvent::Msg(BrowserMessage::Answer(answer)));
         self.workers = Some(BrowserWorkers::start(&Worker::new(dumps, self.write_index.take(), answer)));
         self.state.warnings.extend(self.watching.notes());
-        Msg::Opened(dumps)
+        BrowserMessage::Opened(dumps)
     }
 
-    fn update(&mut self, msg: Msg) -> bool {
+    fn update(&mut self, msg: BrowserMessage) -> bool {
         for ask in self.state.update(msg) {
             match ask {
                 Task::Quit => return true,
@@ -195,7 +195,7 @@ impl Show {
                     self.draw_anew();
                 }
                 Task::Redraw => self.draw_anew(),
-                Task::Copy(text) => copy(&text),
+                Task::CopyText(text) => copy(&text),
                 ask => self.workers.iter().for_each(|workers| workers.ask(&ask)),
             }
         }
@@ -207,5 +207,5 @@ impl Show {
 fn copy(text: &str) {
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
     // Should the terminal be gone, the loop sees it.
-    _ = ToScreen.write_all(format!("\x1b]52;c;{encoded}\x07").as_bytes());
+    _ = ScreenWriter.write_all(format!("\x1b]52;c;{encoded}\x07").as_bytes());
 }

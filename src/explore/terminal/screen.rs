@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::explore::cells::{Buffer, Cell, Style};
+use crate::explore::cells::{CellStyle, ScreenBuffer, ScreenCell};
 
 /// The lines that are known to be on the terminal.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Sends the lines that are not there yet, at once.
-    pub(super) fn show(&mut self, size: (u16, u16), buffer: &Buffer, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn show(&mut self, size: (u16, u16), buffer: &ScreenBuffer, out: &mut impl Write) -> io::Result<()> {
         let mut sent = String::new();
         if size != self.size {
             sent.push_str("\x1b[0m\x1b[2J");
@@ -32,10 +32,10 @@ impl Screen {
 }
 
 /// A line as a terminal takes it, from its first column on (ECMA-48).
-fn sequences(cells: &[Cell]) -> String {
-    let used = cells.iter().rposition(|cell| *cell != Cell::BLANK).map_or(0, |last| last + 1);
+fn sequences(cells: &[ScreenCell]) -> String {
+    let used = cells.iter().rposition(|cell| *cell != ScreenCell::BLANK_CELL).map_or(0, |last| last + 1);
     let mut text = String::from("\x1b[0m");
-    let mut style = Style::new();
+    let mut style = CellStyle::new();
     let mut is_sure = true;
     for (column, cell) in cells[..used].iter().enumerate() {
         let Some(symbol) = cell.symbol else {
@@ -61,7 +61,7 @@ fn sequences(cells: &[Cell]) -> String {
         text.push_str(&cell.marks);
         is_sure = cell.marks.is_empty();
     }
-    if style != Style::new() {
+    if style != CellStyle::new() {
         text.push_str("\x1b[0m");
     }
     // Behind the last column the cursor stands on it still.
@@ -79,17 +79,17 @@ mod tests {
     #[test]
     fn lines_that_stand_there_are_not_sent_again() {
         let mut screen = Screen::default();
-        let mut sent = |size, buffer: &Buffer| {
+        let mut sent = |size, buffer: &ScreenBuffer| {
             let mut out = Vec::new();
             screen.show(size, buffer, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let mut buffer = Buffer::new((4, 2));
-        buffer.put(0, 0, "日e\u{301}x", 4, Style { color: Some(Color::Cyan), is_dim: true, ..Style::new() });
+        let mut buffer = ScreenBuffer::new((4, 2));
+        buffer.put(0, 0, "日e\u{301}x", 4, CellStyle { color: Some(Color::Cyan), is_dim: true, ..CellStyle::new() });
         let first = "\x1b[1;1H\x1b[0m\x1b[0;2;36m日\x1b[3Ge\u{301}\x1b[4Gx\x1b[0m";
         assert_eq!(sent((4, 2), &buffer), format!("\x1b[0m\x1b[2J{first}\x1b[2;1H\x1b[0m\x1b[K"));
         assert_eq!(sent((4, 2), &buffer), "");
-        buffer.put(1, 1, "ab", 2, Style { is_bold: true, is_reversed: true, ..Style::new() });
+        buffer.put(1, 1, "ab", 2, CellStyle { is_bold: true, is_reversed: true, ..CellStyle::new() });
         assert_eq!(sent((4, 2), &buffer), "\x1b[2;1H\x1b[0m \x1b[0;1;7mab\x1b[0m\x1b[K");
         assert!(sent((5, 2), &buffer).starts_with("\x1b[0m\x1b[2J"), "of another size");
     }

@@ -11,19 +11,19 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, isatty, tcflush, tcgetattr, tcsetattr};
 
-pub(super) use super::bus::watch as watch_index;
-use super::bytes::take;
-use crate::explore::state::Msg;
+use super::bytes::take_messages;
+pub(super) use super::sigbus::restore_on_sigbus as watch_index;
+use crate::explore::state::BrowserMessage;
 
 /// Clicks and the wheel, in numbers of any size.
-const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const ENABLE_MOUSE_SEQUENCE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// A key that begins as longer ones do stands alone when nothing follows for so long, in nanoseconds.
-const ALONE: i64 = 50_000_000;
+const LONE_ESCAPE_WAIT_NS: i64 = 50_000_000;
 
 /// The source of keys, and its state before.
 pub(super) struct Terminal {
     keys: OwnedFd,
-    before: Termios,
+    original_mode: Termios,
 }
 
 impl Terminal {
@@ -34,18 +34,18 @@ impl Terminal {
             false => std::fs::File::options().read(true).write(true).open("/dev/tty")?.into(),
         };
         let before = tcgetattr(&keys)?;
-        Ok(Terminal { keys, before })
+        Ok(Terminal { keys, original_mode: before })
     }
 
     /// From now on each key comes by itself, and nothing is done about it. What was typed ahead is for the browser.
     pub(super) fn make_raw(&self) -> io::Result<()> {
-        let mut raw = self.before.clone();
+        let mut raw = self.original_mode.clone();
         raw.make_raw();
         Ok(tcsetattr(&self.keys, OptionalActions::Now, &raw)?)
     }
 
     pub(super) fn take_mouse(&self) -> io::Result<()> {
-        write_all(MOUSE);
+        write_all(ENABLE_MOUSE_SEQUENCE);
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Terminal {
         // A terminal that is gone needs nothing. What was typed for the browser is nobody else's; what is still to be
         // shown is not waited for.
         _ = tcflush(&self.keys, QueueSelector::IFlush);
-        _ = tcsetattr(&self.keys, OptionalActions::Now, &self.before);
+        _ = tcsetattr(&self.keys, OptionalActions::Now, &self.original_mode);
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -122,16 +122,16 @@ impl KeyReader {
     }
 
     /// Waits for what is whole, for ever or, in the middle of something, a moment.
-    pub(super) fn next(&mut self, is_over: &AtomicBool) -> io::Result<Vec<Msg>> {
+    pub(super) fn next(&mut self, is_over: &AtomicBool) -> io::Result<Vec<BrowserMessage>> {
         let is_waiting = !self.bytes.is_empty();
         let has_more = self.read_more(is_waiting, is_over)?;
-        Ok(take(&mut self.bytes, is_waiting && !has_more))
+        Ok(take_messages(&mut self.bytes, is_waiting && !has_more))
     }
 
     /// Returns false when no bytes came, or when they are not for this thread.
     fn read_more(&mut self, is_waiting: bool, is_over: &AtomicBool) -> Result<bool, Errno> {
         let mut polled = [PollFd::new(&self.terminal.keys, PollFlags::IN)];
-        let moment = Timespec { tv_sec: 0, tv_nsec: ALONE };
+        let moment = Timespec { tv_sec: 0, tv_nsec: LONE_ESCAPE_WAIT_NS };
         poll(&mut polled, is_waiting.then_some(&moment))?;
         let seen = polled[0].revents();
         if seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {

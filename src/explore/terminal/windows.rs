@@ -14,10 +14,10 @@ use crossterm::event::{
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 
 use crate::explore::keys::{KeyPress, Mouse};
-use crate::explore::state::Msg;
+use crate::explore::state::BrowserMessage;
 
 /// Time that a thread waits for keys that may be for another one when they come.
-const MOMENT: Duration = Duration::from_millis(100);
+const KEY_WAIT: Duration = Duration::from_millis(100);
 
 /// The console of the process, whatever standard input is.
 pub(super) struct Terminal;
@@ -81,14 +81,14 @@ impl KeyReader {
     }
 
     /// Waits for a key, or for the end.
-    pub(super) fn next(&mut self, is_over: &AtomicBool) -> io::Result<Vec<Msg>> {
+    pub(super) fn next(&mut self, is_over: &AtomicBool) -> io::Result<Vec<BrowserMessage>> {
         while !is_over.load(Ordering::SeqCst) {
-            if !poll(MOMENT)? {
+            if !poll(KEY_WAIT)? {
                 continue;
             }
             let msg = match read()? {
-                Event::Key(event) => key(event).map(Msg::Key),
-                Event::Mouse(event) => mouse(event).map(Msg::Mouse),
+                Event::Key(event) => key(event).map(BrowserMessage::Key),
+                Event::Mouse(event) => mouse(event).map(BrowserMessage::Mouse),
                 Event::Resize(..) => {
                     self.0.store(true, Ordering::SeqCst);
                     None

@@ -127,20 +127,20 @@ fn clicks_are_as_keys() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     _ = game.screen();
     // The third row: selected, then entered.
-    game.msg(Msg::Mouse(Mouse::Click(50, 5)));
+    game.msg(BrowserMessage::Mouse(Mouse::Click(50, 5)));
     assert_eq!((game.cursor(), game.way().len()), (2, 1));
-    game.msg(Msg::Mouse(Mouse::Click(50, 5)));
+    game.msg(BrowserMessage::Mouse(Mouse::Click(50, 5)));
     assert_eq!(game.way().len(), 2);
     _ = game.screen();
-    game.msg(Msg::Mouse(Mouse::WheelDown));
+    game.msg(BrowserMessage::Mouse(Mouse::WheelDown));
     assert_eq!(game.cursor(), 1);
     // The first step of the way, then the second view.
-    game.msg(Msg::Mouse(Mouse::Click(3, 1)));
+    game.msg(BrowserMessage::Mouse(Mouse::Click(3, 1)));
     assert_eq!((game.cursor(), game.way().len()), (2, 1));
-    game.msg(Msg::Mouse(Mouse::Click(16, 0)));
+    game.msg(BrowserMessage::Mouse(Mouse::Click(16, 0)));
     assert_eq!(game.way(), ["types"]);
     // Beside everything.
-    game.msg(Msg::Mouse(Mouse::Click(109, 29)));
+    game.msg(BrowserMessage::Mouse(Mouse::Click(109, 29)));
     assert_eq!(game.way(), ["types"]);
 }
 
@@ -150,7 +150,7 @@ fn a_resize_keeps_the_cursor() {
     game.keys("PgDn PgDn j");
     let cursor = game.cursor();
     for (width, height) in [(40, 30), (40, 8), (20, 4), (200, 60), (110, 30)] {
-        game.msg(Msg::Resize(width, height));
+        game.msg(BrowserMessage::Resize(width, height));
         _ = game.screen();
         let (page, frame) = (game.state.rows_on_page(), game.state.frame().unwrap());
         assert!(frame.cursor == cursor && frame.top <= cursor && cursor < frame.top + page, "{width} x {height}");
@@ -168,10 +168,10 @@ fn tabs_have_their_numbers() {
 fn every_list_gets_its_order() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     game.keys("2");
-    let mut asks = game.state.update(Msg::Key(KeyPress::Char('s')));
+    let mut asks = game.state.update(BrowserMessage::Key(KeyPress::Char('s')));
     game.keys("3");
-    asks.extend(game.state.update(Msg::Key(KeyPress::Char('S'))));
-    asks.extend(game.state.update(Msg::Key(KeyPress::Char('s'))));
+    asks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('S'))));
+    asks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('s'))));
     assert_eq!(asks.len(), 3);
     game.worker.drop_older(&mut asks);
     assert_eq!(asks.len(), 2, "one of each list");
@@ -180,13 +180,13 @@ fn every_list_gets_its_order() {
 /// While the dump is read there is nothing else to do than to leave.
 #[test]
 fn keys_wait_for_the_dump() {
-    let context = Context::new(vec!["a".into()], Vec::new());
+    let context = CommandContext::new(vec!["a".into()], Vec::new());
     let mut state = BrowserState::new(context, COLORS, (None, None), (110, 30));
     for key in ['2', ':', 'w', 'x', '?'] {
-        assert!(state.update(Msg::Key(KeyPress::Char(key))).is_empty());
+        assert!(state.update(BrowserMessage::Key(KeyPress::Char(key))).is_empty());
         assert!(state.note.is_none() && state.prompt.is_none() && state.help.is_none(), "{key}");
     }
-    assert!(matches!(state.update(Msg::Key(KeyPress::Char('q')))[..], [Task::Quit]));
+    assert!(matches!(state.update(BrowserMessage::Key(KeyPress::Char('q')))[..], [Task::Quit]));
 }
 
 /// Keys for a list that is not there yet wait for it, those behind them too; `Esc` and another view forget them.
@@ -200,20 +200,20 @@ fn keys_wait_for_their_list() {
     let script = "j\r\r\r/Screen\rjy";
     for ch in script.chars() {
         let key = if ch == '\r' { KeyPress::Enter } else { KeyPress::Char(ch) };
-        asks.extend(slow.state.update(Msg::Key(key)));
+        asks.extend(slow.state.update(BrowserMessage::Key(key)));
     }
     assert_eq!((asks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
     for ask in asks {
         slow.worker.answer(ask);
     }
     let answers = std::mem::take(&mut *slow.answers.lock().unwrap());
-    answers.into_iter().for_each(|answer| slow.msg(Msg::Answer(answer)));
+    answers.into_iter().for_each(|answer| slow.msg(BrowserMessage::Answer(answer)));
     assert_eq!((slow.way(), slow.cursor(), slow.command()), (quick.way(), quick.cursor(), quick.command()));
     assert!(!slow.copied.is_empty() && slow.copied == quick.copied && slow.state.typed_ahead.is_empty());
     for (forgets, way) in [(KeyPress::Escape, vec!["everything"]), (KeyPress::Char('2'), vec!["types"])] {
         let mut slow = Driver::new(&GAME, (110, 30), COLORS);
         for key in [KeyPress::Enter, KeyPress::Char('j'), KeyPress::Char('o'), forgets] {
-            _ = slow.state.update(Msg::Key(key));
+            _ = slow.state.update(BrowserMessage::Key(key));
         }
         assert_eq!((slow.way(), slow.state.typed_ahead.len()), (way.iter().map(ToString::to_string).collect(), 0));
     }
@@ -221,9 +221,9 @@ fn keys_wait_for_their_list() {
     for key in [KeyPress::Char('q'), KeyPress::Ctrl('c')] {
         let mut slow = Driver::new(&GAME, (110, 30), COLORS);
         for key in [KeyPress::Enter, KeyPress::Enter] {
-            _ = slow.state.update(Msg::Key(key));
+            _ = slow.state.update(BrowserMessage::Key(key));
         }
-        assert!(matches!(slow.state.update(Msg::Key(key))[..], [Task::Quit]));
+        assert!(matches!(slow.state.update(BrowserMessage::Key(key))[..], [Task::Quit]));
     }
 }
 
@@ -292,10 +292,10 @@ fn rows_that_are_not_in_the_new_order_yet_are_marked() {
     pair.keys("2");
     let title = |driver: &mut Driver| driver.screen().lines().nth(2).unwrap().to_string();
     assert!(!title(&mut pair).contains('…'));
-    let asks = pair.state.update(Msg::Key(KeyPress::Char('s')));
-    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Task::Arrange(..))), "{asks:?}");
+    let asks = pair.state.update(BrowserMessage::Key(KeyPress::Char('s')));
+    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Task::ArrangeRows(..))), "{asks:?}");
     asks.into_iter().for_each(|ask| pair.worker.answer(ask));
     let answers = std::mem::take(&mut *pair.answers.lock().unwrap());
-    answers.into_iter().for_each(|answer| drop(pair.state.update(Msg::Answer(answer))));
+    answers.into_iter().for_each(|answer| drop(pair.state.update(BrowserMessage::Answer(answer))));
     assert!(title(&mut pair).contains('↓') && !title(&mut pair).contains('…'), "{}", title(&mut pair));
 }

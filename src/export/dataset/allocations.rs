@@ -8,13 +8,13 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{ParquetColumn, signed, small, text_of, write_table};
+use super::table::{ParquetColumn, text_of, to_i32, to_i64, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
-use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::AnswerError;
-use crate::answers::heaps::{process_title_of, title_of};
+use crate::answers::heaps::{heap_title, process_title_of};
 use crate::answers::tree::MAX_DEPTH;
 use crate::dump::{MemoryError, OpenDump};
 
@@ -25,19 +25,19 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
     for heap in heaps {
         let total = HeapTotal::compute(heap);
         if total.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+            return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
         }
         totals.push(total.total);
     }
     let columns = [
         ParquetColumn::constant("dump", id),
-        ParquetColumn::new("heap", |row| small(row + 1)),
-        ParquetColumn::new("moment", |row| small(heaps[row].dump_number)),
+        ParquetColumn::new("heap", |row| to_i32(row + 1)),
+        ParquetColumn::new("moment", |row| to_i32(heaps[row].dump_number)),
         ParquetColumn::new("pid", |row| heaps[row].pid),
         ParquetColumn::new("process", |row| text_of(&process_title_of(&heaps[row]))),
         ParquetColumn::new("allocator", |row| text_of(&heaps[row].allocator)),
-        ParquetColumn::new("total_bytes", |row| signed(totals[row].bytes)),
-        ParquetColumn::new("allocations", |row| totals[row].allocations.map(signed)),
+        ParquetColumn::new("total_bytes", |row| to_i64(totals[row].bytes)),
+        ParquetColumn::new("allocations", |row| totals[row].allocations.map(to_i64)),
     ];
     Ok(write_table(out, TableName::AllocationHeaps, heaps.len(), &columns)?)
 }
@@ -51,7 +51,7 @@ struct AllocationPathRow {
     depth: usize,
     /// `None` for all types together.
     type_name: Option<NameId>,
-    amount: Amount,
+    amount: AllocationAmount,
 }
 
 /// Writes `allocation_paths`. O(pairs of backtrace and type), memory for those of one heap.
@@ -76,12 +76,12 @@ pub(super) fn write_paths<W: Write + Send>(
     }
     let columns = [
         ParquetColumn::constant("dump", id),
-        ParquetColumn::new("heap", |row| small(rows[row].heap)),
+        ParquetColumn::new("heap", |row| to_i32(rows[row].heap)),
         ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        ParquetColumn::new("depth", |row| small(rows[row].depth)),
+        ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
         ParquetColumn::new("type", |row| name(dump, &rows[row]).map(text_of)),
-        ParquetColumn::new("bytes", |row| signed(rows[row].amount.bytes)),
-        ParquetColumn::new("allocations", |row| rows[row].amount.allocations.map(signed)),
+        ParquetColumn::new("bytes", |row| to_i64(rows[row].amount.bytes)),
+        ParquetColumn::new("allocations", |row| rows[row].amount.allocations.map(to_i64)),
     ];
     Ok(write_table(out, TableName::AllocationPaths, rows.len(), &columns)?)
 }
@@ -97,9 +97,9 @@ fn add_rows(
     rows: &mut Vec<AllocationPathRow>,
     check_memory: impl Fn(u64) -> Result<(), MemoryError>,
 ) -> Result<(), TableError> {
-    let totals = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
+    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
     if totals.pairs_left_out > 0 {
-        return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+        return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
     }
     let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.at(0).bytes).max(1);
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.

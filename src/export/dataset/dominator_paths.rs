@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, signed, small, text_of, write_table};
+use super::table::{ParquetColumn, text_of, to_i32, to_i64, write_table};
 use crate::analysis::diff::PATH_DEPTH;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -33,11 +33,11 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
         ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        ParquetColumn::new("depth", |row| small(rows[row].depth)),
+        ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
         ParquetColumn::new("type", |row| heap.name_of(rows[row].type_id)),
-        ParquetColumn::new("objects", |row| signed(rows[row].objects)),
-        ParquetColumn::new("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
-        ParquetColumn::new("retained_bytes", |row| signed(rows[row].retained_bytes)),
+        ParquetColumn::new("objects", |row| to_i64(rows[row].objects)),
+        ParquetColumn::new("shallow_bytes", |row| to_i64(rows[row].shallow_bytes)),
+        ParquetColumn::new("retained_bytes", |row| to_i64(rows[row].retained_bytes)),
     ];
     Ok(write_table(out, TableName::DominatorPaths, rows.len(), &columns)?)
 }

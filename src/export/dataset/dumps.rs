@@ -7,12 +7,12 @@ use std::time::SystemTime;
 use parquet::data_type::ByteArray;
 
 use super::TableName;
+use super::dump_place::CONTENT_NOTE_KEY;
 use super::error::TableError;
-use super::place::CONTENT;
-use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, signed, small, text_of};
+use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, text_of, to_i32, to_i64};
 use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
 use crate::answers::heaps::processes_of;
-use crate::answers::histogram::{DEPENDENT, ROOTS, TYPES};
+use crate::answers::histogram::{DEPENDENT_REFERENCES, ROOTS, TYPES};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
@@ -33,12 +33,12 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;
     // Of allocation totals there are only types.
     let total = |name: &'static str, figure: Figure| {
-        ParquetColumn::new(name, move |_| signed(totals.figure(figure).unwrap_or(0)))
+        ParquetColumn::new(name, move |_| to_i64(totals.figure(figure).unwrap_or(0)))
     };
     let info = dump.info();
     let facts = origin.file.and_then(|file| file.metadata().ok());
-    let modified = facts.as_ref().and_then(|facts| facts.modified().ok()).and_then(micros);
-    let exported = micros(SystemTime::now()).unwrap_or(0);
+    let modified = facts.as_ref().and_then(|facts| facts.modified().ok()).and_then(unix_micros);
+    let exported = unix_micros(SystemTime::now()).unwrap_or(0);
     let taken = info.snapshots.iter().find(|snapshot| snapshot.chosen).and_then(|snapshot| snapshot.unix_ms);
     let file = origin.file.map_or("standard input".into(), |file| file.to_string_lossy());
     let (sections, inferred) = match dump.content() {
@@ -48,7 +48,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     let columns = [
         ParquetColumn::constant("dump", origin.id),
         ParquetColumn::new("file", |_| text_of(&file)),
-        ParquetColumn::new("file_bytes", |_| facts.as_ref().map_or(0, |facts| signed(facts.len()))),
+        ParquetColumn::new("file_bytes", |_| facts.as_ref().map_or(0, |facts| to_i64(facts.len()))),
         ParquetColumn::new("format", |_| text_of(&info.format)),
         ParquetColumn::new("format_version", |_| info.version.as_deref().map(text_of)),
         ParquetColumn::new("producer", |_| info.producer.as_deref().map(text_of)),
@@ -57,22 +57,22 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
         ParquetColumn::time("exported_at", |_| exported),
         ParquetColumn::new("schema_version", |_| SCHEMA_VERSION),
         ParquetColumn::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
-        ParquetColumn::new("section_count", |_| small(sections)),
+        ParquetColumn::new("section_count", |_| to_i32(sections)),
         total("object_count", OBJECTS),
         total("shallow_bytes", SHALLOW),
         total("reachable_objects", REACHABLE_OBJECTS),
         total("reachable_bytes", REACHABLE),
         total("reference_count", REFERENCES),
-        total("dependent_references", DEPENDENT),
+        total("dependent_references", DEPENDENT_REFERENCES),
         total("root_count", ROOTS),
         total("type_count", TYPES),
         ParquetColumn::new("roots_inferred", |_| inferred),
         ParquetColumn::new("complete", |_| is_complete(dump)),
-        ParquetColumn::new("problem_count", |_| small(dump.diagnostics().sorted().len())),
+        ParquetColumn::new("problem_count", |_| to_i32(dump.diagnostics().sorted().len())),
         ParquetColumn::map("labels", origin.labels),
         ParquetColumn::new("object_filter", |_| origin.filter.map(text_of)),
     ];
-    let notes = [(CONTENT, origin.content.to_string())];
+    let notes = [(CONTENT_NOTE_KEY, origin.content.to_string())];
     let mut table = ParquetTable::begin(out, TableName::Dumps.name(), &columns, &notes)?;
     table.write_rows(1, &columns)?;
     Ok(table.finish()?)
@@ -90,7 +90,7 @@ fn is_complete(dump: &OpenDump) -> bool {
 }
 
 /// Microseconds since 1970.
-fn micros(time: SystemTime) -> Option<i64> {
+fn unix_micros(time: SystemTime) -> Option<i64> {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_micros()).ok(),
         Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),

@@ -17,22 +17,22 @@ pub enum DatasetError {
     Export(ExportError),
     /// A file of the dataset, and why it cannot be written.
     #[error("cannot write {path}: {1}", path = .0.display())]
-    Write(PathBuf, io::Error),
+    Unwritable(PathBuf, io::Error),
     /// A file of the dataset that would replace what it must not, or cannot be a file.
     #[error("{path} {1}", path = .0.display())]
-    Place(PathBuf, TargetError),
+    UnusableTarget(PathBuf, TargetError),
     /// The dump itself cannot be read through for its checksum.
     #[error("cannot be read: {0}")]
-    Read(io::Error),
+    UnreadableDump(io::Error),
     /// Another dump has this id in the dataset.
     #[error("another dump is in the dataset as {0}")]
-    Taken(String),
+    IdTaken(String),
     /// A dump that comes through a pipe has no name that an id could be made of.
     #[error("a dump that comes through a pipe needs an id")]
-    NoName,
+    NoFileName,
     /// The same, and the id that was asked for is taken: by the same dump or by another.
     #[error("a dump is in the dataset as {0}, and what comes through a pipe cannot be compared with it")]
-    TakenOrSame(String),
+    IdTakenOrSameDump(String),
     /// An expression chooses rows, and no table is asked for that has any.
     #[error("an expression chooses rows of objects and object_references, and neither table is asked for")]
     NoRowsToChoose,
@@ -41,17 +41,19 @@ pub enum DatasetError {
         "\"{0}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and nothing that \
          an engine takes for a number or a date"
     )]
-    NoId(String),
+    InvalidId(String),
 }
 
 impl DatasetError {
     /// The error with the options that it is about, and what to do.
     pub fn advice(&self) -> String {
         match self {
-            DatasetError::Taken(_) => format!("{self}; --replace writes this one in its place, --id another beside it"),
-            DatasetError::NoName => format!("{self}: --id NAME"),
-            DatasetError::TakenOrSame(_) => format!("{self}; --replace writes this one in its place"),
-            DatasetError::NoId(_) => format!("--id: {self}"),
+            DatasetError::IdTaken(_) => {
+                format!("{self}; --replace writes this one in its place, --id another beside it")
+            }
+            DatasetError::NoFileName => format!("{self}: --id NAME"),
+            DatasetError::IdTakenOrSameDump(_) => format!("{self}; --replace writes this one in its place"),
+            DatasetError::InvalidId(_) => format!("--id: {self}"),
             DatasetError::NoRowsToChoose => format!("--where: {self}: --tables all, or their names"),
             _ => self.to_string(),
         }
@@ -76,7 +78,7 @@ impl TableError {
     pub(super) fn of(self, path: &Path) -> DatasetError {
         match self {
             TableError::Dump(error) => error,
-            TableError::File(error) => DatasetError::Write(path.to_path_buf(), error),
+            TableError::File(error) => DatasetError::Unwritable(path.to_path_buf(), error),
         }
     }
 }

@@ -5,7 +5,7 @@ use parquet::data_type::ByteArray;
 use super::error::TableError;
 use super::table::text_of;
 use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
+use crate::analysis::retained::RetainedSizes;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
@@ -14,7 +14,7 @@ pub(super) struct ObjectHeap<'d> {
     pub(super) dump: &'d OpenDump,
     pub(super) graph: &'d HeapGraph,
     pub(super) dominators: &'d Dominators,
-    pub(super) retained: &'d Retained,
+    pub(super) retained: &'d RetainedSizes,
     pub(super) reachable: &'d NodeSet,
     /// The dump's id, as every row of the small tables has it.
     pub(super) id: ByteArray,

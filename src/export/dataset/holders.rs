@@ -6,7 +6,7 @@ use std::io::Write;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, signed, small, text_of, write_table};
+use super::table::{ParquetColumn, text_of, to_i32, to_i64, write_table};
 use crate::answers::{LeaksOptions, leaks};
 
 /// Writes `roots`. O(root records).
@@ -15,13 +15,13 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
     let roots = graph.roots();
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
-        ParquetColumn::new("object", |row| signed(roots[row].node.index())).by_differences(),
+        ParquetColumn::new("object", |row| to_i64(roots[row].node.index())).by_differences(),
         ParquetColumn::new("kind", |row| text_of(&roots[row].kind.name())),
         ParquetColumn::new("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
         // What holds the object in the place of the record.
         ParquetColumn::new("thread", |row| {
             let thread = roots[row].thread.filter(|_| roots[row].is_through_thread)?;
-            graph.threads()[thread.index()].node.map(|node| signed(node.index()))
+            graph.threads()[thread.index()].node.map(|node| to_i64(node.index()))
         }),
         ParquetColumn::new("flags", |row| {
             let flags = roots[row].flags.names().join(",");
@@ -31,7 +31,7 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
         ParquetColumn::new("name", |row| graph.root_name(&roots[row]).map(text_of)),
         ParquetColumn::new("type", |row| heap.type_of(roots[row].node)),
         ParquetColumn::new("retained_bytes", |row| {
-            heap.retained.bytes_of(heap.dominators, roots[row].node).map(signed)
+            heap.retained.bytes_of(heap.dominators, roots[row].node).map(to_i64)
         }),
     ];
     Ok(write_table(out, TableName::Roots, roots.len(), &columns)?)
@@ -50,12 +50,12 @@ pub(super) fn write_suspects<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> 
     let point = |row: usize| &suspects[row].accumulation_point;
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
-        ParquetColumn::new("rank", |row| small(row + 1)),
+        ParquetColumn::new("rank", |row| to_i32(row + 1)),
         ParquetColumn::new("kind", |row| text_of(row_of(row).kind.name())),
-        ParquetColumn::new("object", |row| nodes[row].map(|node| signed(node.index()))).by_differences(),
+        ParquetColumn::new("object", |row| nodes[row].map(|node| to_i64(node.index()))).by_differences(),
         ParquetColumn::new("type", |row| text_of(row_of(row).type_name)),
-        ParquetColumn::new("objects", |row| signed(row_of(row).objects)),
-        ParquetColumn::new("retained_bytes", |row| signed(row_of(row).retained_bytes)),
+        ParquetColumn::new("objects", |row| to_i64(row_of(row).objects)),
+        ParquetColumn::new("retained_bytes", |row| to_i64(row_of(row).retained_bytes)),
         ParquetColumn::new("share", |row| row_of(row).share),
         ParquetColumn::new("accumulation_type", |row| text_of(&point(row).object.type_name)),
         ParquetColumn::new("shape", |row| text_of(point(row).shape)),

@@ -9,19 +9,19 @@
 
 mod allocations;
 mod dominator_paths;
+mod dump_place;
 mod dumps;
 mod error;
 mod heap;
 mod holders;
 mod objects;
-mod place;
 mod table;
 mod tables;
 mod type_references;
 mod types;
 mod write;
 
+pub use dump_place::ExistingDump;
 pub use error::DatasetError;
-pub use place::AlreadyThere;
 pub use tables::{TableChoice, TableName};
 pub use write::{BegunDump, DatasetOptions, DumpWriter, begin_dump, labels_of};

@@ -8,7 +8,7 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{GROUP_ROWS, ParquetColumn, ParquetTable, signed, small, text_of, write_table};
+use super::table::{MAX_GROUP_ROWS, ParquetColumn, ParquetTable, text_of, to_i32, to_i64, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
@@ -47,25 +47,25 @@ pub(super) fn write_objects<W: Write + Send>(
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        ParquetColumn::new("object", |row| signed(node_at(row).index())).by_differences(),
+        ParquetColumn::new("object", |row| to_i64(node_at(row).index())).by_differences(),
         // The same 64 bits: from 2^63 on negative.
         ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
-        ParquetColumn::new("section", |row| small(graph.section_of(node_at(row)).number())),
+        ParquetColumn::new("section", |row| to_i32(graph.section_of(node_at(row)).number())),
         ParquetColumn::new("type", |row| heap.type_of(node_at(row))),
         ParquetColumn::new("class", |row| {
             graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
         }),
-        ParquetColumn::new("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
-        ParquetColumn::new("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
+        ParquetColumn::new("shallow_bytes", |row| to_i64(graph.shallow_bytes(node_at(row)))),
+        ParquetColumn::new("retained_bytes", |row| number(row).map(|number| to_i64(retained.bytes_at(number)))),
         ParquetColumn::new("dominator", |row| match dominators.dominator_of(node_at(row)) {
-            Dominator::Node(node) => Some(signed(node.index())),
+            Dominator::Node(node) => Some(to_i64(node.index())),
             Dominator::Roots | Dominator::Unreachable => None,
         })
         .by_differences(),
-        ParquetColumn::new("dominator_depth", move |row| depth(row).map(small)),
-        ParquetColumn::new("dominator_order", move |row| place(row).map(signed)).by_differences(),
-        ParquetColumn::new("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
-        ParquetColumn::new("reference_count", |row| small(graph.stored_reference_count(node_at(row)))),
+        ParquetColumn::new("dominator_depth", move |row| depth(row).map(to_i32)),
+        ParquetColumn::new("dominator_order", move |row| place(row).map(to_i64)).by_differences(),
+        ParquetColumn::new("dominated_objects", |row| number(row).map(|number| to_i64(retained.objects_at(number)))),
+        ParquetColumn::new("reference_count", |row| to_i32(graph.stored_reference_count(node_at(row)))),
         ParquetColumn::new("generation", |row| {
             let run = generations.partition_point(|&(end, _)| end <= node_at(row).index());
             generations.get(run).and_then(|(_, name)| name.clone())
@@ -81,11 +81,11 @@ pub(super) fn write_references<W: Write + Send>(
     out: W,
 ) -> Result<W, TableError> {
     let mut table = ParquetTable::begin(out, TableName::ObjectReferences.name(), &columns_of_references(&[]), &[])?;
-    let mut rows: Vec<(NodeId, Reference)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
+    let mut rows: Vec<(NodeId, Reference)> = Vec::with_capacity(MAX_GROUP_ROWS.min(heap.graph.reference_count()));
     for source in heap.graph.nodes().filter(|&source| chosen.is_none_or(|chosen| chosen.contains(source))) {
         for reference in heap.graph.references(source) {
             rows.push((source, reference));
-            if rows.len() == GROUP_ROWS {
+            if rows.len() == MAX_GROUP_ROWS {
                 table.write_rows(rows.len(), &columns_of_references(&rows))?;
                 rows.clear();
             }

@@ -19,7 +19,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
 use super::TableName;
 
 /// Rows of a row group at most.
-pub(super) const GROUP_ROWS: usize = 1 << 20;
+pub(super) const MAX_GROUP_ROWS: usize = 1 << 20;
 const PAGE_ROWS: usize = 20_000;
 /// Rows that a column is asked for at once.
 const ROWS_AT_ONCE: usize = 8192;
@@ -28,13 +28,13 @@ pub(super) const SCHEMA_VERSION: i32 = 1;
 
 /// The encoding of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ColumnPacking {
+enum ColumnEncoding {
     /// A dictionary and run lengths.
     Dictionary,
     /// Differences of numbers.
-    Differences,
+    DeltaBinaryPacked,
     /// Texts without what they begin with as the one before.
-    Prefixes,
+    DeltaByteArray,
 }
 
 /// A value of a column; of columns with nulls an `Option`.
@@ -78,9 +78,9 @@ type Fill<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
 type WriteRows<'a> = Box<dyn Fn(&mut ColumnWriter<'_>, Range<usize>) -> Result<(), ParquetError> + Send + Sync + 'a>;
 
 enum ParquetValues<'a> {
-    Plain(Physical, Repetition, WriteRows<'a>),
+    ByRow(Physical, Repetition, WriteRows<'a>),
     /// The same pairs in every row.
-    Map(&'a [(String, String)]),
+    ConstantMap(&'a [(String, String)]),
 }
 
 /// A column: its name, and what its values are by row.
@@ -88,7 +88,7 @@ pub(super) struct ParquetColumn<'a> {
     name: &'static str,
     values: ParquetValues<'a>,
     is_time: bool,
-    packing: ColumnPacking,
+    packing: ColumnEncoding,
 }
 
 impl<'a> ParquetColumn<'a> {
@@ -110,8 +110,8 @@ impl<'a> ParquetColumn<'a> {
             }
             Ok(())
         });
-        let values = ParquetValues::Plain(T::Plain::get_physical_type(), T::REPETITION, write);
-        ParquetColumn { name, values, is_time: false, packing: ColumnPacking::Dictionary }
+        let values = ParquetValues::ByRow(T::Plain::get_physical_type(), T::REPETITION, write);
+        ParquetColumn { name, values, is_time: false, packing: ColumnEncoding::Dictionary }
     }
 
     /// Microseconds since 1970.
@@ -126,17 +126,22 @@ impl<'a> ParquetColumn<'a> {
     }
 
     pub(super) fn map(name: &'static str, pairs: &'a [(String, String)]) -> Self {
-        ParquetColumn { name, values: ParquetValues::Map(pairs), is_time: false, packing: ColumnPacking::Dictionary }
+        ParquetColumn {
+            name,
+            values: ParquetValues::ConstantMap(pairs),
+            is_time: false,
+            packing: ColumnEncoding::Dictionary,
+        }
     }
 
     /// The same with differences in place of a dictionary: numbers that seldom repeat and lie near one another.
     pub(super) fn by_differences(self) -> Self {
-        ParquetColumn { packing: ColumnPacking::Differences, ..self }
+        ParquetColumn { packing: ColumnEncoding::DeltaBinaryPacked, ..self }
     }
 
     /// The same with texts by their differences: sorted paths.
     pub(super) fn by_prefixes(self) -> Self {
-        ParquetColumn { packing: ColumnPacking::Prefixes, ..self }
+        ParquetColumn { packing: ColumnEncoding::DeltaByteArray, ..self }
     }
 
     fn field(&self) -> Result<Type, ParquetError> {
@@ -150,8 +155,8 @@ impl<'a> ParquetColumn<'a> {
             builder.with_logical_type(logical).build()
         };
         match self.values {
-            ParquetValues::Plain(physical, repetition, _) => of(self.name, physical, repetition),
-            ParquetValues::Map(_) => {
+            ParquetValues::ByRow(physical, repetition, _) => of(self.name, physical, repetition),
+            ParquetValues::ConstantMap(_) => {
                 let [key, value] = ["key", "value"].map(|name| of(name, Physical::BYTE_ARRAY, Repetition::REQUIRED));
                 let pairs = Type::group_type_builder("key_value").with_repetition(Repetition::REPEATED);
                 let pairs = pairs.with_fields(vec![Arc::new(key?), Arc::new(value?)]).build()?;
@@ -165,8 +170,8 @@ impl<'a> ParquetColumn<'a> {
     /// Writes the values of some rows; `part` tells keys from values.
     fn write(&self, writer: &mut ColumnWriter<'_>, rows: Range<usize>, part: usize) -> Result<(), ParquetError> {
         let pairs = match &self.values {
-            ParquetValues::Plain(.., write) => return write(writer, rows),
-            ParquetValues::Map(pairs) => pairs,
+            ParquetValues::ByRow(.., write) => return write(writer, rows),
+            ParquetValues::ConstantMap(pairs) => pairs,
         };
         let wrong = || ParquetError::General(format!("column {} is of another kind", self.name));
         let writer = ByteArrayType::get_column_writer_mut(writer).ok_or_else(wrong)?;
@@ -202,12 +207,12 @@ pub(super) fn text_of(text: &str) -> ByteArray {
 }
 
 /// A number that the dump has, as the dataset's signed ones.
-pub(super) fn signed(number: impl TryInto<i64>) -> i64 {
+pub(super) fn to_i64(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
 /// The same in four bytes.
-pub(super) fn small(number: impl TryInto<i32>) -> i32 {
+pub(super) fn to_i32(number: impl TryInto<i32>) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }
 
@@ -245,15 +250,15 @@ impl<W: Write + Send> ParquetTable<W> {
             .set_compression(Compression::SNAPPY)
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_created_by(format!("heapdump {}", env!("CARGO_PKG_VERSION")))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_max_row_group_row_count(Some(MAX_GROUP_ROWS))
             .set_data_page_row_count_limit(PAGE_ROWS)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(described.collect()));
         for column in columns {
             let encoding = match column.packing {
-                ColumnPacking::Dictionary => continue,
-                ColumnPacking::Differences => Encoding::DELTA_BINARY_PACKED,
-                ColumnPacking::Prefixes => Encoding::DELTA_BYTE_ARRAY,
+                ColumnEncoding::Dictionary => continue,
+                ColumnEncoding::DeltaBinaryPacked => Encoding::DELTA_BINARY_PACKED,
+                ColumnEncoding::DeltaByteArray => Encoding::DELTA_BYTE_ARRAY,
             };
             let path = ColumnPath::from(column.name);
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
@@ -262,17 +267,18 @@ impl<W: Write + Send> ParquetTable<W> {
         Ok(ParquetTable { writer: SerializedFileWriter::new(out, schema, Arc::new(properties.build()))? })
     }
 
-    /// Writes rows, a group of [`GROUP_ROWS`] after the other.
+    /// Writes rows, a group of [`MAX_GROUP_ROWS`] after the other.
     pub(super) fn write_rows(&mut self, rows: usize, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
-        for start in (0..rows).step_by(GROUP_ROWS) {
-            self.write_group(start..rows.min(start + GROUP_ROWS), columns)?;
+        for start in (0..rows).step_by(MAX_GROUP_ROWS) {
+            self.write_group(start..rows.min(start + MAX_GROUP_ROWS), columns)?;
         }
         Ok(())
     }
 
     fn write_group(&mut self, rows: Range<usize>, columns: &[ParquetColumn<'_>]) -> Result<(), ParquetError> {
         // A map has two columns in the file.
-        let file_columns = |column: &ParquetColumn<'_>| if let ParquetValues::Map(_) = column.values { 2 } else { 1 };
+        let file_columns =
+            |column: &ParquetColumn<'_>| if let ParquetValues::ConstantMap(_) = column.values { 2 } else { 1 };
         let parts: Vec<(&ParquetColumn<'_>, usize)> =
             columns.iter().flat_map(|column| (0..file_columns(column)).map(move |part| (column, part))).collect();
         let schema = self.writer.schema_descr().columns().to_vec();

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, signed, write_table};
+use super::table::{ParquetColumn, to_i64, write_table};
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
 
@@ -24,7 +24,7 @@ const NODES_AT_ONCE: usize = 1 << 18;
 pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
     let starts: Vec<usize> = (0..graph.node_count()).step_by(NODES_AT_ONCE).collect();
-    let pairs = starts.into_par_iter().map(|start| count(heap, start)).reduce(Pairs::default, |mut all, more| {
+    let pairs = starts.into_par_iter().map(|start| count_pairs(heap, start)).reduce(Pairs::default, |mut all, more| {
         if all.is_empty() {
             return more;
         }
@@ -41,25 +41,25 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
         ParquetColumn::constant("dump", &heap.id),
         ParquetColumn::new("source_type", |row| heap.name_of(rows[row].0.0)),
         ParquetColumn::new("target_type", |row| heap.name_of(rows[row].0.1)),
-        ParquetColumn::new("reference_count", |row| signed(rows[row].1.0)),
-        ParquetColumn::new("reachable_references", |row| signed(rows[row].1.1)),
+        ParquetColumn::new("reference_count", |row| to_i64(rows[row].1.0)),
+        ParquetColumn::new("reachable_references", |row| to_i64(rows[row].1.1)),
     ];
     Ok(write_table(out, TableName::TypeReferences, rows.len(), &columns)?)
 }
 
 /// Pairs that are counted at hand: a few make up most references.
-const AT_HAND: usize = 1 << 12;
+const PAIR_CACHE_SLOTS: usize = 1 << 12;
 
 /// Counts of pairs: those that came last lie at hand, each in its own place, and give way to others there.
-struct Counter {
-    at_hand: Vec<((TypeId, TypeId), PairCounts)>,
+struct PairCounter {
+    cache: Vec<((TypeId, TypeId), PairCounts)>,
     pairs: Pairs,
 }
 
-impl Counter {
+impl PairCounter {
     fn add(&mut self, pair: (TypeId, TypeId), reachable: u64) {
-        let place = pair.0.index().wrapping_mul(31).wrapping_add(pair.1.index()) % AT_HAND;
-        let (known, counts) = &mut self.at_hand[place];
+        let place = pair.0.index().wrapping_mul(31).wrapping_add(pair.1.index()) % PAIR_CACHE_SLOTS;
+        let (known, counts) = &mut self.cache[place];
         if *known != pair {
             Self::add_counts(&mut self.pairs, *known, std::mem::take(counts));
             *known = pair;
@@ -75,15 +75,15 @@ impl Counter {
     }
 
     fn finish(mut self) -> Pairs {
-        self.at_hand.into_iter().for_each(|(pair, counts)| Self::add_counts(&mut self.pairs, pair, counts));
+        self.cache.into_iter().for_each(|(pair, counts)| Self::add_counts(&mut self.pairs, pair, counts));
         self.pairs
     }
 }
 
-fn count(heap: &ObjectHeap<'_>, start: usize) -> Pairs {
+fn count_pairs(heap: &ObjectHeap<'_>, start: usize) -> Pairs {
     let graph = heap.graph;
     let nothing = ((TypeId::new(0), TypeId::new(0)), PairCounts::default());
-    let mut counter = Counter { at_hand: vec![nothing; AT_HAND], pairs: Pairs::default() };
+    let mut counter = PairCounter { cache: vec![nothing; PAIR_CACHE_SLOTS], pairs: Pairs::default() };
     for node in (start..graph.node_count().min(start + NODES_AT_ONCE)).map(NodeId::new) {
         // Types of one name are one, even where the dump tells them apart.
         let source = graph.type_of_name(graph.type_of(node));

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use parquet::data_type::ByteArray;
 
 use super::super::error::check_index;
+use super::dump_place::{DumpPlace, ExistingDump, WritingGuard, check_id, content_of, id_of};
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::place::{AlreadyThere, DumpPlace, Writing, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
     DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, holders, objects, type_references, types,
@@ -47,7 +47,7 @@ pub struct DumpWriter<'i> {
     options: DatasetOptions,
     inputs: &'i Inputs,
     row: Output,
-    _writing: Writing,
+    _writing: WritingGuard,
 }
 
 /// Begins to write the dump of a file, `None` for one that comes through a pipe, into the dataset of a folder, which is
@@ -74,25 +74,25 @@ pub fn begin_dump<'i>(
         Some(own) => {
             let asked = options.filter.iter().flat_map(Filter::texts).map(|text| format!("where {text}"));
             let words: Vec<String> = options.reading.iter().cloned().chain(asked).collect();
-            content_of(own, &words).map_err(DatasetError::Read)?
+            content_of(own, &words).map_err(DatasetError::UnreadableDump)?
         }
         None => String::new(),
     };
     let id = match (&options.id, &own) {
         (Some(id), _) => id.clone(),
         (None, Some(own)) => id_of(own, &content),
-        (None, None) => return Err(DatasetError::NoName),
+        (None, None) => return Err(DatasetError::NoFileName),
     };
     let place = DumpPlace { folder, id: &id };
-    let writing = Writing::wait_for(&place);
+    let writing = WritingGuard::wait_for(&place);
     let own_content = own.as_ref().map(|_| content.as_str());
     if let Some(there) = find_existing(&place, own_content, &options)? {
-        return Ok(BegunDump::There(there));
+        return Ok(BegunDump::Existing(there));
     }
     let row = place.begin(TableName::Dumps, inputs)?;
     // Another run may have written it before this one held its name.
     if let Some(there) = find_existing(&place, own_content, &options)? {
-        return Ok(BegunDump::There(there));
+        return Ok(BegunDump::Existing(there));
     }
     let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
     Ok(BegunDump::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
@@ -103,22 +103,22 @@ fn find_existing(
     place: &DumpPlace<'_>,
     content: Option<&str>,
     options: &DatasetOptions,
-) -> Result<Option<AlreadyThere>, DatasetError> {
+) -> Result<Option<ExistingDump>, DatasetError> {
     if options.replace {
         return Ok(None);
     }
     let Some(there) = place.content()? else { return Ok(None) };
     let id = place.id.to_string();
     match content {
-        None => return Err(DatasetError::TakenOrSame(id)),
-        Some(content) if there != content => return Err(DatasetError::Taken(id)),
+        None => return Err(DatasetError::IdTakenOrSameDump(id)),
+        Some(content) if there != content => return Err(DatasetError::IdTaken(id)),
         Some(_) => {}
     }
     let has = |table: TableName| place.path_of(table).exists();
     let is_of_allocations = TableName::all().any(|table| table.is_of_allocations() && has(table));
     let own = TableName::all().filter(|table| table.is_of_allocations() == is_of_allocations);
     let missing = own.filter(|table| options.tables.has(*table) && !has(*table)).map(TableName::name).collect();
-    Ok(Some(AlreadyThere { id, missing, has_labels: !options.labels.is_empty() }))
+    Ok(Some(ExistingDump { id, missing, has_labels: !options.labels.is_empty() }))
 }
 
 /// Tables that are whole, and not there yet.
@@ -144,7 +144,7 @@ impl DumpWriter<'_> {
         let (file, labels) = (file.as_deref(), &options.labels);
         let filter = options.filter.as_ref().map(Filter::text);
         let origin = dumps::DumpOrigin { id: &id, file, content: &content, filter: filter.as_deref(), labels };
-        let row = settle(dumps::write(dump, &origin, row), &path)?;
+        let row = finish_table(dumps::write(dump, &origin, row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;
         for table in TableName::all() {
@@ -153,9 +153,9 @@ impl DumpWriter<'_> {
             }
         }
         for (table, file) in written {
-            file.appear().map_err(|error| DatasetError::Write(place.path_of(table), error))?;
+            file.appear().map_err(|error| DatasetError::Unwritable(place.path_of(table), error))?;
         }
-        row.appear().map_err(|error| DatasetError::Write(path, error))?;
+        row.appear().map_err(|error| DatasetError::Unwritable(path, error))?;
         Ok(has_any)
     }
 
@@ -212,15 +212,15 @@ impl DumpWriter<'_> {
         if self.options.tables.has(table) {
             let place = DumpPlace { folder: &self.folder, id: &self.id };
             let out = place.begin(table, self.inputs)?;
-            written.push((table, settle(write(out), &place.path_of(table))?));
+            written.push((table, finish_table(write(out), &place.path_of(table))?));
         }
         Ok(())
     }
 }
 
-fn settle(written: Result<Output, TableError>, path: &Path) -> Result<CompleteOutput, DatasetError> {
+fn finish_table(written: Result<Output, TableError>, path: &Path) -> Result<CompleteOutput, DatasetError> {
     let out = written.map_err(|error| error.of(path))?;
-    out.settle().map_err(|error| DatasetError::Write(path.to_path_buf(), error))
+    out.settle().map_err(|error| DatasetError::Unwritable(path.to_path_buf(), error))
 }
 
 /// Pairs of labels, from texts such as `build=1234`.
@@ -246,5 +246,5 @@ pub enum BegunDump<'i> {
     /// It is to be written.
     New(Box<DumpWriter<'i>>),
     /// It is there.
-    There(AlreadyThere),
+    Existing(ExistingDump),
 }

@@ -2,7 +2,7 @@
 //! program answers a command line as the library answers its options is tested of a dump of each format (index.rs).
 
 use heapdump::OpenDump;
-use heapdump::analysis::selection::{TypeChoice, TypePattern};
+use heapdump::analysis::type_patterns::{TypeChoice, TypePattern};
 use heapdump::answers::breakdown::BreakdownBy;
 use heapdump::answers::figure::{Figure, REFERENCES, RETAINED, SHALLOW};
 use heapdump::answers::object::{ShowOptions, show};

@@ -2,30 +2,30 @@
 
 use rustc_hash::FxHashMap;
 
-use super::heap::Heap;
+use super::classified_heap::ClassifiedHeap;
 use super::modules::owner_of_script;
-use super::symbols::Symbols;
-use crate::analysis::leaks::{ELEMENT, Owner, Start, Step, Ways};
+use super::symbols::SymbolTable;
+use crate::analysis::leaks::{CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
 use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind, TypeSet};
 use crate::input::{ReferenceKind, ReferenceKinds};
 
 // Costs: how little a reference or a start explains.
-const MODULE_OF_OWN: u8 = 0;
-const MODULE_OF_LIBRARY: u8 = 3;
-const MODULE_OF_RUNTIME: u8 = 8;
-const GLOBAL: u8 = 6;
-const CATEGORY: u8 = 30;
-const PLAIN: u8 = 1;
+const MODULE_OF_OWN_COST: u8 = 0;
+const MODULE_OF_LIBRARY_COST: u8 = 3;
+const MODULE_OF_RUNTIME_COST: u8 = 8;
+const GLOBAL_COST: u8 = 6;
+const CATEGORY_COST: u8 = 30;
+const PLAIN_COST: u8 = 1;
 /// Of the engine's own: maps, prototypes, code.
-const META: u8 = 30;
-const HIDDEN: u8 = 4;
-const SYMBOL: u8 = 3;
-const INTO_GLOBAL: u8 = 30;
+const META_COST: u8 = 30;
+const HIDDEN_COST: u8 = 4;
+const SYMBOL_COST: u8 = 3;
+const INTO_GLOBAL_COST: u8 = 30;
 /// A caller of a function does not explain what the function closes over.
-const CONTEXT_OF_RUNTIME: u8 = 12;
-const CONTEXT_OF_LIBRARY: u8 = 3;
+const CONTEXT_OF_RUNTIME_COST: u8 = 12;
+const CONTEXT_OF_LIBRARY_COST: u8 = 3;
 /// A plain object with more properties than this is a dictionary: its keys are no names of fields.
-const DICTIONARY: usize = 50;
+const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names of V8's own references that say nothing about a program.
 const META_NAMES: [&str; 20] = [
     "map",
@@ -52,7 +52,7 @@ const META_NAMES: [&str; 20] = [
 
 /// The kind of a reference, in a walk.
 #[derive(Debug, Clone, Copy)]
-struct Kind {
+struct LabelledCost {
     cost: u8,
     label: u32,
     is_property: bool,
@@ -60,45 +60,50 @@ struct Kind {
 }
 
 /// Costs and labels in a heap of V8.
-pub(super) struct ScriptWays<'h> {
+pub(super) struct JavaScriptReferenceCosts<'h> {
     graph: &'h HeapGraph,
     kinds: &'h dyn ReferenceKinds,
-    symbols: FxHashMap<(ReferenceKind, u32), Kind>,
-    names: &'h mut Symbols,
+    symbols: FxHashMap<(ReferenceKind, u32), LabelledCost>,
+    names: &'h mut SymbolTable,
     functions: TypeSet,
     /// Objects whose properties may be keys.
     plain: TypeSet,
     globals: TypeSet,
     /// By type: its objects refer to one another as a list does.
-    folds: Vec<bool>,
+    folds_same_type: Vec<bool>,
     references: Vec<(ReferenceKind, u32)>,
 }
 
-impl<'h> ScriptWays<'h> {
-    pub(super) fn new(heap: &'h Heap<'_>, kinds: &'h dyn ReferenceKinds, names: &'h mut Symbols) -> Self {
+impl<'h> JavaScriptReferenceCosts<'h> {
+    pub(super) fn new(heap: &'h ClassifiedHeap<'_>, kinds: &'h dyn ReferenceKinds, names: &'h mut SymbolTable) -> Self {
         let graph = heap.graph;
         let is_global =
             |name: &str| name == "system / NativeContext" || name == "global" || name.starts_with("global / ");
-        ScriptWays {
+        JavaScriptReferenceCosts {
             graph,
             kinds,
             symbols: FxHashMap::default(),
             names,
             functions: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
-            plain: TypeSet::of(graph, |type_id| heap.natures[type_id.index()].is_plain),
+            plain: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
             globals: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
-            folds: heap.natures.iter().map(|nature| nature.folds).collect(),
+            folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
             references: Vec::new(),
         }
     }
 
-    fn kind_of(&mut self, kind: ReferenceKind, name: u32) -> Kind {
+    fn kind_of(&mut self, kind: ReferenceKind, name: u32) -> LabelledCost {
         match kind {
             ReferenceKind::Element => {
-                return Kind { cost: PLAIN, label: ELEMENT, is_property: false, is_context: false };
+                return LabelledCost { cost: PLAIN_COST, label: ELEMENT_LABEL, is_property: false, is_context: false };
             }
             ReferenceKind::Hidden => {
-                return Kind { cost: HIDDEN, label: Symbols::place(0), is_property: false, is_context: false };
+                return LabelledCost {
+                    cost: HIDDEN_COST,
+                    label: SymbolTable::place(0),
+                    is_property: false,
+                    is_context: false,
+                };
             }
             _ => {}
         }
@@ -109,36 +114,36 @@ impl<'h> ScriptWays<'h> {
             let is_meta = META_NAMES.contains(&text.as_ref())
                 && (is_internal || is_property && ["__proto__", "constructor", "prototype"].contains(&text.as_ref()));
             let label = match () {
-                () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT,
+                () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT_LABEL,
                 () if is_internal && text.contains(" in WeakMap (table @") => names.number("value of WeakMap"),
                 () => names.number(&text),
             };
             let cost = match kind {
-                _ if is_meta => META,
-                ReferenceKind::Shortcut => META,
-                _ if is_property && text.starts_with("<symbol") => PLAIN + SYMBOL,
-                _ => PLAIN,
+                _ if is_meta => META_COST,
+                ReferenceKind::Shortcut => META_COST,
+                _ if is_property && text.starts_with("<symbol") => PLAIN_COST + SYMBOL_COST,
+                _ => PLAIN_COST,
             };
-            Kind { cost, label, is_property, is_context: is_internal && text == "context" }
+            LabelledCost { cost, label, is_property, is_context: is_internal && text == "context" }
         })
     }
 }
 
-impl Ways for ScriptWays<'_> {
-    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
+impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
+    fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         let mut references = std::mem::take(&mut self.references);
         references.clear();
         self.kinds.append_kinds(self.graph, from, &mut references);
         let type_id = self.graph.type_of(from);
         let is_dictionary = self.plain.contains(type_id)
-            && references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > DICTIONARY;
+            && references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES;
         let of_script = match self.functions.contains(type_id) {
             // The engine's own functions (a promise's resolve) have no script and hide nothing.
             true => self.kinds.script(from).map_or(0, |script| match owner_of_script(&script) {
-                Owner::Own => 0,
+                CodeOwner::Application => 0,
                 _ if script.is_empty() => 0,
-                Owner::Library => CONTEXT_OF_LIBRARY,
-                Owner::Runtime => CONTEXT_OF_RUNTIME,
+                CodeOwner::Library => CONTEXT_OF_LIBRARY_COST,
+                CodeOwner::Runtime => CONTEXT_OF_RUNTIME_COST,
             }),
             false => 0,
         };
@@ -146,39 +151,43 @@ impl Ways for ScriptWays<'_> {
             let kind = self.kind_of(kind, name);
             let target = self.graph.type_of(to);
             let mut cost = kind.cost;
-            if kind.is_property && target == type_id && self.folds[type_id.index()] && cost == PLAIN {
+            if kind.is_property && target == type_id && self.folds_same_type[type_id.index()] && cost == PLAIN_COST {
                 cost = 0;
             }
             if kind.is_context {
                 cost += of_script;
             }
             if self.globals.contains(target) {
-                cost += INTO_GLOBAL;
+                cost += INTO_GLOBAL_COST;
             }
-            let label = if kind.is_property && is_dictionary { ELEMENT } else { kind.label };
-            steps.push(Step { cost, label });
+            let label = if kind.is_property && is_dictionary { ELEMENT_LABEL } else { kind.label };
+            steps.push(CostedReference { cost, label });
         }
         self.references = references;
     }
 }
 
 /// Modules, what is global, and the categories of the engine.
-pub(super) fn starts(heap: &Heap<'_>, reachable: &NodeSet, symbols: &mut Symbols) -> Vec<Start> {
+pub(super) fn start_objects(
+    heap: &ClassifiedHeap<'_>,
+    reachable: &NodeSet,
+    symbols: &mut SymbolTable,
+) -> Vec<StartObject> {
     let (module, global, category) = (symbols.number("module"), symbols.number("global"), symbols.number("category"));
     let roots = heap.graph.strong_roots().map(|root| match root.kind {
-        RootKind::Static => Start { node: root.node, cost: GLOBAL, label: global },
-        _ => Start { node: root.node, cost: CATEGORY, label: category },
+        RootKind::Static => StartObject { node: root.node, cost: GLOBAL_COST, label: global },
+        _ => StartObject { node: root.node, cost: CATEGORY_COST, label: category },
     });
     let modules = heap.modules.iter().filter(|(node, _)| reachable.contains(**node));
     let modules = modules.map(|(&node, file)| {
         let cost = match owner_of_script(file) {
-            Owner::Own => MODULE_OF_OWN,
-            Owner::Library => MODULE_OF_LIBRARY,
-            Owner::Runtime => MODULE_OF_RUNTIME,
+            CodeOwner::Application => MODULE_OF_OWN_COST,
+            CodeOwner::Library => MODULE_OF_LIBRARY_COST,
+            CodeOwner::Runtime => MODULE_OF_RUNTIME_COST,
         };
-        Start { node, cost, label: module }
+        StartObject { node, cost, label: module }
     });
-    let mut starts: Vec<Start> = roots.chain(modules).collect();
+    let mut starts: Vec<StartObject> = roots.chain(modules).collect();
     starts.sort_by_key(|start| (start.cost, start.node));
     starts
 }

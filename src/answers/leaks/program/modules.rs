@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::leaks::Owner;
+use crate::analysis::leaks::CodeOwner;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
 use crate::input::{ObjectDetails, ReferenceKind, ReferenceKinds};
 
@@ -16,17 +16,17 @@ const MAX_SCOPES: usize = 8;
 pub(in crate::answers::leaks) type Modules = FxHashMap<NodeId, String>;
 
 /// The owner of the code of a file.
-pub(in crate::answers::leaks) fn owner_of_script(script: &str) -> Owner {
+pub(in crate::answers::leaks) fn owner_of_script(script: &str) -> CodeOwner {
     match () {
-        () if script.is_empty() || script.starts_with("node:") || script.starts_with("internal/") => Owner::Runtime,
-        () if script.starts_with("electron/") || script.starts_with("extensions::") => Owner::Runtime,
-        () if script.contains("node_modules/") || script.contains("node_modules\\") => Owner::Library,
-        () => Owner::Own,
+        () if script.is_empty() || script.starts_with("node:") || script.starts_with("internal/") => CodeOwner::Runtime,
+        () if script.starts_with("electron/") || script.starts_with("extensions::") => CodeOwner::Runtime,
+        () if script.contains("node_modules/") || script.contains("node_modules\\") => CodeOwner::Library,
+        () => CodeOwner::Application,
     }
 }
 
 /// The modules of a heap. O(objects), and the references of functions.
-pub(super) fn modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dyn ReferenceKinds) -> Modules {
+pub(super) fn find_modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds: &dyn ReferenceKinds) -> Modules {
     let mut modules = Modules::default();
     let mut references = Vec::new();
     let mut target_of = |from: NodeId, wanted: ReferenceKind, text: &str| -> Option<NodeId> {

@@ -2,31 +2,31 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::leaks::ELEMENT;
+use crate::analysis::leaks::ELEMENT_LABEL;
 
 /// Labels of the first references to one type, of objects whose references have no names at hand.
-const PLACES: u32 = 64;
+const RESERVED_PLACE_LABELS: u32 = 64;
 
-/// Numbers of names, from [`PLACES`] on.
+/// Numbers of names, from [`RESERVED_PLACE_LABELS`] on.
 #[derive(Debug, Default)]
-pub(in crate::answers::leaks) struct Symbols {
+pub(in crate::answers::leaks) struct SymbolTable {
     numbers: FxHashMap<Box<str>, u32>,
 }
 
-impl Symbols {
+impl SymbolTable {
     /// The number of a name.
     pub(super) fn number(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }
-        let number = PLACES + self.numbers.len() as u32;
+        let number = RESERVED_PLACE_LABELS + self.numbers.len() as u32;
         self.numbers.insert(name.into(), number);
         number
     }
 
     /// The label of the reference that comes as this one, from 0, among those of an object to one type.
     pub(super) fn place(place: usize) -> u32 {
-        debug_assert_eq!(ELEMENT, 0);
-        1 + (place as u32).min(PLACES - 2)
+        debug_assert_eq!(ELEMENT_LABEL, 0);
+        1 + (place as u32).min(RESERVED_PLACE_LABELS - 2)
     }
 }

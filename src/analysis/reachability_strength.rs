@@ -5,7 +5,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, SoftKind, SoftReference};
 /// The strongest way that leads to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum HeldBy {
+pub enum ReachabilityStrength {
     /// Strong references that stay.
     Strong,
     /// A soft reference must be passed.
@@ -18,57 +18,63 @@ pub enum HeldBy {
     Unreachable,
 }
 
-impl HeldBy {
+impl ReachabilityStrength {
     /// All of them, the strongest first.
-    pub const ALL: [HeldBy; 5] = [HeldBy::Strong, HeldBy::Soft, HeldBy::Final, HeldBy::Weak, HeldBy::Unreachable];
+    pub const ALL: [ReachabilityStrength; 5] = [
+        ReachabilityStrength::Strong,
+        ReachabilityStrength::Soft,
+        ReachabilityStrength::Final,
+        ReachabilityStrength::Weak,
+        ReachabilityStrength::Unreachable,
+    ];
 
     /// As users see it.
     pub fn name(self) -> &'static str {
         match self {
-            HeldBy::Strong => "strong",
-            HeldBy::Soft => "soft",
-            HeldBy::Final => "final",
-            HeldBy::Weak => "weak",
-            HeldBy::Unreachable => "unreachable",
+            ReachabilityStrength::Strong => "strong",
+            ReachabilityStrength::Soft => "soft",
+            ReachabilityStrength::Final => "final",
+            ReachabilityStrength::Weak => "weak",
+            ReachabilityStrength::Unreachable => "unreachable",
         }
     }
 }
 
 /// For each object how it is held; `None` where the dump does not tell references apart. Four walks that together visit
 /// each object once: O(objects + references); a byte per object.
-pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
+pub fn reachability_strengths(graph: &HeapGraph) -> Option<Vec<ReachabilityStrength>> {
     let soft = graph.soft_references()?;
     let mut sources = NodeSet::new(graph.node_count());
     for soft in soft {
         sources.insert(soft.source);
     }
-    let mut walk = HoldWalk {
+    let mut walk = StrengthWalk {
         graph,
         soft,
         sources,
-        held: vec![HeldBy::Unreachable; graph.node_count()],
+        held: vec![ReachabilityStrength::Unreachable; graph.node_count()],
         pending: graph.strong_roots().map(|root| root.node).collect(),
         waiting: Default::default(),
         given_up: Vec::new(),
     };
-    walk.run(HeldBy::Strong);
-    for level in [HeldBy::Soft, HeldBy::Final] {
+    walk.run(ReachabilityStrength::Strong);
+    for level in [ReachabilityStrength::Soft, ReachabilityStrength::Final] {
         walk.pending = std::mem::take(&mut walk.waiting[level as usize]);
         walk.run(level);
     }
-    for node in graph.nodes().filter(|node| walk.held[node.index()] != HeldBy::Unreachable) {
+    for node in graph.nodes().filter(|node| walk.held[node.index()] != ReachabilityStrength::Unreachable) {
         walk.pending.extend(graph.references(node).filter(|reference| reference.is_weak).map(|weak| weak.node));
     }
-    walk.run(HeldBy::Weak);
+    walk.run(ReachabilityStrength::Weak);
     Some(walk.held)
 }
 
-struct HoldWalk<'a> {
+struct StrengthWalk<'a> {
     graph: &'a HeapGraph,
     soft: &'a [SoftReference],
     /// Objects with references that may be given up.
     sources: NodeSet,
-    held: Vec<HeldBy>,
+    held: Vec<ReachabilityStrength>,
     pending: Vec<NodeId>,
     /// By level: what is held no better than so.
     waiting: [Vec<NodeId>; 3],
@@ -76,15 +82,15 @@ struct HoldWalk<'a> {
     given_up: Vec<SoftReference>,
 }
 
-impl HoldWalk<'_> {
+impl StrengthWalk<'_> {
     /// Visits all that can be reached at this level and was not before.
-    fn run(&mut self, level: HeldBy) {
+    fn run(&mut self, level: ReachabilityStrength) {
         while let Some(node) = self.pending.pop() {
-            if self.held[node.index()] != HeldBy::Unreachable {
+            if self.held[node.index()] != ReachabilityStrength::Unreachable {
                 continue;
             }
             self.held[node.index()] = level;
-            if level == HeldBy::Weak {
+            if level == ReachabilityStrength::Weak {
                 self.pending.extend(self.graph.references(node).map(|reference| reference.node));
                 continue;
             }
@@ -100,9 +106,9 @@ impl HoldWalk<'_> {
                 // One reference for each that may be given up: another field may refer to the same object.
                 let at = self.given_up.iter().position(|soft| soft.target == target);
                 let least = match at.map(|at| self.given_up.swap_remove(at).kind) {
-                    None => HeldBy::Strong,
-                    Some(SoftKind::Soft) => HeldBy::Soft,
-                    Some(SoftKind::Final) => HeldBy::Final,
+                    None => ReachabilityStrength::Strong,
+                    Some(SoftKind::Soft) => ReachabilityStrength::Soft,
+                    Some(SoftKind::Final) => ReachabilityStrength::Final,
                 };
                 match least <= level {
                     true => self.pending.push(target),

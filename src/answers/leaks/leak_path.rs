@@ -1,38 +1,38 @@
 //! The best way to an object as it is told: steps with names, lists as one step.
 
-use super::program::{Program, simple_name};
-use crate::analysis::leaks::Owner;
+use super::program::{AnalysedHeap, simple_name};
+use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, Root, RootKind};
 use crate::input::ReferenceName;
 
 /// Steps of a way that are looked at: of a longer one the first and the last.
-const MAX_STEPS: usize = 120;
+const MAX_PATH_STEPS: usize = 120;
 
 /// One reference on the way.
 #[derive(Debug, Clone)]
-pub(super) struct WayStep {
+pub(super) struct LeakPathStep {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) name: Option<ReferenceName>,
     /// The owner of the reference: of a variable on a stack that of its method, else that of the object's type.
-    pub(super) owner: Owner,
+    pub(super) owner: CodeOwner,
 }
 
 /// A way from where it begins to what is kept.
 #[derive(Debug, Clone)]
-pub(super) struct Way {
+pub(super) struct LeakPath {
     pub(super) start: NodeId,
-    pub(super) steps: Vec<WayStep>,
+    pub(super) steps: Vec<LeakPathStep>,
     /// Steps above what grew: the last of these leads into it.
     pub(super) above: usize,
 }
 
-impl Way {
+impl LeakPath {
     /// The best way to an object; `rows` are what grew.
-    pub(super) fn to(program: &Program<'_>, node: NodeId, rows: &[u32]) -> Self {
-        let all = program.paths.way_to(node);
-        let row = |node: NodeId| program.rows.row_of(node);
+    pub(super) fn to(analysed: &AnalysedHeap<'_>, node: NodeId, rows: &[u32]) -> Self {
+        let all = analysed.paths.path_to(node);
+        let row = |node: NodeId| analysed.rows.row_of(node);
         // Of a list the last object stands for all.
         let mut nodes: Vec<NodeId> = Vec::new();
         let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
@@ -46,21 +46,21 @@ impl Way {
                 None => nodes.push(at),
             }
         }
-        if pairs.len() > MAX_STEPS {
-            pairs.drain(MAX_STEPS / 2..pairs.len() - MAX_STEPS / 2);
+        if pairs.len() > MAX_PATH_STEPS {
+            pairs.drain(MAX_PATH_STEPS / 2..pairs.len() - MAX_PATH_STEPS / 2);
         }
         let is_in = |node: NodeId| row(node).is_some_and(|row| rows.binary_search(&row).is_ok());
         let above = pairs.iter().position(|&(_, to)| is_in(to)).map_or(0, |at| at + 1);
         let above = if all.first().is_some_and(|&first| is_in(first)) { 0 } else { above };
-        let mut way = Way { start: all[0], steps: Vec::new(), above };
+        let mut way = LeakPath { start: all[0], steps: Vec::new(), above };
         for (at, (from, to)) in pairs.into_iter().enumerate() {
-            way.push(WayStep::new(program, from, to), at < above);
+            way.push(LeakPathStep::new(analysed, from, to), at < above);
         }
         way
     }
 
     /// Appends a step. Python's dict of an object's, a class's or a module's variables is none of its own.
-    fn push(&mut self, step: WayStep, is_above: bool) {
+    fn push(&mut self, step: LeakPathStep, is_above: bool) {
         match self.steps.last_mut() {
             Some(last) if last.field().as_deref() == Some("__dict__") && step.field().is_some() => {
                 (last.to, last.name) = (step.to, step.name);
@@ -71,58 +71,58 @@ impl Way {
     }
 
     /// Types on the way and names of references, for shapes.
-    pub(super) fn types_and_references(&self, program: &Program<'_>) -> (Vec<String>, Vec<String>) {
+    pub(super) fn types_and_references(&self, analysed: &AnalysedHeap<'_>) -> (Vec<String>, Vec<String>) {
         let types = [self.start].into_iter().chain(self.steps.iter().map(|step| step.to));
-        let types = types.map(|node| match program.heap.graph.types().of_class_object(node) {
-            Some(class) => dotted(program.heap.graph.type_name(class)).into_owned(),
-            None => program.heap.type_name(node),
+        let types = types.map(|node| match analysed.heap.graph.types().of_class_object(node) {
+            Some(class) => dotted(analysed.heap.graph.type_name(class)).into_owned(),
+            None => analysed.heap.type_name(node),
         });
         // A thread's own values belong to what has the ThreadLocal.
-        let key = self.thread_local_entry(program).and_then(|entry| key_of_thread_local(program, entry));
-        let of_key = key.map(|key| program.paths.way_to(key)).unwrap_or_default();
-        let of_key = of_key.into_iter().map(|node| program.heap.type_name(node));
-        (types.chain(of_key).collect(), self.steps.iter().filter_map(WayStep::field).collect())
+        let key = self.thread_local_entry(analysed).and_then(|entry| key_of_thread_local(analysed, entry));
+        let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
+        let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
+        (types.chain(of_key).collect(), self.steps.iter().filter_map(LeakPathStep::field).collect())
     }
 
     /// The nearest object above what grew that is no array or link: the collection that has it.
-    pub(super) fn collection(&self, program: &Program<'_>) -> NodeId {
+    pub(super) fn collection(&self, analysed: &AnalysedHeap<'_>) -> NodeId {
         let is_part = |node: NodeId| {
-            let (name, nature) = (program.heap.type_name(node), program.heap.nature(node));
-            name.ends_with("[]") || name.starts_with('(') || nature.is_glue && nature.folds
+            let (name, type_role) = (analysed.heap.type_name(node), analysed.heap.type_role(node));
+            name.ends_with("[]") || name.starts_with('(') || type_role.is_carrier && type_role.folds_same_type
         };
         match self.steps[..self.above].iter().rev().find(|step| !is_part(step.from)) {
             // A class or a module has it in a variable.
-            Some(step) if program.heap.graph.types().of_class_object(step.from).is_some() => step.to,
-            Some(step) if program.heap.modules.contains_key(&step.from) => step.to,
+            Some(step) if analysed.heap.graph.types().of_class_object(step.from).is_some() => step.to,
+            Some(step) if analysed.heap.modules.contains_key(&step.from) => step.to,
             Some(step) => step.from,
             None => self.start,
         }
     }
 
     /// The entry of a thread's own values on the way.
-    pub(super) fn thread_local_entry(&self, program: &Program<'_>) -> Option<NodeId> {
-        let is_entry = |node: NodeId| program.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
+    pub(super) fn thread_local_entry(&self, analysed: &AnalysedHeap<'_>) -> Option<NodeId> {
+        let is_entry = |node: NodeId| analysed.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
         self.steps[..self.above].iter().map(|step| step.to).chain([self.start]).find(|&node| is_entry(node))
     }
 }
 
 /// The ThreadLocal of an entry, which refers to it weakly.
-pub(super) fn key_of_thread_local(program: &Program<'_>, entry: NodeId) -> Option<NodeId> {
-    program.heap.graph.references(entry).find(|to| to.is_weak).map(|to| to.node)
+pub(super) fn key_of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeId) -> Option<NodeId> {
+    analysed.heap.graph.references(entry).find(|to| to.is_weak).map(|to| to.node)
 }
 
-impl WayStep {
-    fn new(program: &Program<'_>, from: NodeId, to: NodeId) -> Self {
-        let name = program.heap.names.and_then(|names| names.find_between(from, to));
+impl LeakPathStep {
+    fn new(analysed: &AnalysedHeap<'_>, from: NodeId, to: NodeId) -> Self {
+        let name = analysed.heap.names.and_then(|names| names.find_between(from, to));
         let owner = match &name {
-            Some(ReferenceName::Local(frame)) => program.heap.owner_of_local(*frame).0,
+            Some(ReferenceName::Local(frame)) => analysed.heap.owner_of_local(*frame).0,
             // An element says nothing of where it is.
-            None if program.heap.nature(from).is_glue => Owner::Runtime,
+            None if analysed.heap.type_role(from).is_carrier => CodeOwner::Runtime,
             // A field that is inherited is no word of the program's.
-            Some(ReferenceName::Field(class, _)) => program.heap.natures[class.index()].owner,
-            _ => program.heap.owner(from),
+            Some(ReferenceName::Field(class, _)) => analysed.heap.type_roles[class.index()].owner,
+            _ => analysed.heap.owner(from),
         };
-        WayStep { from, to, name, owner }
+        LeakPathStep { from, to, name, owner }
     }
 
     /// Its name where it has one that a programmer gave: no element, no class.
@@ -142,12 +142,12 @@ impl WayStep {
 
     /// True for a reference of the program's own that has a name.
     pub(super) fn is_own(&self) -> bool {
-        self.owner == Owner::Own && (self.is_local() || self.field().is_some() || self.name.is_none())
+        self.owner == CodeOwner::Application && (self.is_local() || self.field().is_some() || self.name.is_none())
     }
 
     /// `static Shop.CACHE`, `Cart.items`, `a local variable of Shop.serve in thread main`.
-    pub(super) fn text(&self, program: &Program<'_>) -> String {
-        let heap = &program.heap;
+    pub(super) fn text(&self, analysed: &AnalysedHeap<'_>) -> String {
+        let heap = &analysed.heap;
         let field = self.field().map_or(String::new(), |field| format!(".{field}"));
         if let Some(ReferenceName::Local(frame)) = self.name {
             let (_, method) = heap.owner_of_local(frame);
@@ -176,13 +176,13 @@ fn simple_method(method: &str) -> String {
 }
 
 /// The root record that tells most of an object.
-pub(super) fn root_of<'p>(program: &'p Program<'_>, node: NodeId) -> Option<&'p Root> {
-    program.heap.graph.strong_roots().filter(|root| root.node == node).min_by_key(|root| root.kind)
+pub(super) fn most_telling_root<'p>(analysed: &'p AnalysedHeap<'_>, node: NodeId) -> Option<&'p Root> {
+    analysed.heap.graph.strong_roots().filter(|root| root.node == node).min_by_key(|root| root.kind)
 }
 
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.
-pub(super) fn root_text(program: &Program<'_>, root: &Root) -> (Owner, String) {
-    let graph = program.heap.graph;
+pub(super) fn root_text(analysed: &AnalysedHeap<'_>, root: &Root) -> (CodeOwner, String) {
+    let graph = analysed.heap.graph;
     let container = root.container.map(|class| dotted(graph.type_name(class)));
     let name = graph.root_name(root);
     match (root.kind, container) {
@@ -191,11 +191,13 @@ pub(super) fn root_text(program: &Program<'_>, root: &Root) -> (Owner, String) {
                 Some(name) => format!("static {}.{name}", simple_name(&class)),
                 None => format!("a static variable of {}", simple_name(&class)),
             };
-            (program.heap.libraries.owner_of(&class), text)
+            (analysed.heap.libraries.owner_of(&class), text)
         }
-        (_, Some(class)) => (Owner::Runtime, format!("{} ({})", root.kind.meaning(), simple_name(&class))),
+        (_, Some(class)) => (CodeOwner::Runtime, format!("{} ({})", root.kind.meaning(), simple_name(&class))),
         // Whose it is the dump does not say.
-        (RootKind::Static, None) if name.is_some() => (Owner::Runtime, format!("static {}", name.unwrap_or_default())),
-        (_, None) => (Owner::Runtime, root.kind.meaning().to_string()),
+        (RootKind::Static, None) if name.is_some() => {
+            (CodeOwner::Runtime, format!("static {}", name.unwrap_or_default()))
+        }
+        (_, None) => (CodeOwner::Runtime, root.kind.meaning().to_string()),
     }
 }

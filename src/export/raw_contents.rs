@@ -10,13 +10,13 @@ use crate::dump::{NoValues, OpenDump};
 ///
 /// # Errors
 /// When there is no such object, it is none of these, or the dump or the output fails.
-pub fn write_whole(
+pub fn write_raw_contents(
     dump: &OpenDump,
     object: &ObjectId,
     scope: &ScopeOptions,
     out: &mut dyn Write,
 ) -> Result<bool, ExportError> {
-    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = object.find(graph, scope)?;
     let details = dump.values().map_err(AnswerError::NoValues)?;
     check_index(dump)?;
@@ -28,5 +28,5 @@ pub fn write_whole(
     let is_whole = details.whole(graph, node, &mut take);
     written?;
     let is_whole = is_whole.map_err(|error| AnswerError::NoValues(NoValues::Unreadable(error.to_string())))?;
-    Ok(is_whole.ok_or_else(|| AnswerError::NoText(graph.display_id(node)))?)
+    Ok(is_whole.ok_or_else(|| AnswerError::NotText(graph.display_id(node)))?)
 }

@@ -2,16 +2,18 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::heap::Heap;
+use super::classified_heap::ClassifiedHeap;
 use super::java::{self, LeftOverLoaders};
-use super::javascript::{self, ScriptWays};
-use super::modules::{Modules, modules, owner_of_script};
-use super::natures::structural;
-use super::plain;
-use super::symbols::Symbols;
-use crate::analysis::dominators::{Children, Dominators};
-use crate::analysis::leaks::{BestPaths, Causes, ObjectFacts, Owner, RowTree, Start, Step, TypeNature, Ways};
-use crate::analysis::retained::Retained;
+use super::javascript::{self, JavaScriptReferenceCosts};
+use super::modules::{Modules, find_modules, owner_of_script};
+use super::symbols::SymbolTable;
+use super::type_roles::structural_names;
+use super::unnamed_references;
+use crate::analysis::dominators::{DominatorChildren, Dominators};
+use crate::analysis::leaks::{
+    BestPaths, CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, StartObject, TypeRole,
+};
+use crate::analysis::retained::RetainedSizes;
 use crate::answers::AnswerError;
 use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
@@ -21,54 +23,54 @@ use crate::graph::{HeapGraph, NameId, NodeId, RootKind};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
 
 /// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
-const FEW_BUFFERS: usize = 1000;
+const MAX_BUFFERS_READ_SINGLY: usize = 1000;
 
 /// A heap with its tree of best ways.
-pub(in crate::answers::leaks) struct Program<'d> {
-    pub(in crate::answers::leaks) heap: Heap<'d>,
+pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
+    pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
     pub(in crate::answers::leaks) paths: BestPaths,
     pub(in crate::answers::leaks) rows: RowTree,
     pub(in crate::answers::leaks) dominators: &'d Dominators,
-    pub(in crate::answers::leaks) retained: &'d Retained,
-    pub(in crate::answers::leaks) children: Children<'d>,
+    pub(in crate::answers::leaks) retained: &'d RetainedSizes,
+    pub(in crate::answers::leaks) children: DominatorChildren<'d>,
 }
 
-impl<'d> Heap<'d> {
-    /// Natures of types, threads and buffers; the loaders that should be gone come later. O(types + threads).
+impl<'d> ClassifiedHeap<'d> {
+    /// Roles of types, threads and buffers; the loaders that should be gone come later. O(types + threads).
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
         graph: &'d HeapGraph,
         libraries: &LibraryNames,
-        symbols: &mut Symbols,
+        symbols: &mut SymbolTable,
     ) -> Self {
         let runtime = dump.info().runtime();
-        let structural = structural(runtime);
+        let structural_names = structural_names(runtime);
         let libraries = libraries.clone().fit(graph);
-        let mut natures: Vec<TypeNature> = graph
+        let mut type_roles: Vec<TypeRole> = graph
             .types()
             .ids()
             .map(|type_id| {
                 let name = dotted(graph.type_name(type_id));
-                structural.nature(runtime, &name, libraries.owner_of(&name), symbols)
+                structural_names.type_role(runtime, &name, libraries.owner_of(&name), symbols)
             })
             .collect();
         for &(class, _) in graph.types().class_objects() {
-            let nature = &mut natures[graph.type_of(class).index()];
-            *nature = TypeNature { has_named_objects: true, is_class: true, is_glue: false, ..*nature };
+            let type_role = &mut type_roles[graph.type_of(class).index()];
+            *type_role = TypeRole { has_named_objects: true, is_class: true, is_carrier: false, ..*type_role };
         }
         let values = ValueReader::of(dump);
-        let threads = names_of_threads(graph, values);
-        threads.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
+        let threads = thread_names(graph, values);
+        threads.keys().for_each(|&node| type_roles[graph.type_of(node).index()].has_named_objects = true);
         let kinds = dump.details().and_then(|details| details.reference_kinds(graph).ok().flatten());
         let modules = match (dump.details(), &kinds) {
-            (Some(details), Some(kinds)) => modules(graph, details, &**kinds),
+            (Some(details), Some(kinds)) => find_modules(graph, details, &**kinds),
             _ => modules_of_roots(graph),
         };
-        modules.keys().for_each(|&node| natures[graph.type_of(node).index()].has_named_objects = true);
+        modules.keys().for_each(|&node| type_roles[graph.type_of(node).index()].has_named_objects = true);
         if let Some(kinds) = &kinds {
-            own_by_script(graph, &**kinds, &libraries, &mut natures);
+            set_owners_by_script(graph, &**kinds, &libraries, &mut type_roles);
         }
-        Heap {
+        ClassifiedHeap {
             modules,
             kinds,
             graph,
@@ -77,38 +79,38 @@ impl<'d> Heap<'d> {
             values,
             names: ReferenceNames::of(dump),
             libraries,
-            structural,
-            natures,
+            structural_names,
+            type_roles,
             threads,
-            dead: FxHashSet::default(),
-            off_heap: off_heap(graph, values, dump.details()),
+            left_over_loaders: FxHashSet::default(),
+            off_heap: off_heap_bytes_by_buffer(graph, values, dump.details()),
         }
     }
 }
 
-impl<'d> Program<'d> {
+impl<'d> AnalysedHeap<'d> {
     /// Finds the best ways and merges them. O(objects + references) beside the dominator tree.
     ///
     /// # Errors
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
-        mut heap: Heap<'d>,
+        mut heap: ClassifiedHeap<'d>,
         loaders: LeftOverLoaders,
-        symbols: &mut Symbols,
+        symbols: &mut SymbolTable,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        heap.dead = loaders.stopped;
+        heap.left_over_loaders = loaders.stopped;
         let facts = ObjectFacts { symbols: heap.object_symbols(symbols), off_heap: std::mem::take(&mut heap.off_heap) };
-        let (starts, mut ways) = heap.ways(dump, symbols);
-        let (paths, rows) = RowTree::find(heap.graph, &starts, &mut ways, &heap.natures, &facts);
+        let (starts, mut ways) = heap.reference_costs(dump, symbols);
+        let (paths, rows) = RowTree::find(heap.graph, &starts, &mut ways, &heap.type_roles, &facts);
         drop(ways);
         heap.off_heap = facts.off_heap;
-        Ok(Program { heap, paths, rows, dominators, retained, children: dominators.children() })
+        Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
     }
 
-    pub(in crate::answers::leaks) fn causes(&self) -> Causes<'_> {
-        Causes {
+    pub(in crate::answers::leaks) fn causes(&self) -> CauseAnalysis<'_> {
+        CauseAnalysis {
             graph: self.heap.graph,
             paths: &self.paths,
             rows: &self.rows,
@@ -119,7 +121,7 @@ impl<'d> Program<'d> {
     }
 }
 
-impl<'d> Heap<'d> {
+impl<'d> ClassifiedHeap<'d> {
     /// Loaders that should be gone, of a Java heap.
     pub(in crate::answers::leaks) fn left_over_loaders(&self, dump: &OpenDump) -> LeftOverLoaders {
         match self.runtime {
@@ -130,24 +132,32 @@ impl<'d> Heap<'d> {
         }
     }
 
-    fn ways<'h>(&'h self, dump: &OpenDump, symbols: &'h mut Symbols) -> (Vec<Start>, Box<dyn Ways + 'h>) {
+    fn reference_costs<'h>(
+        &'h self,
+        dump: &OpenDump,
+        symbols: &'h mut SymbolTable,
+    ) -> (Vec<StartObject>, Box<dyn ReferenceCosts + 'h>) {
         let has_classes = !self.graph.types().class_objects().is_empty();
         if let Some(kinds) = &self.kinds {
-            let starts = javascript::starts(self, dump.reachable(), symbols);
-            return (starts, Box::new(ScriptWays::new(self, &**kinds, symbols)));
+            let starts = javascript::start_objects(self, dump.reachable(), symbols);
+            return (starts, Box::new(JavaScriptReferenceCosts::new(self, &**kinds, symbols)));
         }
         match self.runtime {
-            Some(Runtime::Java) if has_classes => {
-                (java::starts(self, dump.reachable(), symbols), Box::new(java::JavaWays::new(self, symbols)))
-            }
-            _ => (plain::starts(self, dump.reachable(), symbols), Box::new(plain::PlainWays::new(self))),
+            Some(Runtime::Java) if has_classes => (
+                java::start_objects(self, dump.reachable(), symbols),
+                Box::new(java::JavaReferenceCosts::new(self, symbols)),
+            ),
+            _ => (
+                unnamed_references::start_objects(self, dump.reachable(), symbols),
+                Box::new(unnamed_references::UnnamedReferenceCosts::new(self)),
+            ),
         }
     }
 }
 
-impl Ways for Box<dyn Ways + '_> {
-    fn steps(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<Step>) {
-        (**self).steps(from, to, steps);
+impl ReferenceCosts for Box<dyn ReferenceCosts + '_> {
+    fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
+        (**self).append_costs(from, to, steps);
     }
 }
 
@@ -158,11 +168,11 @@ fn modules_of_roots(graph: &HeapGraph) -> Modules {
 }
 
 /// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.
-fn names_of_threads(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
+fn thread_names(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
     let threads: Vec<(NodeId, Option<NameId>)> =
         graph.threads().iter().filter_map(|thread| Some((thread.node?, thread.name))).collect();
     let nodes: Vec<NodeId> = threads.iter().map(|&(node, _)| node).collect();
-    let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.said(&nodes));
+    let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.shown_values(&nodes));
     let name = |node, name: Option<NameId>, said: Option<ShownValue>| match (said, name) {
         (Some(ShownValue::Name(text)), _) => text.text,
         (_, Some(name)) => graph.name(name).to_string(),
@@ -172,7 +182,7 @@ fn names_of_threads(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHas
 }
 
 /// Bytes outside the heap by the buffer that frees them: views have none of their own.
-fn off_heap(
+fn off_heap_bytes_by_buffer(
     graph: &HeapGraph,
     values: Option<ValueReader<'_>>,
     details: Option<&dyn ObjectDetails>,
@@ -186,13 +196,13 @@ fn off_heap(
         return FxHashMap::default();
     }
     let buffers: Vec<NodeId> = graph.nodes().filter(|&node| is_direct[graph.type_of(node).index()]).collect();
-    if buffers.len() > FEW_BUFFERS {
+    if buffers.len() > MAX_BUFFERS_READ_SINGLY {
         let columns = details.values_of_fields(graph, &["capacity", "cleaner"]).unwrap_or_default();
         let [capacities, cleaners] = &columns[..] else { return FxHashMap::default() };
         let frees: FxHashSet<NodeId> =
             cleaners.iter().filter(|(_, value)| matches!(value, Value::Object(_))).map(|&(node, _)| node).collect();
         let own = capacities.iter().filter(|(node, _)| frees.contains(node) && is_direct[graph.type_of(*node).index()]);
-        return own.filter_map(|&(node, ref value)| Some((node, bytes_of(value)?))).collect();
+        return own.filter_map(|&(node, ref value)| Some((node, capacity_bytes(value)?))).collect();
     }
     let of_buffer = |node: NodeId| {
         let fields = values.raw_fields(node);
@@ -200,12 +210,12 @@ fn off_heap(
             let mut named = fields.iter().filter(|field| field.name.to_string().trim_start_matches('.') == wanted);
             named.next().map(|field| &field.value)
         };
-        matches!(field("cleaner"), Some(Value::Object(_))).then(|| Some((node, bytes_of(field("capacity")?)?)))?
+        matches!(field("cleaner"), Some(Value::Object(_))).then(|| Some((node, capacity_bytes(field("capacity")?)?)))?
     };
     buffers.into_iter().filter_map(of_buffer).collect()
 }
 
-fn bytes_of(value: &Value) -> Option<u64> {
+fn capacity_bytes(value: &Value) -> Option<u64> {
     match value {
         Value::Integer(bytes) => u64::try_from(*bytes).ok(),
         _ => None,
@@ -213,19 +223,24 @@ fn bytes_of(value: &Value) -> Option<u64> {
 }
 
 /// Types of JavaScript are whose the script of their constructor is: that of the first object.
-fn own_by_script(graph: &HeapGraph, kinds: &dyn ReferenceKinds, libraries: &LibraryNames, natures: &mut [TypeNature]) {
-    let mut is_known = vec![false; natures.len()];
+fn set_owners_by_script(
+    graph: &HeapGraph,
+    kinds: &dyn ReferenceKinds,
+    libraries: &LibraryNames,
+    type_roles: &mut [TypeRole],
+) {
+    let mut is_known = vec![false; type_roles.len()];
     for node in graph.nodes() {
         let type_id = graph.type_of(node);
-        if std::mem::replace(&mut is_known[type_id.index()], true) || natures[type_id.index()].is_glue {
+        if std::mem::replace(&mut is_known[type_id.index()], true) || type_roles[type_id.index()].is_carrier {
             continue;
         }
-        let by_script = kinds.script(node).map_or(Owner::Runtime, |script| owner_of_script(&script));
+        let by_script = kinds.script(node).map_or(CodeOwner::Runtime, |script| owner_of_script(&script));
         let name = graph.type_name(type_id);
-        natures[type_id.index()].owner = libraries.by_pattern(name).unwrap_or(by_script);
+        type_roles[type_id.index()].owner = libraries.by_pattern(name).unwrap_or(by_script);
     }
-    if !natures.iter().any(|nature| nature.owner == Owner::Own) {
-        let libraries = natures.iter_mut().filter(|nature| nature.owner == Owner::Library);
-        libraries.for_each(|nature| nature.owner = Owner::Own);
+    if !type_roles.iter().any(|type_role| type_role.owner == CodeOwner::Application) {
+        let libraries = type_roles.iter_mut().filter(|type_role| type_role.owner == CodeOwner::Library);
+        libraries.for_each(|type_role| type_role.owner = CodeOwner::Application);
     }
 }

@@ -1,20 +1,20 @@
 //! Holders in words of JavaScript: the nearest object of a class with a name and the fields from there, the
 //! variables above it, the module.
 
-use super::program::{Program, owner_of_script};
-use super::way::{Way, WayStep};
-use super::words::{HolderKind, HolderRow, Words};
-use crate::analysis::leaks::Owner;
+use super::holder_words::{HolderKind, HolderRow, HolderWords};
+use super::leak_path::{LeakPath, LeakPathStep};
+use super::program::{AnalysedHeap, owner_of_script};
+use crate::analysis::leaks::CodeOwner;
 use crate::graph::NodeId;
 use crate::input::{ReferenceKind, ReferenceName};
 
 /// Properties of a plain object with more than this are keys.
-const DICTIONARY: usize = 50;
+const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names on the way that only link.
-const LINKS: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
+const LINK_FIELDS: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
 
 /// An object on the way with the name of what it refers to.
-struct Part {
+struct ScriptStep {
     class: String,
     field: String,
     node: NodeId,
@@ -23,41 +23,41 @@ struct Part {
     is_static: bool,
 }
 
-impl Words {
+impl HolderWords {
     /// The words for a way in a heap of V8.
-    pub(super) fn of_script(program: &Program<'_>, way: &Way) -> Self {
+    pub(super) fn of_script(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
         let above = &way.steps[..way.above];
-        let mut parts: Vec<Part> = above
+        let mut parts: Vec<ScriptStep> = above
             .iter()
             .filter_map(|step| {
-                let field = field_of(program, step)?;
+                let field = field_of(analysed, step)?;
                 let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
-                let own_class = own_class_of(program, step);
+                let own_class = own_class_of(analysed, step);
                 let is_static = own_class.is_some();
-                let class = own_class.unwrap_or_else(|| class_of(program, step.from));
-                Some(Part { class, field, node: step.from, is_variable, is_static })
+                let class = own_class.unwrap_or_else(|| class_of(analysed, step.from));
+                Some(ScriptStep { class, field, node: step.from, is_variable, is_static })
             })
             .collect();
-        let is_named = |part: &Part| has_name(program, part.node, &part.class);
+        let is_named = |part: &ScriptStep| has_name(analysed, part.node, &part.class);
         let last = above.last().map_or(way.start, |step| step.from);
-        let last_class = class_of(program, last);
-        if has_name(program, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
+        let last_class = class_of(analysed, last);
+        if has_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
             let (class, field) = (last_class.clone(), String::new());
-            parts.push(Part { class, field, node: last, is_variable: false, is_static: false });
+            parts.push(ScriptStep { class, field, node: last, is_variable: false, is_static: false });
         }
         let named = parts.iter().rposition(is_named);
         let (text, via, class) = match named {
             Some(at) => {
-                let fields = joined(&parts[at..]);
+                let fields = join_names(&parts[at..]);
                 let dot = if fields.is_empty() || fields.starts_with('[') { "" } else { "." };
                 let static_ = if parts[at].is_static { "static " } else { "" };
                 (
                     format!("{static_}{}{dot}{fields}", parts[at].class),
-                    shortened(&parts[..at]),
+                    shorten_names(&parts[..at]),
                     Some(parts[at].class.clone()),
                 )
             }
-            None => (joined(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
+            None => (join_names(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
         };
         let fields =
             parts[named.unwrap_or(0)..].iter().map(|part| part.field.clone()).filter(|field| !field.is_empty());
@@ -72,31 +72,31 @@ impl Words {
                 _ => HolderKind::Field,
             },
         };
-        let keeper = match (via.is_empty(), place_of(program, way)) {
+        let keeper = match (via.is_empty(), module_of_path(analysed, way)) {
             (true, place) => place,
             (false, place) if place.is_empty() => via,
             (false, place) => format!("{via} of {place}"),
         };
         let keeper = if keeper == holder.text { String::new() } else { keeper };
-        Words { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
+        HolderWords { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
     }
 }
 
 /// The module that the way begins in; of the runtime's own the file of the program that made what is kept.
-fn place_of(program: &Program<'_>, way: &Way) -> String {
-    let heap = &program.heap;
+fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
+    let heap = &analysed.heap;
     let Some(file) = heap.modules.get(&way.start) else {
         let name = heap.type_name(way.start);
         return if name.starts_with("global") { "global".into() } else { String::new() };
     };
     let module = format!("module {}", file_name(file));
-    if owner_of_script(file) != Owner::Runtime {
+    if owner_of_script(file) != CodeOwner::Runtime {
         return module;
     }
     let below = way.steps[way.above.saturating_sub(1)..].iter().map(|step| step.to);
     let made = below.into_iter().find_map(|node| {
         let script = heap.kinds.as_ref()?.script(node)?;
-        if owner_of_script(&script) != Owner::Own {
+        if owner_of_script(&script) != CodeOwner::Application {
             return None;
         }
         let function = heap.details?.function(heap.graph, node).ok().flatten();
@@ -115,7 +115,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-fn joined(parts: &[Part]) -> String {
+fn join_names(parts: &[ScriptStep]) -> String {
     let mut text = String::new();
     for part in parts.iter().filter(|part| !part.field.is_empty()) {
         if !text.is_empty() && !part.field.starts_with('[') {
@@ -127,28 +127,28 @@ fn joined(parts: &[Part]) -> String {
 }
 
 /// The names on a way; of a long one the first, which is a variable of the program, and the last two.
-fn shortened(parts: &[Part]) -> String {
+fn shorten_names(parts: &[ScriptStep]) -> String {
     match parts {
         [first, ..] if parts.len() > 4 => {
-            format!("{} … {}", first.field, joined(&parts[parts.len() - 2..]))
+            format!("{} … {}", first.field, join_names(&parts[parts.len() - 2..]))
         }
-        _ => joined(parts),
+        _ => join_names(parts),
     }
 }
 
 /// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.
-fn field_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
-    let is_one = || program.rows.row_of(step.to).is_some_and(|row| program.rows.row(row).objects == 1);
+fn field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+    let is_one = || analysed.rows.row_of(step.to).is_some_and(|row| analysed.rows.row(row).objects == 1);
     match step.name.as_ref()? {
-        ReferenceName::Element(index) if program.heap.type_name(step.to) == "TimersList" => {
+        ReferenceName::Element(index) if analysed.heap.type_name(step.to) == "TimersList" => {
             Some(format!("[{index} ms]"))
         }
-        ReferenceName::Property(name) if is_dictionary(program, step.from) => {
-            (program.heap.type_name(step.to) == "TimersList").then(|| format!("[{name} ms]"))
+        ReferenceName::Property(name) if is_dictionary(analysed, step.from) => {
+            (analysed.heap.type_name(step.to) == "TimersList").then(|| format!("[{name} ms]"))
         }
         ReferenceName::Property(name) | ReferenceName::Variable(name) => {
             let name = name.strip_prefix("<symbol ").and_then(|name| name.strip_suffix('>')).unwrap_or(name);
-            (!LINKS.contains(&name)).then(|| name.to_string())
+            (!LINK_FIELDS.contains(&name)).then(|| name.to_string())
         }
         ReferenceName::MapEntry(name) if is_one() => {
             name.strip_prefix("Map").filter(|key| key.starts_with('[')).map(String::from)
@@ -158,36 +158,36 @@ fn field_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
 }
 
 /// A plain object with so many properties that they are keys.
-fn is_dictionary(program: &Program<'_>, node: NodeId) -> bool {
-    let heap = &program.heap;
-    let Some(kinds) = heap.kinds.as_ref().filter(|_| heap.nature(node).is_plain) else { return false };
+fn is_dictionary(analysed: &AnalysedHeap<'_>, node: NodeId) -> bool {
+    let heap = &analysed.heap;
+    let Some(kinds) = heap.kinds.as_ref().filter(|_| heap.type_role(node).has_no_own_class) else { return false };
     let mut references = Vec::new();
     kinds.append_kinds(heap.graph, node, &mut references);
-    references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > DICTIONARY
+    references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES
 }
 
 /// True for an object of a class with a name that says something.
-fn has_name(program: &Program<'_>, node: NodeId, class: &str) -> bool {
-    let type_name = program.heap.type_name(node);
+fn has_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
+    let type_name = analysed.heap.type_name(node);
     let is_own_name = class == type_name;
-    !(is_own_name && (program.heap.nature(node).is_glue || class == "Module"))
+    !(is_own_name && (analysed.heap.type_role(node).is_carrier || class == "Module"))
         && !class.starts_with("system / ")
         && !class.starts_with(['(', '{'])
 }
 
 /// The name of the class or function whose own property this is.
-fn own_class_of(program: &Program<'_>, step: &WayStep) -> Option<String> {
-    let heap = &program.heap;
+fn own_class_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+    let heap = &analysed.heap;
     let is_static = matches!(step.name, Some(ReferenceName::Property(_))) && heap.type_name(step.from) == "Function";
     let function = is_static.then(|| heap.details?.function(heap.graph, step.from).ok().flatten()).flatten()?;
     function.strip_suffix("()").filter(|name| !name.is_empty()).map(String::from)
 }
 
 /// The name of the constructor of the prototype, where it says more than V8's own name of the object.
-fn class_of(program: &Program<'_>, node: NodeId) -> String {
-    let heap = &program.heap;
+fn class_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
+    let heap = &analysed.heap;
     let name = heap.type_name(node);
-    if heap.nature(node).is_glue {
+    if heap.type_role(node).is_carrier {
         return name;
     }
     let find = |from: NodeId, wanted: &str| {

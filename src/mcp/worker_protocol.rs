@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::page::Told;
+use super::answer_page::CommandAnswer;
 
 /// What a worker is told.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum WorkerOrder {
     /// Answer this line of the program.
     Answer { number: u64, line: Vec<OsString> },
     /// Nobody waits for the answer to this order any more.
@@ -19,13 +19,13 @@ pub(super) enum Order {
 
 /// What a worker tells.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum WorkerReport {
     Progress {
         progress: f64,
         message: String,
     },
     Sentence(String),
-    Answer(Told),
+    Answer(CommandAnswer),
     /// Why there is none, in a sentence; empty where the sentences before say it.
     Failed(String),
 }
@@ -38,7 +38,7 @@ pub(super) fn write_line(out: &Mutex<impl Write + ?Sized>, value: &impl Serializ
     out.flush()
 }
 
-impl Order {
+impl WorkerOrder {
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         write_line(&Mutex::new(out), self)
     }

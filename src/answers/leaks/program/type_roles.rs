@@ -1,17 +1,17 @@
-//! Natures of types, from their names and lists of what is known.
+//! Roles of types, from their names and lists of what is known.
 
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::symbols::Symbols;
-use crate::analysis::leaks::{Owner, TypeNature};
-use crate::analysis::selection::TypePattern;
+use super::symbols::SymbolTable;
+use crate::analysis::leaks::{CodeOwner, TypeRole};
+use crate::analysis::type_patterns::TypePattern;
 use crate::input::Runtime;
 
 /// Names of one runtime by what they are for.
 #[derive(Debug, Default)]
-pub(in crate::answers::leaks) struct Structural {
+pub(in crate::answers::leaks) struct StructuralNames {
     arrays: Vec<&'static str>,
     carriers: Vec<&'static str>,
     glue: Vec<TypePattern>,
@@ -21,25 +21,25 @@ pub(in crate::answers::leaks) struct Structural {
     links: Vec<&'static str>,
     list_nodes: Vec<&'static str>,
     /// Types that stand for one another, of which the first names all.
-    same: Vec<Vec<&'static str>>,
+    aliases: Vec<Vec<&'static str>>,
     notable: Vec<&'static str>,
     registries: Vec<TypePattern>,
     finalizers: Vec<TypePattern>,
-    pub(super) dead_states: Vec<&'static str>,
+    pub(super) stopped_states: Vec<&'static str>,
     live_loaders: Vec<TypePattern>,
 }
 
 /// The names of a runtime; none where nothing is known.
-pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'static Structural {
-    static ALL: OnceLock<FxHashMap<&'static str, Structural>> = OnceLock::new();
-    static NONE: OnceLock<Structural> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
-        let mut all: FxHashMap<&'static str, Structural> = FxHashMap::default();
+pub(in crate::answers::leaks) fn structural_names(runtime: Option<Runtime>) -> &'static StructuralNames {
+    static BY_RUNTIME: OnceLock<FxHashMap<&'static str, StructuralNames>> = OnceLock::new();
+    static NO_NAMES: OnceLock<StructuralNames> = OnceLock::new();
+    let all = BY_RUNTIME.get_or_init(|| {
+        let mut all: FxHashMap<&'static str, StructuralNames> = FxHashMap::default();
         for line in include_str!("structural.txt").lines().filter(|line| !line.starts_with('#')) {
             let mut words = line.split_whitespace();
             let (Some(runtime), Some(kind)) = (words.next(), words.next()) else { continue };
             let names: Vec<&'static str> = words.collect();
-            let patterns = || names.iter().filter_map(|name| TypePattern::parse(&exact(name)).ok()).collect();
+            let patterns = || names.iter().filter_map(|name| TypePattern::parse(&exact_pattern(name)).ok()).collect();
             let of = all.entry(runtime).or_default();
             match kind {
                 "array" => of.arrays = names,
@@ -50,11 +50,11 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
                 "inner" => of.inner = names,
                 "link" => of.links = names,
                 "list-node" => of.list_nodes = names,
-                "same" => of.same.push(names),
+                "same" => of.aliases.push(names),
                 "notable" => of.notable = names,
                 "registry" => of.registries = patterns(),
                 "finalizer" => of.finalizers = patterns(),
-                "dead-state" => of.dead_states = names,
+                "dead-state" => of.stopped_states = names,
                 "live-loader" => of.live_loaders = patterns(),
                 other => debug_assert!(false, "structural.txt: {other}"),
             }
@@ -69,19 +69,19 @@ pub(in crate::answers::leaks) fn structural(runtime: Option<Runtime>) -> &'stati
         Some(Runtime::Ruby) => "ruby",
         _ => "",
     };
-    all.get(name).unwrap_or_else(|| NONE.get_or_init(Structural::default))
+    all.get(name).unwrap_or_else(|| NO_NAMES.get_or_init(StructuralNames::default))
 }
 
 /// A pattern for the whole name.
-fn exact(name: &str) -> String {
+fn exact_pattern(name: &str) -> String {
     if name.contains('*') { name.to_string() } else { format!("={name}") }
 }
 
-fn any(patterns: &[TypePattern], name: &str) -> bool {
+fn any_matches(patterns: &[TypePattern], name: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(name))
 }
 
-impl Structural {
+impl StructuralNames {
     /// True for a type whose references are elements, whatever their number.
     pub(super) fn is_array(&self, name: &str) -> bool {
         self.arrays.contains(&name)
@@ -89,30 +89,30 @@ impl Structural {
 
     /// True for what reaches everything and explains nothing.
     pub(super) fn is_registry(&self, name: &str) -> bool {
-        any(&self.registries, name)
+        any_matches(&self.registries, name)
     }
 
     pub(super) fn is_finalizer(&self, name: &str) -> bool {
-        any(&self.finalizers, name)
+        any_matches(&self.finalizers, name)
     }
 
     pub(super) fn is_live_loader(&self, name: &str) -> bool {
-        any(&self.live_loaders, name)
+        any_matches(&self.live_loaders, name)
     }
 
     /// True for a collection without a word of its own.
     pub(in crate::answers::leaks) fn is_collection(&self, name: &str) -> bool {
-        any(&self.collections, name) && !any(&self.named, name)
+        any_matches(&self.collections, name) && !any_matches(&self.named, name)
     }
 
     /// The nature of a type by its name, which has dots between packages.
-    pub(super) fn nature(
+    pub(super) fn type_role(
         &self,
         runtime: Option<Runtime>,
         name: &str,
-        owner: Owner,
-        symbols: &mut Symbols,
-    ) -> TypeNature {
+        owner: CodeOwner,
+        symbols: &mut SymbolTable,
+    ) -> TypeRole {
         let is_array = name.ends_with(']');
         let is_script = runtime == Some(Runtime::JavaScript);
         // A list in a list, a dict in a dict is no chain.
@@ -121,31 +121,32 @@ impl Structural {
         let is_primitive = is_array && is_primitive(element);
         let simple = simple_name(name);
         let is_engine = is_script && name.starts_with("system / ");
-        let is_made = LAMBDAS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
-        let carries = owner != Owner::Own && !is_array && (self.carries(simple) || any(&self.glue, simple));
-        let is_plain = (is_script && (name == "Object" || name.starts_with('{')))
+        let is_made = LAMBDA_CLASS_MARKERS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
+        let carries =
+            owner != CodeOwner::Application && !is_array && (self.carries(simple) || any_matches(&self.glue, simple));
+        let has_no_own_class = (is_script && (name == "Object" || name.starts_with('{')))
             || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
-        let is_glue = match is_script {
-            true => is_engine || is_plain || any(&self.glue, name),
+        let is_carrier = match is_script {
+            true => is_engine || has_no_own_class || any_matches(&self.glue, name),
             false => is_made || (is_array && !is_primitive) || carries,
         };
-        TypeNature {
-            symbol: symbols.number(match self.same.iter().find(|names| names.contains(&name)) {
+        TypeRole {
+            symbol: symbols.number(match self.aliases.iter().find(|names| names.contains(&name)) {
                 Some(names) => names[0],
-                None if is_script && is_plain => "Object",
+                None if is_script && has_no_own_class => "Object",
                 None if STRINGS.contains(&name) => STRINGS[0],
                 None => without_numbers(name),
             }),
             // A plain object is the runtime's, before its texts.
-            owner: if is_script && is_glue { Owner::Runtime } else { owner },
-            is_glue,
-            is_plain,
-            is_inner: self.inner.contains(&name) || is_script && ENGINE_INNER.contains(&name),
-            is_link: if is_script { is_engine || self.links.contains(&name) } else { is_glue },
-            folds: !(is_array || (is_script || has_plain_glue) && is_glue && !is_engine),
+            owner: if is_script && is_carrier { CodeOwner::Runtime } else { owner },
+            is_carrier,
+            has_no_own_class,
+            is_runtime_metadata: self.inner.contains(&name) || is_script && V8_METADATA_TYPES.contains(&name),
+            is_chain_link: if is_script { is_engine || self.links.contains(&name) } else { is_carrier },
+            folds_same_type: !(is_array || (is_script || has_plain_glue) && is_carrier && !is_engine),
             has_parts: STRINGS.contains(&name),
             is_notable: self.notable.contains(&name),
-            is_list_node: self.list_nodes.iter().any(|node| without_end(simple).ends_with(node)),
+            is_list_node: self.list_nodes.iter().any(|node| without_type_parameters(simple).ends_with(node)),
             is_anonymous: runtime == Some(Runtime::Java) && is_anonymous(simple),
             has_named_objects: false,
             is_class: false,
@@ -154,7 +155,7 @@ impl Structural {
 
     /// True where the simple name of a type of a library says that it carries others.
     fn carries(&self, simple: &str) -> bool {
-        let name = without_end(simple);
+        let name = without_type_parameters(simple);
         let last =
             name.rsplit(['$', '+']).find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()));
         let last = last.unwrap_or(name).trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -163,7 +164,7 @@ impl Structural {
 }
 
 /// In the names of classes that HotSpot, and Android's compiler, make for lambdas.
-const LAMBDAS: [&str; 2] = ["$$Lambda", "$$ExternalSyntheticLambda"];
+const LAMBDA_CLASS_MARKERS: [&str; 2] = ["$$Lambda", "$$ExternalSyntheticLambda"];
 
 /// A class without a name has a number.
 fn is_anonymous(simple: &str) -> bool {
@@ -175,7 +176,7 @@ fn is_anonymous(simple: &str) -> bool {
 pub(in crate::answers::leaks) const STRINGS: [&str; 3] = ["(string)", "(concatenated string)", "(sliced string)"];
 
 /// V8's own data about the program.
-const ENGINE_INNER: [&str; 7] = [
+const V8_METADATA_TYPES: [&str; 7] = [
     "(object shape)",
     "(compiled code)",
     "(system)",
@@ -186,7 +187,7 @@ const ENGINE_INNER: [&str; 7] = [
 ];
 
 /// A type's name without its number of parameters and what stands for them.
-fn without_end(simple: &str) -> &str {
+fn without_type_parameters(simple: &str) -> &str {
     simple.find(['`', '<', '/']).map_or(simple, |end| &simple[..end])
 }
 
@@ -211,7 +212,7 @@ pub(in crate::answers::leaks) fn simple_name(name: &str) -> &str {
 /// The name of a type that the runtime made, without the number that it gave.
 fn without_numbers(name: &str) -> &str {
     let made = ["$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor"];
-    match LAMBDAS.iter().chain(&made).find_map(|part| Some(name.find(part)? + part.len())) {
+    match LAMBDA_CLASS_MARKERS.iter().chain(&made).find_map(|part| Some(name.find(part)? + part.len())) {
         Some(end) => &name[..end],
         None => name,
     }
@@ -223,28 +224,28 @@ mod tests {
 
     #[test]
     fn names_say_what_types_are_for() {
-        let java = structural(Some(Runtime::Java));
-        let mut symbols = Symbols::default();
-        let mut of = |name: &str, owner| java.nature(Some(Runtime::Java), name, owner, &mut symbols);
-        for (name, owner, is_glue) in [
-            ("java.util.HashMap$Node", Owner::Runtime, true),
-            ("java.util.HashMap$Node[]", Owner::Runtime, true),
-            ("byte[]", Owner::Runtime, false),
-            ("com.google.common.cache.LocalCache$StrongEntry", Owner::Library, true),
-            ("shop.Node", Owner::Own, false),
-            ("shop.Cart", Owner::Own, false),
-            ("java.util.concurrent.atomic.AtomicReferenceArray", Owner::Runtime, true),
-            ("shop.Cart$$Lambda/0x1234", Owner::Own, true),
-            ("java.lang.String", Owner::Runtime, false),
-            ("org.apache.commons.pool2.impl.DefaultPooledObject", Owner::Library, true),
-            ("java.util.Collections$SynchronizedMap", Owner::Runtime, true),
+        let java = structural_names(Some(Runtime::Java));
+        let mut symbols = SymbolTable::default();
+        let mut of = |name: &str, owner| java.type_role(Some(Runtime::Java), name, owner, &mut symbols);
+        for (name, owner, is_carrier) in [
+            ("java.util.HashMap$Node", CodeOwner::Runtime, true),
+            ("java.util.HashMap$Node[]", CodeOwner::Runtime, true),
+            ("byte[]", CodeOwner::Runtime, false),
+            ("com.google.common.cache.LocalCache$StrongEntry", CodeOwner::Library, true),
+            ("shop.Node", CodeOwner::Application, false),
+            ("shop.Cart", CodeOwner::Application, false),
+            ("java.util.concurrent.atomic.AtomicReferenceArray", CodeOwner::Runtime, true),
+            ("shop.Cart$$Lambda/0x1234", CodeOwner::Application, true),
+            ("java.lang.String", CodeOwner::Runtime, false),
+            ("org.apache.commons.pool2.impl.DefaultPooledObject", CodeOwner::Library, true),
+            ("java.util.Collections$SynchronizedMap", CodeOwner::Runtime, true),
         ] {
-            assert_eq!(of(name, owner).is_glue, is_glue, "{name}");
+            assert_eq!(of(name, owner).is_carrier, is_carrier, "{name}");
         }
         assert!(java.is_collection("java.util.concurrent.ConcurrentHashMap"));
         assert!(!java.is_collection("java.util.concurrent.ThreadPoolExecutor"));
         let lambdas = ["shop.Cart$$Lambda/0x12", "shop.Cart$$Lambda$14+0x34"];
-        assert_eq!(of(lambdas[0], Owner::Own).symbol, of(lambdas[1], Owner::Own).symbol);
+        assert_eq!(of(lambdas[0], CodeOwner::Application).symbol, of(lambdas[1], CodeOwner::Application).symbol);
         assert_eq!(simple_name("a.b.C$D[]"), "C$D[]");
         assert_eq!(simple_name("System.Collections.Generic.List`1[[Shop.Cart]]"), "List`1[[Shop.Cart]]");
     }

@@ -1,10 +1,10 @@
-//! Owners and natures of types.
+//! Owners and roles of types.
 
 /// The owner of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Owner {
+pub enum CodeOwner {
     /// The program's own.
-    Own,
+    Application,
     /// A library's.
     Library,
     /// The runtime's.
@@ -13,21 +13,21 @@ pub enum Owner {
 
 /// The part that objects of a type play on a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TypeNature {
+pub struct TypeRole {
     /// The number of its name: that of types of one name is one, in both dumps.
     pub symbol: u32,
     /// Its owner.
-    pub owner: Owner,
+    pub owner: CodeOwner,
     /// It only carries others: arrays, nodes, entries, wrappers.
-    pub is_glue: bool,
+    pub is_carrier: bool,
     /// It is an element where nothing better is: an object without a class of its own.
-    pub is_plain: bool,
+    pub has_no_own_class: bool,
     /// The runtime's own data about the program: never looked into.
-    pub is_inner: bool,
+    pub is_runtime_metadata: bool,
     /// Chains run through it: glue that is no collection.
-    pub is_link: bool,
+    pub is_chain_link: bool,
     /// Objects that refer to others of their type are one row.
-    pub folds: bool,
+    pub folds_same_type: bool,
     /// Objects of it that others of it refer to are parts of these: texts that were put together.
     pub has_parts: bool,
     /// It is what a program counts, whatever of the program's own it carries: a session, a thread.

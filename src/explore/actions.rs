@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::export::Export;
+use super::export::ListExport;
 use super::frame::ViewFrame;
 use super::keys::{KeyPress, Mouse};
 use super::list::{ListRow, Listing, RowLook, RowTarget};
 use super::state::{BrowserState, ClickTarget, Prompt};
 use super::tasks::Task;
 use super::view::{BrowsedObject, BrowserView, Tab};
-use crate::analysis::selection::TypePattern;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::diff::DiffBy;
 use crate::answers::{GroupBy, ObjectId, ScopeOptions};
@@ -49,7 +49,7 @@ impl BrowserState {
             return false;
         }
         let is_for_rows = self.prompt.is_none() && self.help.is_none() && key.is_for_rows();
-        (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MAX_AHEAD
+        (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MAX_TYPED_AHEAD
     }
 
     pub(super) fn key_now(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
@@ -105,7 +105,7 @@ impl BrowserState {
             Char('N') => self.find_again(-1),
             Char('s') => self.sort(),
             Char('S') => self.with_frame(ViewFrame::turn_order),
-            Char(':') => self.prompt = Some(Prompt::Go(String::new())),
+            Char(':') => self.prompt = Some(Prompt::GoToObject(String::new())),
             Char('y') => {
                 // Of the object that is looked at, where the row has none.
                 let own = match self.frame().map(|frame| &frame.view) {
@@ -118,7 +118,7 @@ impl BrowserState {
             Char('e') => {
                 if let Some(command) = self.command() {
                     self.note = Some(format!("copied: {command}"));
-                    asks.push(Task::Copy(command));
+                    asks.push(Task::CopyText(command));
                 }
             }
             Char('x') => self.prompt = Some(Prompt::Export(String::new())),
@@ -137,7 +137,7 @@ impl BrowserState {
     }
 
     pub(super) fn go_to_tab(&mut self, number: usize) {
-        let Some(at) = self.ways.iter().position(|(tab, _)| tab.number() == number) else {
+        let Some(at) = self.frames_by_tab.iter().position(|(tab, _)| tab.number() == number) else {
             let tab = Tab::WORDS.get(number - 1).map_or(Tab::Growth, |(_, tab)| *tab);
             self.note = Some(match tab {
                 Tab::Growth if !self.has_old => "growth takes two dumps: heapdump explore OLD NEW".into(),
@@ -147,19 +147,19 @@ impl BrowserState {
         };
         // Once more leads to its beginning.
         if at == self.tab {
-            self.ways[at].1.truncate(1);
+            self.frames_by_tab[at].1.truncate(1);
         }
         self.tab = at;
     }
 
     pub(super) fn push(&mut self, view: BrowserView) {
-        if let Some((_, way)) = self.ways.get_mut(self.tab) {
+        if let Some((_, way)) = self.frames_by_tab.get_mut(self.tab) {
             way.push(ViewFrame::new(view));
         }
     }
 
     pub(super) fn back(&mut self) {
-        if let Some((_, way)) = self.ways.get_mut(self.tab)
+        if let Some((_, way)) = self.frames_by_tab.get_mut(self.tab)
             && way.len() > 1
         {
             way.pop();
@@ -192,14 +192,14 @@ impl BrowserState {
             (_, RowTarget::Type(name)) => {
                 self.of_type(name, |type_name, scope| BrowserView::Objects { type_name, scope })
             }
-            (BrowserView::Dominators { of, .. }, RowTarget::Merged(name)) => {
+            (BrowserView::Dominators { of, .. }, RowTarget::MergedType(name)) => {
                 let view = BrowserView::Dominators { of: of.clone(), by_type: false };
                 let pattern = self.browser.map(|browser| browser.pattern_of(&name).text().to_string());
                 self.push(view);
                 self.set_find(pattern.unwrap_or(name));
                 None
             }
-            (_, RowTarget::Merged(_)) => None,
+            (_, RowTarget::MergedType(_)) => None,
             // What keeps nothing else alive is looked at itself.
             (BrowserView::Dominators { .. } | BrowserView::Suspects, RowTarget::Object(node))
                 if retained(node).is_some_and(|(_, objects)| objects > 1) =>
@@ -254,16 +254,16 @@ impl BrowserState {
     }
 
     pub(super) fn paths(&mut self) {
-        const PATHS: usize = 5;
+        const PATHS_SHOWN_FIRST: usize = 5;
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
-        if let Some(RowTarget::Type(name) | RowTarget::Merged(name)) = row.map(|row| row.target) {
+        if let Some(RowTarget::Type(name) | RowTarget::MergedType(name)) = row.map(|row| row.target) {
             let view = self.of_type(name, |type_name, scope| BrowserView::MergedPaths { type_name, scope });
             return view.into_iter().for_each(|view| self.push(view));
         }
         match self.frame().map(|frame| frame.view.clone()) {
             // Of what is looked at; of another object once that is entered.
-            Some(BrowserView::Object(place)) => self.push(BrowserView::Paths(place, PATHS)),
-            _ => self.open_selected(|place| BrowserView::Paths(place, PATHS)),
+            Some(BrowserView::Object(place)) => self.push(BrowserView::Paths(place, PATHS_SHOWN_FIRST)),
+            _ => self.open_selected(|place| BrowserView::Paths(place, PATHS_SHOWN_FIRST)),
         }
     }
 
@@ -326,7 +326,7 @@ impl BrowserState {
         match (row.map(|row| row.target), self.browser) {
             (Some(RowTarget::Type(name)), Some(browser)) => {
                 self.note = Some(format!("computing what all {name} retain, exactly"));
-                asks.push(Task::Exact(name.clone(), self.scope_of(browser, &name)));
+                asks.push(Task::ExactRetained(name.clone(), self.scope_of(browser, &name)));
             }
             _ => self.note = Some("exact retained bytes are of types".into()),
         }
@@ -357,7 +357,7 @@ impl BrowserState {
         match row.map(|row| what(&row)).filter(|text| !text.is_empty()) {
             Some(text) => {
                 self.note = Some(format!("copied: {text}"));
-                asks.push(Task::Copy(text));
+                asks.push(Task::CopyText(text));
             }
             None => self.note = Some(none.into()),
         }
@@ -394,7 +394,7 @@ impl BrowserState {
                 match target.map(|(.., target)| *target) {
                     Some(ClickTarget::Tab(tab)) => self.go_to_tab(tab.number()),
                     Some(ClickTarget::Crumb(at)) => {
-                        if let Some((_, way)) = self.ways.get_mut(self.tab) {
+                        if let Some((_, way)) = self.frames_by_tab.get_mut(self.tab) {
                             way.truncate(at + 1);
                         }
                     }
@@ -445,14 +445,15 @@ impl BrowserState {
             return;
         };
         let (listing, rows) = (Arc::clone(listing), frame.rows.clone());
-        asks.push(Task::Export(Export { listing, rows, file, replaces }));
+        asks.push(Task::Export(ListExport { listing, rows, file, replaces }));
     }
 
     pub(super) fn type_key(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
         let Some(mut prompt) = self.prompt.take() else { return };
         self.note = None;
-        let is_question = matches!(prompt, Prompt::Replace(_));
-        let (Prompt::Find(text) | Prompt::Go(text) | Prompt::Export(text) | Prompt::Replace(text)) = &mut prompt;
+        let is_question = matches!(prompt, Prompt::ReplaceFile(_));
+        let (Prompt::Find(text) | Prompt::GoToObject(text) | Prompt::Export(text) | Prompt::ReplaceFile(text)) =
+            &mut prompt;
         match key {
             KeyPress::Escape => {
                 if matches!(prompt, Prompt::Find(_)) {
@@ -488,14 +489,14 @@ impl BrowserState {
                 }
                 self.last_find = text;
             }
-            Prompt::Go(text) if text.is_empty() => {}
-            Prompt::Go(text) => self.go(&text),
+            Prompt::GoToObject(text) if text.is_empty() => {}
+            Prompt::GoToObject(text) => self.go(&text),
             Prompt::Export(file) if file.trim().is_empty() => {}
             Prompt::Export(file) => self.export(file, false, asks),
-            Prompt::Replace(file) => self.export(file, true, asks),
+            Prompt::ReplaceFile(file) => self.export(file, true, asks),
         }
     }
 }
 
 /// Keys that wait for a list, at most.
-const MAX_AHEAD: usize = 10_000;
+const MAX_TYPED_AHEAD: usize = 10_000;

@@ -16,18 +16,18 @@ pub(crate) type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + S
 pub(crate) type IndexWriter = fn(&Path, &OpenOptions) -> Option<WriteIndex>;
 
 /// Two are compared.
-const MAX_KEPT: usize = 2;
+const MAX_KEPT_DUMPS: usize = 2;
 
 /// The dumps that were asked last, the latest at the end; others are given back before the next is read.
 pub(crate) struct KeptDumps {
-    dumps: Mutex<Vec<Kept>>,
+    dumps: Mutex<Vec<KeptDump>>,
     /// What objects hold besides references is not told.
     pub(crate) hides_values: bool,
     /// A dump that is read and has no index gets one.
     pub(crate) index_writer: Option<IndexWriter>,
 }
 
-struct Kept {
+struct KeptDump {
     path: PathBuf,
     key: SourceKey,
     /// How it was read.
@@ -53,7 +53,7 @@ impl KeptDumps {
         let mut dumps = self.dumps.lock().unwrap_or_else(PoisonError::into_inner);
         let key = SourceKey::of(path).with_context(|| path.display().to_string())?;
         let (how, path) = (format!("{args:?} {:?}", options.index), path.to_path_buf());
-        let is_same = |kept: &Kept| kept.path == path && kept.options == how && kept.key.is_same(&key);
+        let is_same = |kept: &KeptDump| kept.path == path && kept.options == how && kept.key.is_same(&key);
         if let Some(at) = dumps.iter().position(is_same) {
             let kept = dumps.remove(at);
             let dump = Arc::clone(&kept.dump);
@@ -61,8 +61,8 @@ impl KeptDumps {
             return Ok(dump);
         }
         // Those that the running call asks too stay.
-        let is_asked = |kept: &Kept| Arc::strong_count(&kept.dump) > 1;
-        while dumps.len() >= MAX_KEPT
+        let is_asked = |kept: &KeptDump| Arc::strong_count(&kept.dump) > 1;
+        while dumps.len() >= MAX_KEPT_DUMPS
             && let Some(at) = dumps.iter().position(|kept| !is_asked(kept))
         {
             dumps.remove(at);
@@ -74,7 +74,7 @@ impl KeptDumps {
             if dumps.len() < before && !options.observer.is_cancelled() { open(&options) } else { Err(why) }
         });
         let dump = Arc::new(opened?);
-        dumps.push(Kept { path, key, options: how, dump: Arc::clone(&dump) });
+        dumps.push(KeptDump { path, key, options: how, dump: Arc::clone(&dump) });
         Ok(dump)
     }
 }

@@ -5,8 +5,8 @@ use rustix::thread::{Timespec, nanosleep};
 use signal_hook::consts::SIGBUS;
 use signal_hook::low_level::{emulate_default_handler, register};
 
-use super::guard::{is_in, leave};
 use super::system::write_all;
+use super::terminal_guard::{is_in, leave};
 
 /// Puts right what another thread may have changed on the screen of before.
 const RESET_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
@@ -22,7 +22,7 @@ fn leave_at_once() {
 }
 
 /// From now on the end by SIGBUS leaves the terminal as it was.
-pub(super) fn watch() {
+pub(super) fn restore_on_sigbus() {
     let put_right_aligned = || {
         leave_at_once();
         _ = emulate_default_handler(SIGBUS);

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::json;
 
-use super::page::Told;
+use super::answer_page::CommandAnswer;
 use crate::dump::{dump_named, path_of_index};
 use crate::escape::escape_controls;
 use crate::files;
@@ -17,17 +17,17 @@ use crate::index::is_index;
 use crate::input::{Detected, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
-const MAX_LEVELS: usize = 8;
-const MAX_FILES: usize = 2000;
+const MAX_FOLDER_LEVELS: usize = 8;
+const MAX_FILES_OPENED: usize = 2000;
 /// Bytes of a file that are read to list it: more than a packed block takes.
-const START_BYTES: u64 = 144 << 10;
+const DETECTION_BYTES: u64 = 144 << 10;
 
 /// One text for what is not there and what may not be read: it does not say which.
 const REFUSED: &str = "is no dump that this server may read; list_dumps names those";
 
 /// Files and folders, as they were named and as they are without links.
 #[derive(Debug)]
-pub struct Fence {
+pub struct Allowlist {
     files: Vec<(PathBuf, PathBuf)>,
     folders: Vec<(PathBuf, PathBuf)>,
     /// Formats that were recognised; of other files none.
@@ -46,14 +46,14 @@ struct DumpFile {
 }
 
 /// The dumps that may be read.
-pub(super) struct Dumps {
+pub(super) struct ListedDumps {
     files: Vec<DumpFile>,
     nameless: u64,
     is_cut: bool,
 }
 
-impl Fence {
-    /// The fence around these.
+impl Allowlist {
+    /// The allowlist of these.
     ///
     /// # Errors
     /// When one of them is not there; with its name.
@@ -63,7 +63,7 @@ impl Fence {
             Ok((named.clone(), named.canonicalize().map_err(named_error)?))
         };
         let all = |named: &[PathBuf]| named.iter().map(real).collect::<io::Result<Vec<_>>>();
-        Ok(Fence { files: all(files)?, folders: all(folders)?, formats: Mutex::default() })
+        Ok(Allowlist { files: all(files)?, folders: all(folders)?, formats: Mutex::default() })
     }
 
     /// The file of a dump, by the name that [`dumps`](Self::dumps) gives it or any other; without a name the only one.
@@ -96,10 +96,10 @@ impl Fence {
     }
 
     /// The dumps by name, those below folders recognised by their content, until `is_cancelled`.
-    pub(super) fn dumps(&self, is_cancelled: &dyn Fn() -> bool) -> Dumps {
-        let mut left = MAX_FILES;
+    pub(super) fn dumps(&self, is_cancelled: &dyn Fn() -> bool) -> ListedDumps {
+        let mut left = MAX_FILES_OPENED;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
-        self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_LEVELS, &mut left, &mut files));
+        self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_FOLDER_LEVELS, &mut left, &mut files));
         let mut nameless = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
         let known = std::mem::take(&mut *formats);
@@ -109,7 +109,8 @@ impl Fence {
             let facts = opened.metadata().ok()?;
             let is_named = self.files.iter().any(|(named, _)| named == file);
             let key = (file.clone(), facts.len(), facts.modified().ok());
-            let look = || recognised(opened, is_named).or_else(|| (is_named && is_index(&real)).then_some("index"));
+            let look =
+                || recognised_format(opened, is_named).or_else(|| (is_named && is_index(&real)).then_some("index"));
             let format = known.get(&key).copied().unwrap_or_else(look);
             formats.insert(key, format);
             // Only Unicode can be said in a call.
@@ -117,20 +118,20 @@ impl Fence {
             Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
         });
         let files = dumps.collect();
-        Dumps { files, nameless, is_cut: left == 0 }
+        ListedDumps { files, nameless, is_cut: left == 0 }
     }
 }
 
 /// The format of a dump by its first bytes. Of a file that nobody named for certain alone: many a JSON file may be one.
-fn recognised(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
-    let source = Source::from_reader(file.take(START_BYTES)).ok()?;
+fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
+    let source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
     let reader = detect(&source, &ReadOptions::default()).ok()?;
     (is_named || reader.detect(source.start()) == Detected::Yes).then_some(reader.name())
 }
 
-impl Dumps {
+impl ListedDumps {
     /// The first of them, as an answer.
-    pub(super) fn told(&self, rows: usize) -> Told {
+    pub(super) fn as_answer(&self, rows: usize) -> CommandAnswer {
         let dumps = &self.files[..rows.min(self.files.len())];
         let line =
             |dump: &DumpFile| format!("{:<14} {:>12} {}\n", dump.format, dump.bytes, escape_controls(&dump.file));
@@ -147,7 +148,7 @@ impl Dumps {
         if self.is_cut {
             sentences.push("there are more files than are looked at".to_string());
         }
-        Told { text, json, sentences }
+        CommandAnswer { text, json, sentences }
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, totals_by_path, totals_by_path_bytes};
 use crate::analysis::diff::{ObjectChanges, compare_objects};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::shared::figure::{Figure, KIND, PATH, TYPE, Unit};
-use crate::answers::shared::groups::{Groups, TypesApart};
+use crate::answers::shared::groups::{Groups, SameNameTypes};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -60,7 +60,7 @@ impl Default for DiffBy {
 }
 
 /// A dump of objects, by name.
-pub(in crate::answers) struct Side {
+pub(in crate::answers) struct DumpSide {
     pub(in crate::answers) totals: Tally,
     pub(in crate::answers) rows: BTreeMap<String, Amounts>,
     /// Memory that the rows of this dump and of the one before it take, where names are long.
@@ -68,7 +68,7 @@ pub(in crate::answers) struct Side {
     pub(in crate::answers) roots_inferred: bool,
 }
 
-impl Side {
+impl DumpSide {
     /// `row_bytes`: what the rows of the other dump take. Error: if the dump does not have what is asked for, or it
     /// takes more memory than it may.
     pub(in crate::answers) fn find(
@@ -81,11 +81,11 @@ impl Side {
         let scope = objects.resolve(dump)?;
         let graph = scope.graph();
         let group_by = if let DiffBy::Groups(by) = by { by } else { GroupBy::Type };
-        let groups = Groups::new(&scope, group_by, TypesApart::Never)?;
+        let groups = Groups::new(&scope, group_by, SameNameTypes::Merged)?;
         let tallies = groups.tally(dump.reachable());
         let mut totals = Tally::default();
         tallies.iter().for_each(|tally| totals.add(tally));
-        let mut side = Side { totals, rows: BTreeMap::new(), row_bytes, roots_inferred: graph.roots_inferred() };
+        let mut side = DumpSide { totals, rows: BTreeMap::new(), row_bytes, roots_inferred: graph.roots_inferred() };
         match by {
             DiffBy::RootKinds => side.rows = held_by_root_kind(graph),
             DiffBy::Paths => side.add_paths(dump, &scope, objects)?,
@@ -122,9 +122,9 @@ impl Side {
         let children = dominators.children();
         let tops = scope.top_level(dominators).into_iter();
         let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
-        self.row_bytes += places_by_path_bytes(graph, &tree);
+        self.row_bytes += totals_by_path_bytes(graph, &tree);
         dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;
-        self.rows = places_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
+        self.rows = totals_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
         if let Some(pattern) = &objects.types {
             self.rows.retain(|path, _| pattern.matches(path));
         }
@@ -154,18 +154,23 @@ pub enum DiffSide {
     Growth,
 }
 
-const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
+const fn side_figures(
+    old: (&'static str, &'static str),
+    new: (&'static str, &'static str),
+    growth: Figure,
+) -> [Figure; 3] {
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }
 
-const RETAINED: [Figure; 3] =
-    sides(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
-const SHALLOW: [Figure; 3] =
-    sides(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
-const OBJECTS: [Figure; 3] = sides(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
-const ROOTS: [Figure; 3] =
-    sides(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
-const HELD: [Figure; 3] = sides(
+const RETAINED_SIDES: [Figure; 3] =
+    side_figures(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
+const SHALLOW_SIDES: [Figure; 3] =
+    side_figures(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
+const OBJECTS_SIDES: [Figure; 3] =
+    side_figures(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
+const ROOTS_SIDES: [Figure; 3] =
+    side_figures(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
+const HELD_SIDES: [Figure; 3] = side_figures(
     ("held_bytes_old", "Held alone\nold"),
     ("held_bytes_new", "Held alone\nnew"),
     Figure::bytes("held_bytes_delta", "Held alone\n+-", "held_bytes_delta"),
@@ -186,8 +191,9 @@ pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
 pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
 /// Growth in allocations.
 pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
-const TOTAL: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
-const ALLOCATIONS: [Figure; 3] = sides(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
+const TOTAL_SIDES: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
+const ALLOCATIONS_SIDES: [Figure; 3] =
+    side_figures(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
 /// Objects in the new dump: those that came, or all of a row.
 pub const NEW: Figure = Figure::count("new", "New");
 /// Their bytes.
@@ -223,7 +229,7 @@ impl DiffBy {
     /// The columns of rows but their name.
     pub(in crate::answers) fn columns(self, of_objects: bool, retained: bool) -> Vec<DiffColumn> {
         use DiffSide::{Growth, New, Old};
-        use Measure::{Bytes, Count, Retained};
+        use Measure::{Bytes, Count};
         let sides = |of: Measure, figures: [Figure; 3]| {
             [Old, New, Growth].into_iter().zip(figures).map(move |(at, figure)| DiffColumn { figure, of, at })
         };
@@ -233,12 +239,12 @@ impl DiffBy {
                     [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
                 return columns.map(|(figure, of, at)| DiffColumn { figure, of, at }).to_vec();
             }
-            _ if !of_objects => return sides(Bytes, TOTAL).chain(sides(Count, ALLOCATIONS)).collect(),
-            DiffBy::RootKinds => (ROOTS, HELD),
-            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS, RETAINED),
-            DiffBy::Groups(_) => (OBJECTS, SHALLOW),
+            _ if !of_objects => return sides(Bytes, TOTAL_SIDES).chain(sides(Count, ALLOCATIONS_SIDES)).collect(),
+            DiffBy::RootKinds => (ROOTS_SIDES, HELD_SIDES),
+            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS_SIDES, RETAINED_SIDES),
+            DiffBy::Groups(_) => (OBJECTS_SIDES, SHALLOW_SIDES),
         };
-        let retained = retained.then(|| sides(Retained, RETAINED)).into_iter().flatten();
+        let retained = retained.then(|| sides(Measure::Retained, RETAINED_SIDES)).into_iter().flatten();
         sides(Count, count).chain(sides(Bytes, bytes)).chain(retained).collect()
     }
 
@@ -266,22 +272,26 @@ pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Resu
 
 /// Compares the objects of two dumps of one process. Error: if ids of the format do not stay with their objects, or the
 /// dumps are not of one process.
-pub(in crate::answers) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
+pub(in crate::answers) fn object_changes(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
     let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
     if !of(old) || !of(new) {
-        return Err(AnswerError::NoLastingIds);
+        return Err(AnswerError::UnstableIds);
     }
-    let (Some(old), Some(new)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
+    let (Some(old), Some(new)) = (old.graph(), new.graph()) else { return Err(AnswerError::NeedsObjects) };
     let changes = compare_objects(old, new);
     match changes.are_of_one_process() {
         true => Ok(changes),
-        false => Err(AnswerError::OtherProcess { alike: changes.alike, of: changes.kept }),
+        false => Err(AnswerError::DifferentProcesses { alike: changes.alike, of: changes.kept }),
     }
 }
 
 /// Bytes that would be freed if all objects of a set went, and those of its objects that no strong root reaches: at
 /// least the bytes of all its objects. Error: if it takes too much work or memory.
-pub(in crate::answers) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
+pub(in crate::answers) fn retained_bytes_of_set(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    set: &NodeSet,
+) -> Result<u64, AnswerError> {
     dump.check_exact_retained()?;
     dump.phase(Phase::RemovingTypes);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };

@@ -1,11 +1,11 @@
-//! A heap with all that is known before the search: natures of types, threads, modules, libraries.
+//! A heap with all that is known before the search: roles of types, threads, modules, libraries.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::modules::{Modules, owner_of_script};
-use super::natures::Structural;
-use super::symbols::Symbols;
-use crate::analysis::leaks::{Owner, Step, TypeNature};
+use super::symbols::SymbolTable;
+use super::type_roles::StructuralNames;
+use crate::analysis::leaks::{CodeOwner, CostedReference, TypeRole};
 use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
@@ -13,15 +13,15 @@ use crate::graph::{FrameId, HeapGraph, NodeId, TypeId};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime};
 
 /// A heap with all that is known before the search.
-pub(in crate::answers::leaks) struct Heap<'d> {
+pub(in crate::answers::leaks) struct ClassifiedHeap<'d> {
     pub(in crate::answers::leaks) graph: &'d HeapGraph,
     pub(in crate::answers::leaks) runtime: Option<Runtime>,
     pub(in crate::answers::leaks) details: Option<&'d dyn ObjectDetails>,
     pub(in crate::answers::leaks) values: Option<ValueReader<'d>>,
     pub(in crate::answers::leaks) names: Option<ReferenceNames<'d>>,
     pub(in crate::answers::leaks) libraries: LibraryNames,
-    pub(in crate::answers::leaks) structural: &'static Structural,
-    pub(in crate::answers::leaks) natures: Vec<TypeNature>,
+    pub(in crate::answers::leaks) structural_names: &'static StructuralNames,
+    pub(in crate::answers::leaks) type_roles: Vec<TypeRole>,
     /// Threads by their objects, with their names.
     pub(in crate::answers::leaks) threads: FxHashMap<NodeId, String>,
     /// Modules of JavaScript with their files.
@@ -29,12 +29,12 @@ pub(in crate::answers::leaks) struct Heap<'d> {
     /// Kinds of references, in formats that have them.
     pub(in crate::answers::leaks) kinds: Option<Box<dyn ReferenceKinds + 'd>>,
     /// Loaders that should be gone.
-    pub(in crate::answers::leaks) dead: FxHashSet<NodeId>,
+    pub(in crate::answers::leaks) left_over_loaders: FxHashSet<NodeId>,
     pub(in crate::answers::leaks) off_heap: FxHashMap<NodeId, u64>,
 }
 
-impl Heap<'_> {
-    pub(in crate::answers::leaks) fn owner(&self, node: NodeId) -> Owner {
+impl ClassifiedHeap<'_> {
+    pub(in crate::answers::leaks) fn owner(&self, node: NodeId) -> CodeOwner {
         if let Some(script) = self.kinds.as_ref().and_then(|kinds| kinds.script(node)) {
             return owner_of_script(&script);
         }
@@ -43,7 +43,7 @@ impl Heap<'_> {
         }
         match self.graph.types().of_class_object(node) {
             Some(class) => self.libraries.owner_of(self.graph.type_name(class)),
-            None => self.nature(node).owner,
+            None => self.type_role(node).owner,
         }
     }
 
@@ -52,18 +52,18 @@ impl Heap<'_> {
     pub(in crate::answers::leaks) fn is_machinery(&self, node: NodeId) -> bool {
         match self.runtime {
             Some(Runtime::Python) => self.modules.contains_key(&node),
-            Some(Runtime::Ruby) => self.structural.is_registry(&self.type_name(node)),
+            Some(Runtime::Ruby) => self.structural_names.is_registry(&self.type_name(node)),
             _ => false,
         }
     }
 
     /// The owner of a module, by its file (JavaScript) or its name.
-    pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> Owner {
+    pub(in crate::answers::leaks) fn owner_of_module(&self, module: &str) -> CodeOwner {
         if self.kinds.is_some() { owner_of_script(module) } else { self.libraries.owner_of(module) }
     }
 
-    pub(in crate::answers::leaks) fn nature(&self, node: NodeId) -> &TypeNature {
-        &self.natures[self.graph.type_of(node).index()]
+    pub(in crate::answers::leaks) fn type_role(&self, node: NodeId) -> &TypeRole {
+        &self.type_roles[self.graph.type_of(node).index()]
     }
 
     /// The name of an object's type, with dots between packages.
@@ -72,22 +72,22 @@ impl Heap<'_> {
     }
 
     /// The owner of a variable on a stack, and its method.
-    pub(in crate::answers::leaks) fn owner_of_local(&self, frame: Option<FrameId>) -> (Owner, String) {
+    pub(in crate::answers::leaks) fn owner_of_local(&self, frame: Option<FrameId>) -> (CodeOwner, String) {
         let Some(frame) = frame.and_then(|frame| self.graph.frames().get(frame.index())) else {
-            return (Owner::Runtime, "<local>".into());
+            return (CodeOwner::Runtime, "<local>".into());
         };
         let class = frame.class.map_or("", |class| self.graph.type_name(class));
         (self.libraries.owner_of(class), format!("{class}.{}", self.graph.name(frame.method)))
     }
 
     /// Numbers of the names of classes and threads.
-    pub(super) fn object_symbols(&self, symbols: &mut Symbols) -> FxHashMap<NodeId, u32> {
+    pub(super) fn object_symbols(&self, symbols: &mut SymbolTable) -> FxHashMap<NodeId, u32> {
         let types = self.graph.types();
         let classes = types.class_objects().iter();
         let classes = classes.map(|&(node, class)| (node, symbols.number(&format!("class {}", types.name(class)))));
         let mut numbers: FxHashMap<NodeId, u32> = classes.collect();
         let threads = self.threads.iter();
-        numbers.extend(threads.map(|(&node, name)| (node, symbols.number(&format!("thread {}", masked(name))))));
+        numbers.extend(threads.map(|(&node, name)| (node, symbols.number(&format!("thread {}", mask_digits(name))))));
         let modules = self.modules.iter();
         numbers.extend(modules.map(|(&node, file)| (node, symbols.number(&format!("module {file}")))));
         numbers
@@ -95,7 +95,7 @@ impl Heap<'_> {
 }
 
 /// The name of a thread without the numbers in it.
-pub(in crate::answers::leaks) fn masked(name: &str) -> String {
+pub(in crate::answers::leaks) fn mask_digits(name: &str) -> String {
     let mut masked = String::with_capacity(name.len());
     for letter in name.chars() {
         match letter.is_ascii_digit() {
@@ -108,22 +108,25 @@ pub(in crate::answers::leaks) fn masked(name: &str) -> String {
 }
 
 /// By type: the nodes of lists and tables, to which several fields lead, as to the first and the last.
-pub(super) fn list_nodes(natures: &[TypeNature]) -> Vec<bool> {
-    natures.iter().map(|nature| nature.is_glue && nature.folds && nature.is_list_node).collect()
+pub(super) fn list_node_types(type_roles: &[TypeRole]) -> Vec<bool> {
+    type_roles
+        .iter()
+        .map(|type_role| type_role.is_carrier && type_role.folds_same_type && type_role.is_list_node)
+        .collect()
 }
 
 /// Appends a step for each reference, labelled by its place among those of the object to its type; all to nodes of a list
 /// alike. O(references).
-pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId], steps: &mut Vec<Step>) {
-    const FEW: usize = 12;
-    if to.len() <= FEW {
-        let mut types = [0u32; FEW];
+pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId], steps: &mut Vec<CostedReference>) {
+    const LINEAR_SEARCH_LIMIT: usize = 12;
+    if to.len() <= LINEAR_SEARCH_LIMIT {
+        let mut types = [0u32; LINEAR_SEARCH_LIMIT];
         for (at, &to) in to.iter().enumerate() {
             let type_id = graph.type_of(to).index() as u32;
             let is_node = is_node[type_id as usize];
             let place = if is_node { 0 } else { types[..at].iter().filter(|&&known| known == type_id).count() };
             types[at] = type_id;
-            steps.push(Step { cost: 1, label: Symbols::place(place) });
+            steps.push(CostedReference { cost: 1, label: SymbolTable::place(place) });
         }
         return;
     }
@@ -131,7 +134,7 @@ pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId],
     for &to in to {
         let type_id = graph.type_of(to);
         let place = places.entry(type_id).or_default();
-        steps.push(Step { cost: 1, label: Symbols::place(*place) });
+        steps.push(CostedReference { cost: 1, label: SymbolTable::place(*place) });
         *place += usize::from(!is_node[type_id.index()]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::PageOptions;
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
-use crate::answers::browse::{LargestObjects, RootPathFinder, biggest, root_path_finder};
+use crate::answers::browse::{LargestObjects, RootPathFinder, largest_objects, root_path_finder};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
@@ -89,7 +89,7 @@ impl<'d> PageAnswers<'d> {
                 threshold: options.threshold,
                 libraries: options.libraries.clone(),
                 scope: scope.clone(),
-                rows: Some(SUSPECTS),
+                rows: Some(MAX_SUSPECTS),
                 with_unchanged: true,
                 ..LeaksOptions::default()
             };
@@ -99,7 +99,7 @@ impl<'d> PageAnswers<'d> {
                     None => leaks(dump, &leaks_options)?,
                 },
                 map: type_treemap(dump, options.section.as_deref())?,
-                biggest: biggest(dump, options.section.as_deref())?,
+                biggest: largest_objects(dump, options.section.as_deref())?,
                 reasons: root_path_finder(dump)?,
             }))
         } else {
@@ -108,8 +108,10 @@ impl<'d> PageAnswers<'d> {
                 &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() },
             )?)
         };
-        let threads_options =
-            ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
+        let threads_options = ThreadsOptions {
+            limits: Limits { rows: Some(MAX_THREADS), ..Limits::default() },
+            ..ThreadsOptions::default()
+        };
         let all = HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() };
         // Retained bytes too where there are objects.
         let order = is_graph.then_some(RETAINED_DELTA);
@@ -117,7 +119,7 @@ impl<'d> PageAnswers<'d> {
         Ok(PageAnswers {
             threads: match threads(dump, &threads_options) {
                 Ok(threads) if options.section.is_none() && threads.thread_count > 0 => Some(threads),
-                Ok(_) | Err(AnswerError::NotObjects) => None,
+                Ok(_) | Err(AnswerError::NeedsObjects) => None,
                 Err(error) => return Err(error),
             },
             info: info(dump, &InfoOptions::default())?,
@@ -147,10 +149,10 @@ fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
     (answer.totals.wasted_bytes > 0).then_some(answer)
 }
 
-pub(super) const SUSPECTS: usize = 12;
+pub(super) const MAX_SUSPECTS: usize = 12;
 
 /// Threads that the page has, the largest.
-pub(super) const THREADS: usize = 30;
+pub(super) const MAX_THREADS: usize = 30;
 
 const ROWS_OF_A_KIND: usize = 5;
 

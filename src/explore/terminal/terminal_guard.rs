@@ -9,19 +9,19 @@ use super::system::{self, Terminal};
 use crate::files::AtEnd;
 
 /// Alternate screen, no cursor.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
-const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l";
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// The source of keys, and its state before.
 static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 /// The browser is on the screen.
-static IS_IN: AtomicBool = AtomicBool::new(false);
+static IS_ON_SCREEN: AtomicBool = AtomicBool::new(false);
 /// Held by whoever draws.
 static DRAWING: Mutex<()> = Mutex::new(());
 
 /// Puts the terminal right, if it is not. Takes no lock and no memory where signal handlers do so too.
 pub(super) fn leave() {
-    if IS_IN.swap(false, Ordering::SeqCst) {
-        system::write_all(LEAVE);
+    if IS_ON_SCREEN.swap(false, Ordering::SeqCst) {
+        system::write_all(LEAVE_SEQUENCE);
         if let Some(terminal) = TERMINAL.get() {
             terminal.restore();
         }
@@ -30,13 +30,13 @@ pub(super) fn leave() {
 
 /// Returns true if the browser is on the screen.
 pub(super) fn is_in() -> bool {
-    IS_IN.load(Ordering::SeqCst)
+    IS_ON_SCREEN.load(Ordering::SeqCst)
 }
 
 /// The output of drawing, as long as the browser is on the screen.
-pub(super) struct ToScreen;
+pub(super) struct ScreenWriter;
 
-impl io::Write for ToScreen {
+impl io::Write for ScreenWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if is_in() { system::write(bytes) } else { Ok(bytes.len()) }
     }
@@ -48,20 +48,20 @@ impl io::Write for ToScreen {
 
 fn enter(mouse: bool) -> io::Result<()> {
     let Some(terminal) = TERMINAL.get() else { return Err(io::ErrorKind::NotConnected.into()) };
-    IS_IN.store(true, Ordering::SeqCst);
+    IS_ON_SCREEN.store(true, Ordering::SeqCst);
     terminal.make_raw()?;
-    system::write_all(ENTER);
+    system::write_all(ENTER_SEQUENCE);
     if mouse { terminal.take_mouse() } else { Ok(()) }
 }
 
 /// The browser's time on the terminal.
-pub(super) struct Guard {
+pub(super) struct TerminalGuard {
     mouse: bool,
     /// Leaves when it is dropped, and when a signal ends the program.
     at_end: AtEnd,
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Enters. From now on a panic of this thread leaves the screen before it is reported, and one of another is not
     /// reported: whoever waits for that thread says so.
     pub(super) fn enter(mouse: bool) -> io::Result<Self> {
@@ -77,7 +77,7 @@ impl Guard {
         })?;
         hook_panics();
         at_end.before(|| enter(mouse))?;
-        Ok(Guard { mouse, at_end })
+        Ok(TerminalGuard { mouse, at_end })
     }
 
     /// The source of keys.
@@ -92,7 +92,7 @@ impl Guard {
 
     /// There is nothing to be put right any more, and nobody to write to.
     pub(super) fn give_up(&self) {
-        IS_IN.store(false, Ordering::SeqCst);
+        IS_ON_SCREEN.store(false, Ordering::SeqCst);
     }
 
     /// Draws, unless a signal is just putting the terminal right.

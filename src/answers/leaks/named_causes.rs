@@ -4,29 +4,29 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use super::ended_states::{ended_objects, has_equal_keys};
 use super::growth::SuspectGrowth;
-use super::program::{Program, STRINGS, simple_name};
-use super::shapes::{Shape, shape_of};
-use super::states::{has_equal_keys, over};
-use super::way::{Way, key_of_thread_local, root_of, root_text};
-use super::words::{HolderKind, HolderRow, Words, common_name};
+use super::holder_words::{HolderKind, HolderRow, HolderWords, common_name};
+use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_text};
+use super::program::{AnalysedHeap, STRINGS, simple_name};
+use super::shapes::{LeakShape, shape_of};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
-use crate::analysis::leaks::{Cause, Grown, Owner, Search};
+use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause};
 use crate::answers::libraries::dotted;
 use crate::graph::{Loader, NodeId, SoftKind, SoftReference, TypeId};
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
-const RUNTIME_ONLY_SHARE: f64 = 0.10;
+const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
-pub(super) const MIN_BYTES: u64 = 64 << 10;
+pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 /// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
 const MADE_ONCE: u64 = 10;
 /// Types that a sentence names beside the element's.
 const TYPES_BESIDE: usize = 2;
 /// Letters of one name in a sentence.
-const MAX_LETTERS: usize = 120;
+const MAX_NAME_CHARACTERS: usize = 120;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,22 +47,22 @@ pub struct ElementRow {
 
 /// The reason to tell of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum CauseReason {
     /// There are many, or more than before.
-    Count,
+    Many,
     /// It is large, which need not be a leak.
-    Size,
+    Large,
 }
 
 /// A cause that has a name.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(super) struct NamedCause {
     pub(super) sentence: String,
     pub(super) element: ElementRow,
     pub(super) holder: HolderRow,
     /// The holder's own holder, in words; empty where the holder says it.
     pub(super) keeper: String,
-    pub(super) shape: Option<&'static Shape>,
+    pub(super) shape: Option<&'static LeakShape>,
     pub(super) growth: Option<SuspectGrowth>,
     pub(super) retained_bytes: u64,
     pub(super) off_heap_bytes: u64,
@@ -75,43 +75,43 @@ pub(super) struct Named {
     /// The type of what is kept.
     pub(super) element_type: TypeId,
     /// The owner of that type.
-    pub(super) owner: Owner,
+    pub(super) owner: CodeOwner,
     pub(super) grew_by: u64,
     /// The rows that grew.
     pub(super) rows: Vec<u32>,
 }
 
 /// Both dumps' rows, and what is asked of them.
-pub(super) struct Finder<'f, 'd> {
-    pub(super) program: &'f Program<'d>,
-    pub(super) before: Option<&'f Program<'d>>,
-    pub(super) search: &'f Search<'f>,
+pub(super) struct CauseNamer<'f, 'd> {
+    pub(super) analysed: &'f AnalysedHeap<'d>,
+    pub(super) before: Option<&'f AnalysedHeap<'d>>,
+    pub(super) search: &'f GrowthSearch<'f>,
     /// Sizes are whole numbers of bytes.
     pub(super) exact_sizes: bool,
 }
 
-impl Finder<'_, '_> {
+impl CauseNamer<'_, '_> {
     fn reachable_bytes(&self) -> u64 {
-        self.program.retained.bytes_at(DomNode::ROOT).max(1)
+        self.analysed.retained.bytes_at(DomNode::ROOT).max(1)
     }
 
     /// Every cause but loaders, each once.
-    pub(super) fn named(&self, found: Vec<Grown>) -> Vec<Named> {
-        let program = self.program;
-        let causes = program.causes();
-        let mut found = causes.complete(found, &program.heap.off_heap);
-        found.retain(|cause| !program.heap.is_machinery(cause.example) && !self.is_of_dead_loader(cause));
-        let (mut found, large): (Vec<Cause>, Vec<Cause>) =
-            found.into_iter().partition(|cause| cause.grown.is_many && self.is_explained(cause));
-        causes.without_repeats(&mut found, &program.heap.natures);
+    pub(super) fn named(&self, found: Vec<GrownPlace>) -> Vec<NamedCause> {
+        let analysed = self.analysed;
+        let causes = analysed.causes();
+        let mut found = causes.with_figures(found, &analysed.heap.off_heap);
+        found.retain(|cause| !analysed.heap.is_machinery(cause.example) && !self.is_of_left_over_loader(cause));
+        let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
+            found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
+        causes.without_repeats(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
-        let mut named: Vec<Named> =
-            found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, Reason::Count)).collect();
+        let mut named: Vec<NamedCause> =
+            found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, CauseReason::Many)).collect();
         // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
         // with another of the same object.
-        let of_runtime = |one: &Named| one.owner == Owner::Runtime;
-        let is_below = |one: &Named, main: &Named| {
-            let is_carrier = program.heap.natures[one.element_type.index()].is_glue;
+        let of_runtime = |one: &NamedCause| one.owner == CodeOwner::Runtime;
+        let is_below = |one: &NamedCause, main: &NamedCause| {
+            let is_carrier = analysed.heap.type_roles[one.element_type.index()].is_carrier;
             let is_beside = one.collection == main.collection || is_carrier && one.holder_node == main.holder_node;
             is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by > one.grew_by)
         };
@@ -119,32 +119,34 @@ impl Finder<'_, '_> {
         let mut is_told = is_told.into_iter();
         named.retain(|_| is_told.next().unwrap_or(true));
         if self.before.is_none() {
-            named.extend(large.into_iter().map(|cause| self.name(cause, None, Reason::Size)));
+            named.extend(large.into_iter().map(|cause| self.name(cause, None, CauseReason::Large)));
         }
         named
     }
 
-    fn retained_before(&self, causes: &[Cause]) -> Vec<Option<u64>> {
+    fn retained_before(&self, causes: &[LeakCause]) -> Vec<Option<u64>> {
         let Some(before) = self.before else { return vec![None; causes.len()] };
         before.causes().retained_before(self.search, causes).into_iter().map(Some).collect()
     }
 
     /// True for what goes with a loader that is left over.
-    fn is_of_dead_loader(&self, cause: &Cause) -> bool {
-        let heap = &self.program.heap;
-        let is_dead = |node: NodeId| {
+    fn is_of_left_over_loader(&self, cause: &LeakCause) -> bool {
+        let heap = &self.analysed.heap;
+        let is_left_over = |node: NodeId| {
             let class = heap.graph.types().of_class_object(node);
             let loader = class.map(|class| heap.graph.types().loader(class));
-            heap.dead.contains(&node) || matches!(loader, Some(Loader::Object(loader)) if heap.dead.contains(&loader))
+            heap.left_over_loaders.contains(&node)
+                || matches!(loader, Some(Loader::Object(loader)) if heap.left_over_loaders.contains(&loader))
         };
-        let is_loader = |dead: &NodeId| heap.graph.type_of(*dead) == heap.graph.type_of(cause.example);
-        heap.dead.iter().any(is_loader) || self.program.paths.way_to(cause.example).into_iter().any(is_dead)
+        let is_loader = |loader: &NodeId| heap.graph.type_of(*loader) == heap.graph.type_of(cause.example);
+        heap.left_over_loaders.iter().any(is_loader)
+            || self.analysed.paths.path_to(cause.example).into_iter().any(is_left_over)
     }
 
     /// False for what a runtime gives up by itself, and for warm-up.
-    fn is_explained(&self, cause: &Cause) -> bool {
-        let heap = &self.program.heap;
-        let nodes = self.program.paths.way_to(cause.example);
+    fn is_explained(&self, cause: &LeakCause) -> bool {
+        let heap = &self.analysed.heap;
+        let nodes = self.analysed.paths.path_to(cause.example);
         let soft = heap.graph.soft_references().unwrap_or(&[]);
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
@@ -153,48 +155,49 @@ impl Finder<'_, '_> {
         };
         // A module of the program's own.
         let is_of_own_module = nodes.first().and_then(|start| heap.modules.get(start));
-        if is_of_own_module.is_some_and(|module| heap.owner_of_module(module) == Owner::Own) {
+        if is_of_own_module.is_some_and(|module| heap.owner_of_module(module) == CodeOwner::Application) {
             return true;
         }
         if nodes.windows(2).any(is_soft) {
             return false;
         }
-        let element = heap.nature(cause.example).owner;
-        if element != Owner::Runtime || nodes.iter().any(|&node| heap.owner(node) != Owner::Runtime) {
+        let element = heap.type_role(cause.example).owner;
+        if element != CodeOwner::Runtime || nodes.iter().any(|&node| heap.owner(node) != CodeOwner::Runtime) {
             return true;
         }
-        let way = Way::to(self.program, cause.example, &cause.grown.rows);
-        let key = way.thread_local_entry(self.program).and_then(|entry| key_of_thread_local(self.program, entry));
+        let way = LeakPath::to(self.analysed, cause.example, &cause.grown.rows);
+        let key = way.thread_local_entry(self.analysed).and_then(|entry| key_of_thread_local(self.analysed, entry));
         let is_of_variable =
-            |key| self.program.paths.way_to(key).into_iter().any(|node| heap.owner(node) != Owner::Runtime);
+            |key| self.analysed.paths.path_to(key).into_iter().any(|node| heap.owner(node) != CodeOwner::Runtime);
         key.is_some_and(is_of_variable)
-            || way.steps.iter().any(|step| step.is_local() && step.owner == Owner::Own)
-            || root_of(self.program, way.start).is_some_and(|root| root_text(self.program, root).0 != Owner::Runtime)
+            || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
+            || most_telling_root(self.analysed, way.start)
+                .is_some_and(|root| root_text(self.analysed, root).0 != CodeOwner::Runtime)
             || (cause.grown.objects_old > 0 || cause.grown.objects >= MADE_ONCE)
-                && cause.grown.growth as f64 >= RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
+                && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
-    pub(super) fn name(&self, cause: Cause, retained_old: Option<u64>, reason: Reason) -> Named {
-        let program = self.program;
-        let heap = &program.heap;
-        let Grown { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
-        let way = Way::to(program, cause.example, &rows);
+    pub(super) fn name(&self, cause: LeakCause, retained_old: Option<u64>, reason: CauseReason) -> NamedCause {
+        let analysed = self.analysed;
+        let heap = &analysed.heap;
+        let GrownPlace { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
+        let way = LeakPath::to(analysed, cause.example, &rows);
         let words = match heap.kinds {
-            Some(_) => Words::of_script(program, &way),
-            None => Words::of(program, &way, &rows),
+            Some(_) => HolderWords::of_script(analysed, &way),
+            None => HolderWords::of(analysed, &way, &rows),
         };
-        let (types, references) = way.types_and_references(program);
+        let (types, references) = way.types_and_references(analysed);
         let type_name = heap.type_name(cause.example);
-        let by_state = over(program, heap.graph.type_of(cause.example), element);
+        let by_state = ended_objects(analysed, heap.graph.type_of(cause.example), element);
         let shape = match reason {
-            Reason::Count => {
+            CauseReason::Many => {
                 let by_bytes =
-                    || Shape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
+                    || LeakShape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
                 let by_names = || shape_of(&type_name, &types, &references);
-                let by_keys = || Shape::named("equal-keys").filter(|_| has_equal_keys(program, &way));
+                let by_keys = || LeakShape::named("equal-keys").filter(|_| has_equal_keys(analysed, &way));
                 by_state.and_then(|(.., shape)| shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
             }
-            Reason::Size => None,
+            CauseReason::Large => None,
         };
         let growth_row = retained_old.map(|old| {
             // What a row was joined with may have been larger: then it did not grow by more than it retains.
@@ -205,11 +208,11 @@ impl Finder<'_, '_> {
             }
         });
         let beside = beside.into_iter().map(|(row, objects, objects_old)| {
-            let type_name = dotted(heap.graph.type_name(program.rows.row(row).type_id)).into_owned();
+            let type_name = dotted(heap.graph.type_name(analysed.rows.row(row).type_id)).into_owned();
             ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
         });
         let beside = beside.collect();
-        let mut named = Named {
+        let mut named = NamedCause {
             sentence: String::new(),
             element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
             holder: words.holder,
@@ -219,37 +222,46 @@ impl Finder<'_, '_> {
             retained_bytes: cause.retained_bytes,
             topmost: cause.topmost,
             holder_node: words.node,
-            collection: way.collection(program),
+            collection: way.collection(analysed),
             off_heap_bytes: cause.off_heap_bytes,
             element_type: heap.graph.type_of(cause.example),
-            owner: heap.nature(cause.example).owner,
+            owner: heap.type_role(cause.example).owner,
             grew_by: growth,
             rows,
         };
         let says = match by_state {
             Some((count, says, _)) => format!(": {} of them {says}", format_count(count)),
-            None => shape.map_or(String::new(), |shape| format!(": {}", shape.says)),
+            None => shape.map_or(String::new(), |shape| format!(": {}", shape.clause)),
         };
-        named.sentence =
-            self.sentence(&named, reason, &way, element, cause.example) + &says + &self.news(&named, reason) + ".";
+        named.sentence = self.sentence(&named, reason, &way, element, cause.example)
+            + &says
+            + &self.growth_clause(&named, reason)
+            + ".";
         named
     }
 
-    fn amount(&self, bytes: u64) -> String {
+    fn bytes_in_words(&self, bytes: u64) -> String {
         if self.exact_sizes { count_of(bytes, "bytes") } else { format_bytes(bytes) }
     }
 
     pub(super) fn size(&self, bytes: u64, off_heap: u64) -> String {
         let share = 100.0 * bytes as f64 / self.reachable_bytes() as f64;
-        let outside = match off_heap >= MIN_BYTES {
-            true => format!(" and {} outside the heap", self.amount(off_heap)),
+        let outside = match off_heap >= MIN_CAUSE_BYTES {
+            true => format!(" and {} outside the heap", self.bytes_in_words(off_heap)),
             false => String::new(),
         };
-        format!("{}, {share:.0} %{outside}", self.amount(bytes))
+        format!("{}, {share:.0} %{outside}", self.bytes_in_words(bytes))
     }
 
-    fn sentence(&self, named: &Named, reason: Reason, way: &Way, element: u32, example: NodeId) -> String {
-        let heap = &self.program.heap;
+    fn sentence(
+        &self,
+        named: &NamedCause,
+        reason: CauseReason,
+        way: &LeakPath,
+        element: u32,
+        example: NodeId,
+    ) -> String {
+        let heap = &self.analysed.heap;
         let ElementRow { objects, .. } = &named.element;
         let size = self.size(named.retained_bytes, named.off_heap_bytes);
         match heap.threads.contains_key(&example) {
@@ -257,14 +269,17 @@ impl Finder<'_, '_> {
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
                 let by = if named.holder.kind == HolderKind::Root { "by" } else { "in" };
-                let large = if reason == Reason::Size { "large, " } else { "" };
-                let mut text =
-                    format!("{} ({size}) {are} {large}kept {by} {}", what(&named.element), brief(&named.holder.text));
+                let large = if reason == CauseReason::Large { "large, " } else { "" };
+                let mut text = format!(
+                    "{} ({size}) {are} {large}kept {by} {}",
+                    what(&named.element),
+                    shorten_name(&named.holder.text)
+                );
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
                 if !named.keeper.is_empty() {
-                    text += &format!(", kept by {}", brief(&named.keeper));
+                    text += &format!(", kept by {}", shorten_name(&named.keeper));
                 }
                 text
             }
@@ -272,13 +287,13 @@ impl Finder<'_, '_> {
     }
 
     /// How it grew.
-    fn news(&self, named: &Named, reason: Reason) -> String {
+    fn growth_clause(&self, named: &NamedCause, reason: CauseReason) -> String {
         let all = || std::iter::once(&named.element).chain(&named.element.beside);
         let new = all().map(|row| Some(row.objects.saturating_sub(row.objects_old?))).sum::<Option<u64>>();
         match (new, &named.growth) {
-            _ if reason == Reason::Size => String::new(),
+            _ if reason == CauseReason::Large => String::new(),
             (Some(0), Some(growth)) => {
-                format!("; grew by {}", self.amount(growth.retained_bytes_delta.unsigned_abs()))
+                format!("; grew by {}", self.bytes_in_words(growth.retained_bytes_delta.unsigned_abs()))
             }
             (Some(new), _) => format!("; {} new since OLD", are(new)),
             _ => String::new(),
@@ -286,21 +301,24 @@ impl Finder<'_, '_> {
     }
 
     /// The object with a name between the collection and what is kept: `Timeout (_onTimeout)`.
-    fn carrier(&self, way: &Way, example: NodeId) -> Option<String> {
-        let heap = &self.program.heap;
+    fn carrier(&self, way: &LeakPath, example: NodeId) -> Option<String> {
+        let heap = &self.analysed.heap;
         let step = way.steps.get(way.above)?;
-        let (nature, name) = (heap.nature(step.from), heap.type_name(step.from));
-        let is_same = self.program.rows.row_of(step.from) == self.program.rows.row_of(example);
+        let (type_role, name) = (heap.type_role(step.from), heap.type_name(step.from));
+        let is_same = self.analysed.rows.row_of(step.from) == self.analysed.rows.row_of(example);
         let has_word = simple_name(&name).contains(|letter: char| letter.is_ascii_lowercase()) && !name.ends_with(']');
-        let is_named = !nature.is_glue && !nature.is_inner && !nature.is_class && !heap.structural.is_collection(&name);
+        let is_named = !type_role.is_carrier
+            && !type_role.is_runtime_metadata
+            && !type_role.is_class
+            && !heap.structural_names.is_collection(&name);
         let field = step.field()?;
-        let text = || format!("{} ({field})", brief(simple_name(&name)));
+        let text = || format!("{} ({field})", shorten_name(simple_name(&name)));
         (!is_same && is_named && has_word && way.above > 0).then(text)
     }
 
-    fn threads(&self, named: &Named, element: u32, size: &str) -> String {
-        let heap = &self.program.heap;
-        let members = self.program.causes().members(element);
+    fn threads(&self, named: &NamedCause, element: u32, size: &str) -> String {
+        let heap = &self.analysed.heap;
+        let members = self.analysed.causes().members(element);
         let mut names: Vec<&str> =
             members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
         names.sort_unstable();
@@ -316,11 +334,13 @@ impl Finder<'_, '_> {
 }
 
 /// A name without its middle where it is too long for a sentence.
-fn brief(name: &str) -> Cow<'_, str> {
+fn shorten_name(name: &str) -> Cow<'_, str> {
     let letters: Vec<char> = name.chars().collect();
-    let (start, end) =
-        (&letters[..letters.len().min(MAX_LETTERS / 2)], &letters[letters.len().saturating_sub(MAX_LETTERS / 2)..]);
-    match letters.len() > MAX_LETTERS {
+    let (start, end) = (
+        &letters[..letters.len().min(MAX_NAME_CHARACTERS / 2)],
+        &letters[letters.len().saturating_sub(MAX_NAME_CHARACTERS / 2)..],
+    );
+    match letters.len() > MAX_NAME_CHARACTERS {
         true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
         false => name.into(),
     }
@@ -333,8 +353,9 @@ pub(super) fn are(count: u64) -> String {
 
 /// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
 fn what(element: &ElementRow) -> String {
-    let of_row =
-        |row: &ElementRow| format!("{} {}", format_count(row.objects), brief(&noun(&row.type_name, row.objects)));
+    let of_row = |row: &ElementRow| {
+        format!("{} {}", format_count(row.objects), shorten_name(&noun_for(&row.type_name, row.objects)))
+    };
     let (named, more) = element.beside.split_at(element.beside.len().min(TYPES_BESIDE));
     let mut parts: Vec<String> = std::iter::once(element).chain(named).map(of_row).collect();
     if !more.is_empty() {
@@ -345,7 +366,7 @@ fn what(element: &ElementRow) -> String {
 }
 
 /// The word for so many objects of a type.
-fn noun(type_name: &str, objects: u64) -> String {
+fn noun_for(type_name: &str, objects: u64) -> String {
     let many = if objects == 1 { "" } else { "s" };
     match type_name {
         name if STRINGS.contains(&name) => format!("string{many}"),

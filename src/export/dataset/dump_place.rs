@@ -14,13 +14,13 @@ use super::{DatasetError, TableName};
 use crate::files::{Inputs, Output, Target, create_folders, hash_file, remove_empty_folders, remove_leftover};
 
 /// Bytes of a file's stem that go into its dump's id.
-const STEM_BYTES: usize = 120;
+const MAX_STEM_BYTES: usize = 120;
 /// Bytes of an id: names of files end at 255.
-const ID_BYTES: usize = 200;
+const MAX_ID_BYTES: usize = 200;
 
 /// A dump that is in the dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AlreadyThere {
+pub struct ExistingDump {
     /// Its id.
     pub id: String,
     /// Tables that are asked for and that it does not have.
@@ -29,7 +29,7 @@ pub struct AlreadyThere {
     pub has_labels: bool,
 }
 
-impl AlreadyThere {
+impl ExistingDump {
     /// The same in words.
     pub fn statement(&self) -> String {
         let labels = if self.has_labels { "; its labels stay as they are" } else { "" };
@@ -41,33 +41,35 @@ impl AlreadyThere {
 }
 
 /// Ids of dumps that this process is writing.
-static WRITING: (Mutex<BTreeSet<PathBuf>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
+static IDS_BEING_WRITTEN: (Mutex<BTreeSet<PathBuf>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
 
 /// An id that is being written: the same dump twice in one command waits for itself, and is there then.
 #[derive(Debug)]
-pub(super) struct Writing(PathBuf);
+pub(super) struct WritingGuard(PathBuf);
 
-impl Writing {
+impl WritingGuard {
     /// Waits until nobody else of this process writes the id.
     pub(super) fn wait_for(place: &DumpPlace<'_>) -> Self {
         let path = place.path_of(TableName::Dumps);
-        let writing = WRITING.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut writing =
-            WRITING.1.wait_while(writing, |writing| writing.contains(&path)).unwrap_or_else(PoisonError::into_inner);
+        let writing = IDS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = IDS_BEING_WRITTEN
+            .1
+            .wait_while(writing, |writing| writing.contains(&path))
+            .unwrap_or_else(PoisonError::into_inner);
         writing.insert(path.clone());
-        Writing(path)
+        WritingGuard(path)
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingGuard {
     fn drop(&mut self) {
-        let mut writing = WRITING.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = IDS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
         writing.remove(&self.0);
         if writing.is_empty() {
             remove_empty_folders();
         }
         drop(writing);
-        WRITING.1.notify_all();
+        IDS_BEING_WRITTEN.1.notify_all();
     }
 }
 
@@ -96,20 +98,20 @@ impl DumpPlace<'_> {
     /// Begins the file of a table, in a folder that is made where it is not there.
     pub(super) fn begin(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
-        create_folders(&folder).map_err(|error| DatasetError::Write(folder.clone(), error))?;
+        create_folders(&folder).map_err(|error| DatasetError::Unwritable(folder.clone(), error))?;
         let find = |path: &Path| {
-            Target::find_own(path, inputs).map_err(|error| DatasetError::Place(path.to_path_buf(), error))
+            Target::find_own(path, inputs).map_err(|error| DatasetError::UnusableTarget(path.to_path_buf(), error))
         };
         let name = self.unfinished_name();
         find(&folder.join(&name))?;
-        find(&path)?.begin_as(&name).map_err(|error| DatasetError::Write(path, error))
+        find(&path)?.begin_as(&name).map_err(|error| DatasetError::Unwritable(path, error))
     }
 
     /// Takes away a table that the dump had and has no more, and what a run that was killed has left of it.
     pub(super) fn remove(&self, table: TableName) -> Result<(), DatasetError> {
         let path = self.path_of(table);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DatasetError::Write(path, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DatasetError::Unwritable(path, error)),
             _ => {}
         }
         let folder = self.folder_of(table);
@@ -127,25 +129,26 @@ impl DumpPlace<'_> {
     /// The checksum of the dump that is there under this id; `None` when none is there.
     pub(super) fn content(&self) -> Result<Option<String>, DatasetError> {
         let path = self.path_of(TableName::Dumps);
-        let foreign = || DatasetError::Write(path.clone(), io::Error::other("what is there is no table of a dataset"));
+        let foreign =
+            || DatasetError::Unwritable(path.clone(), io::Error::other("what is there is no table of a dataset"));
         let facts = match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            facts => facts.map_err(|error| DatasetError::Write(path.clone(), error))?,
+            facts => facts.map_err(|error| DatasetError::Unwritable(path.clone(), error))?,
         };
         if !facts.is_file() {
             return Err(foreign());
         }
-        let file = File::open(&path).map_err(|error| DatasetError::Write(path.clone(), error))?;
+        let file = File::open(&path).map_err(|error| DatasetError::Unwritable(path.clone(), error))?;
         let parsed = ParquetMetaDataReader::new().parse_and_finish(&file);
         let parsed = parsed.map_err(|_| foreign())?;
         let notes = parsed.file_metadata().key_value_metadata().into_iter().flatten();
-        let content = notes.filter(|note| note.key == CONTENT).find_map(|note| note.value.clone());
+        let content = notes.filter(|note| note.key == CONTENT_NOTE_KEY).find_map(|note| note.value.clone());
         content.map(Some).ok_or_else(foreign)
     }
 }
 
 /// The note of a file of `dumps` that has the checksum of the dump.
-pub(super) const CONTENT: &str = "heapdump.content";
+pub(super) const CONTENT_NOTE_KEY: &str = "heapdump.content";
 
 /// The checksum of a dump: its bytes, and what was asked of reading them.
 pub(super) fn content_of(file: &Path, reading: &[String]) -> io::Result<String> {
@@ -163,22 +166,24 @@ pub(super) fn id_of(file: &Path, content: &str) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
-    let mut stem: String = stem.chars().map(|c| if is_of_id(c) { c } else { '_' }).collect();
-    stem.truncate(STEM_BYTES);
+    let mut stem: String = stem.chars().map(|c| if is_id_character(c) { c } else { '_' }).collect();
+    stem.truncate(MAX_STEM_BYTES);
     let front = if stem.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "d-" };
     format!("{front}{stem}-{}", &content[content.len().saturating_sub(8)..])
 }
 
-fn is_of_id(c: char) -> bool {
+fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".-_".contains(c)
 }
 
 /// An id that the user chose.
 pub(super) fn check_id(id: &str) -> Result<(), DatasetError> {
-    let is_name = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.chars().all(is_of_id) && id.len() <= ID_BYTES;
+    let is_name = id.starts_with(|c: char| c.is_ascii_alphabetic())
+        && id.chars().all(is_id_character)
+        && id.len() <= MAX_ID_BYTES;
     // `NaN` and `Infinity` are numbers, and `epoch` is a date, to engines that guess kinds from names of folders.
     let is_guessed = id.parse::<f64>().is_ok() || id.eq_ignore_ascii_case("epoch");
-    if is_name && !is_guessed { Ok(()) } else { Err(DatasetError::NoId(id.to_string())) }
+    if is_name && !is_guessed { Ok(()) } else { Err(DatasetError::InvalidId(id.to_string())) }
 }
 
 #[cfg(test)]
@@ -194,7 +199,7 @@ mod tests {
         assert_eq!(id("1e5"), "d-1e5-89abcdef");
         assert_eq!(id("\u{e4} b=c/../x y.txt"), "x_y-89abcdef");
         assert_eq!(id("\u{e4}.txt"), "d-_-89abcdef");
-        assert_eq!(id(&format!("{}.txt", "x".repeat(300))).len(), STEM_BYTES + 9);
+        assert_eq!(id(&format!("{}.txt", "x".repeat(300))).len(), MAX_STEM_BYTES + 9);
         for name in ["a", "nightly-2026.11.22_3", "e5"] {
             check_id(name).expect(name);
         }

@@ -104,7 +104,7 @@ impl TypePattern {
     }
 
     /// The name that was probably meant where a plain pattern matches none. O(names).
-    pub fn meant<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    pub fn suggestion<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
         let typed = match &self.form {
             PatternForm::Substring => &self.text,
             PatternForm::Exact(whole) => whole,
@@ -159,8 +159,8 @@ impl TypeChoice {
     }
 
     /// `; did you mean NAME?` of the first pattern that matches no name but is nearly one; else nothing.
-    pub fn hint<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> String {
-        hint(self.wanted.iter().find_map(|pattern| pattern.meant(names.clone())))
+    pub fn did_you_mean<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> String {
+        did_you_mean(self.wanted.iter().find_map(|pattern| pattern.suggestion(names.clone())))
     }
 
     /// In words: the pattern as it was written, or `A or B but not C`.
@@ -180,7 +180,7 @@ impl TypeChoice {
 }
 
 /// `; did you mean NAME?`, for the end of a sentence.
-pub fn hint(meant: Option<&str>) -> String {
+pub fn did_you_mean(meant: Option<&str>) -> String {
     meant.map_or(String::new(), |name| format!("; did you mean {name}?"))
 }
 
@@ -218,21 +218,21 @@ pub fn nearest<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
     let lower = typed.to_lowercase();
     let is_form = |word: &&&str| lower.len() > 2 && (lower.starts_with(**word) || word.starts_with(&lower));
     let most = (typed.chars().count() / 3).clamp(1, 3);
-    nearest_of(typed, known.iter().copied(), most).or_else(|| known.iter().find(is_form).copied())
+    nearest_within(typed, known.iter().copied(), most).or_else(|| known.iter().find(is_form).copied())
 }
 
 /// The name that was probably meant: one of another case, or a typing error away; of a dotted one also what stands behind a dot or
 /// a dollar sign. The first of those that are as near. O(names).
 pub fn nearest_name<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    nearest_of(typed, names, (typed.chars().count() / 3).min(3))
+    nearest_within(typed, names, (typed.chars().count() / 3).min(3))
 }
 
-fn nearest_of<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
+fn nearest_within<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
     let typed = Some(typed.to_lowercase()).filter(|typed| !typed.is_empty())?;
     let of_name = |name: &'n str| {
         let lower = name.to_lowercase();
         let ends = lower.match_indices(['.', '$']).map(|(at, sign)| at + sign.len());
-        let near = std::iter::once(0).chain(ends).filter_map(|start| distance(&typed, &lower[start..], most));
+        let near = std::iter::once(0).chain(ends).filter_map(|start| edit_distance(&typed, &lower[start..], most));
         Some((near.min()?, name))
     };
     names.into_iter().filter_map(of_name).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
@@ -240,7 +240,7 @@ fn nearest_of<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>, most: u
 
 /// Characters to add, take out, replace or exchange with their neighbour, up to `most` of them. O(a x b), for words of nearly one
 /// length.
-fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > 4 * most {
         return None;
     }

@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::orders::{Order, write_line};
+use super::worker_protocol::{WorkerOrder, write_line};
 
 /// A worker that goes on so long after its order was cancelled gets no more orders, which ends it; after twice as long it is
 /// ended by force.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
-pub struct Watch {
+pub struct CallMonitor {
     out: Mutex<Box<dyn Write + Send>>,
-    calls: Mutex<Calls>,
+    calls: Mutex<CallStates>,
 }
 
 #[derive(Default)]
-struct Calls {
+struct CallStates {
     /// Ids of calls that wait or are answered, and whether they were cancelled.
     open: HashMap<String, bool>,
     running: Option<(String, Option<Value>)>,
@@ -38,29 +38,29 @@ struct Calls {
 struct Worker {
     process: Child,
     /// To the thread that writes to it: a worker that does not read holds nobody else up. None when there are no more.
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<WorkerOrder>>,
 }
 
-impl Calls {
+impl CallStates {
     fn is_cancelled(&self) -> bool {
         self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
     }
 
     /// Of a worker that is gone the reports end.
-    fn give(&self, order: Order) {
+    fn give(&self, order: WorkerOrder) {
         if let Some(Worker { orders: Some(orders), .. }) = &self.worker {
             _ = orders.send(order);
         }
     }
 }
 
-impl Watch {
+impl CallMonitor {
     /// Writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Watch { out: Mutex::new(Box::new(out)), calls: Mutex::default() }
+        CallMonitor { out: Mutex::new(Box::new(out)), calls: Mutex::default() }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, CallStates> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +104,7 @@ impl Watch {
         *is_cancelled = true;
         if calls.running.as_ref().is_some_and(|(running, _)| *running == id) {
             calls.cancelled = Some(Instant::now());
-            calls.give(Order::Cancel { number: calls.number });
+            calls.give(WorkerOrder::Cancel { number: calls.number });
         }
     }
 
@@ -113,12 +113,16 @@ impl Watch {
         let mut calls = self.calls();
         let cancelled = calls.cancelled.filter(|_| calls.running.is_some()).map(|since| since.elapsed());
         let Some(worker) = &mut calls.worker else { return };
-        if cancelled > Some(PATIENCE) {
+        if cancelled > Some(CANCEL_GRACE_PERIOD) {
             // It takes away what it has not written to the end.
             worker.orders = None;
         }
         // One that has ended is known to the system until it is asked about.
-        _ = if cancelled > Some(2 * PATIENCE) { worker.process.kill() } else { worker.process.try_wait().map(drop) };
+        _ = if cancelled > Some(2 * CANCEL_GRACE_PERIOD) {
+            worker.process.kill()
+        } else {
+            worker.process.try_wait().map(drop)
+        };
     }
 
     /// The call that is answered was cancelled.
@@ -129,7 +133,7 @@ impl Watch {
     /// Has a worker, which reads its orders from its standard input.
     pub(super) fn set_worker(&self, mut process: Child) -> io::Result<()> {
         let mut input = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let (orders, given) = channel::<Order>();
+        let (orders, given) = channel::<WorkerOrder>();
         self.calls().worker = Some(Worker { process, orders: Some(orders) });
         let write = move || _ = given.iter().try_for_each(|order| order.write(&mut input));
         std::thread::Builder::new().name("orders".into()).spawn(write).map(drop)
@@ -150,7 +154,7 @@ impl Watch {
             return false;
         }
         calls.number += 1;
-        calls.give(Order::Answer { number: calls.number, line: line.to_vec() });
+        calls.give(WorkerOrder::Answer { number: calls.number, line: line.to_vec() });
         true
     }
 

@@ -6,7 +6,7 @@ use super::view::SuspectView;
 use crate::analysis::leaks::LeakSuspect;
 use crate::answers::frames::FrameRow;
 use crate::answers::libraries::dotted;
-use crate::answers::paths::joined;
+use crate::answers::paths::reference_suffix;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;
@@ -17,9 +17,9 @@ const MAX_STEPS: usize = 8;
 /// Entries of a weak map that are looked at.
 const MAX_ENTRIES: usize = 64;
 /// Types of a loader that are named.
-const TYPES_NAMED: usize = 3;
+const MAX_TYPES_NAMED: usize = 3;
 /// Fields in which collections of Java and Android have their number of elements.
-const COUNTS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
+const SIZE_FIELDS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
 
 /// The fields on the way from the suspect to the place where memory piles up: `.listeners.elementData`.
 pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
@@ -28,7 +28,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
     while node != suspect.largest() && fields.len() < MAX_STEPS {
         let above = suspects.above(node)?;
         let name = names.between(above, node)?;
-        fields.push(joined(&name));
+        fields.push(reference_suffix(&name));
         node = above;
     }
     fields.reverse();
@@ -40,7 +40,7 @@ pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect
     let values = suspects.values?;
     let collection = suspects.above(suspect.accumulation.node)?;
     let fields = values.raw_fields(collection);
-    let count = COUNTS.iter().find_map(|wanted| {
+    let count = SIZE_FIELDS.iter().find_map(|wanted| {
         fields.iter().find_map(|field| match (&field.name, &field.value) {
             (crate::input::ReferenceName::Field(_, name), Value::Integer(count)) if name == wanted => {
                 Some((*wanted, *count))
@@ -59,28 +59,28 @@ pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &S
     let graph = suspects.graph;
     let largest = suspect.largest();
     let all = [
-        weak_map(suspects, suspect),
-        thread(graph, values, largest),
-        loader(graph, largest),
-        view.path.row().and_then(|path| thread_local(graph, values, path.node_ids())),
+        weak_map_sentence(suspects, suspect),
+        thread_sentence(graph, values, largest),
+        loader_sentence(graph, largest),
+        view.path.row().and_then(|path| thread_local_sentence(graph, values, path.node_ids())),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn is_a(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
-    is_type(graph, graph.type_of(node), class)
+fn is_instance_of(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
+    is_class_or_subclass(graph, graph.type_of(node), class)
 }
 
-fn is_type(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
+fn is_class_or_subclass(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
     graph.types().superclass_chain(type_id).any(|above| dotted(graph.types().name(above)) == class)
 }
 
 /// A weak map whose values refer to their own keys.
-fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+fn weak_map_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let graph = suspects.graph;
     let table = suspect.accumulation.node;
-    let map = suspects.above(table).filter(|&map| is_a(graph, map, "java.util.WeakHashMap"))?;
-    let is_entry = |node: &NodeId| is_a(graph, *node, "java.util.WeakHashMap$Entry");
+    let map = suspects.above(table).filter(|&map| is_instance_of(graph, map, "java.util.WeakHashMap"))?;
+    let is_entry = |node: &NodeId| is_instance_of(graph, *node, "java.util.WeakHashMap$Entry");
     let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MAX_ENTRIES);
     let (mut looked_at, mut holding) = (0u64, 0u64);
     for entry in entries {
@@ -101,7 +101,7 @@ fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
 }
 
 /// The call that a thread was in.
-fn thread(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<String> {
+fn thread_sentence(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<String> {
     let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
     let frames = graph.frames_of(thread);
     let is_of_the_runtime = |frame: &&crate::graph::Frame| {
@@ -109,13 +109,13 @@ fn thread(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<St
         ["java.", "jdk.", "sun."].iter().any(|package| class.starts_with(package))
     };
     let own = frames.iter().find(|frame| !is_of_the_runtime(frame)).or(frames.first())?;
-    let name = values.said_by(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain()));
+    let name = values.shown_value(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain()));
     Some(format!("It is the thread{name}, in {}.", FrameRow::new(graph, own, &[]).text()))
 }
 
 /// A loader of classes whose types other loaders of its kind have too.
-fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
-    if !is_a(graph, node, "java.lang.ClassLoader") {
+fn loader_sentence(graph: &HeapGraph, node: NodeId) -> Option<String> {
+    if !is_instance_of(graph, node, "java.lang.ClassLoader") {
         return None;
     }
     let types = graph.types();
@@ -137,8 +137,8 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
     shared.sort_unstable();
     shared.dedup();
     (!others.is_empty()).then(|| {
-        let more = if shared.len() > TYPES_NAMED { ", ..." } else { "" };
-        shared.truncate(TYPES_NAMED);
+        let more = if shared.len() > MAX_TYPES_NAMED { ", ..." } else { "" };
+        shared.truncate(MAX_TYPES_NAMED);
         format!(
             "It is one of {} that have loaded types of the same names ({}{more}): all but one may be left from before.",
             count_of(others.len() as u64 + 1, "loaders"),
@@ -148,12 +148,17 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
 }
 
 /// A value that a thread keeps for itself.
-fn thread_local(graph: &HeapGraph, values: ValueReader<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
+fn thread_local_sentence(
+    graph: &HeapGraph,
+    values: ValueReader<'_>,
+    path: impl Iterator<Item = NodeId>,
+) -> Option<String> {
     let nodes: Vec<NodeId> = path.take(MAX_STEPS * 4).collect();
-    let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
-    let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
+    let entry =
+        nodes.iter().position(|&node| is_instance_of(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
+    let thread = nodes[..entry].iter().rev().find(|&&node| is_instance_of(graph, node, "java.lang.Thread"))?;
     let name =
-        values.said_by(*thread).map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain()));
+        values.shown_value(*thread).map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain()));
     Some(format!("It is a thread-local value of thread {name}: that ends with the thread, or when it is removed."))
 }
 
@@ -175,9 +180,9 @@ mod tests {
         // Two loaders of one plugin; loaders of the runtime have types of their own.
         let text = "It is one of 2 loaders that have loaded types of the same names (zoo.Plugin): all but one may be left \
                     from before.";
-        assert_eq!(loader(graph, node(0xFD5E_0FF0)).as_deref(), Some(text));
-        assert_eq!(loader(graph, node(0xFD59_B640)), None);
-        assert_eq!(loader(graph, node(0xFD5C_0330)), None);
+        assert_eq!(loader_sentence(graph, node(0xFD5E_0FF0)).as_deref(), Some(text));
+        assert_eq!(loader_sentence(graph, node(0xFD59_B640)), None);
+        assert_eq!(loader_sentence(graph, node(0xFD5C_0330)), None);
         // What threads of the zoo program keep for themselves.
         for (id, thread) in [(0xFD5E_9100, "main"), (0xFD66_4D38, "zoo-worker")] {
             let paths = find_root_paths(graph, node(id), 1, false, |_| false);
@@ -185,9 +190,9 @@ mod tests {
             let text = format!(
                 "It is a thread-local value of thread \"{thread}\": that ends with the thread, or when it is removed."
             );
-            assert_eq!(thread_local(graph, values, path.nodes()), Some(text));
+            assert_eq!(thread_local_sentence(graph, values, path.nodes()), Some(text));
         }
         let bus = find_root_paths(graph, node(0xFD5C_0330), 1, false, |_| false);
-        assert_eq!(thread_local(graph, values, bus.iter().next().expect("a path").nodes()), None);
+        assert_eq!(thread_local_sentence(graph, values, bus.iter().next().expect("a path").nodes()), None);
     }
 }

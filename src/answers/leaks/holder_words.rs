@@ -3,17 +3,17 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::program::{Program, masked, simple_name};
-use super::way::{Way, WayStep, key_of_thread_local, root_of, root_text};
-use crate::analysis::leaks::Owner;
+use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_text};
+use super::program::{AnalysedHeap, mask_digits, simple_name};
+use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted;
 use crate::graph::{NodeId, RootKind};
 use crate::input::ReferenceName;
 
 /// Objects whose ways are asked for the threads that they begin at.
-const ASKED_FOR_THREADS: usize = 500;
+const MAX_OBJECTS_ASKED_FOR_THREADS: usize = 500;
 /// Steps that are gone up for that, for all.
-const STEPS_FOR_THREADS: usize = 1 << 20;
+const MAX_STEPS_TO_THREADS: usize = 1 << 20;
 
 /// The holder of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,7 +50,7 @@ pub enum HolderKind {
 
 /// The holder, and what keeps that.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
+pub(super) struct HolderWords {
     pub(super) holder: HolderRow,
     /// In words; empty where the holder says it.
     pub(super) keeper: String,
@@ -58,34 +58,37 @@ pub(super) struct Words {
     pub(super) node: NodeId,
 }
 
-impl Words {
+impl HolderWords {
     /// The words for a way in a Java heap, or one without names.
-    pub(super) fn of(program: &Program<'_>, way: &Way, rows: &[u32]) -> Self {
-        let heap = &program.heap;
+    pub(super) fn of(analysed: &AnalysedHeap<'_>, way: &LeakPath, rows: &[u32]) -> Self {
+        let heap = &analysed.heap;
         let above = &way.steps[..way.above];
-        let is_collection = |node: NodeId| heap.structural.is_collection(&heap.type_name(node));
-        let is_glue = |node: NodeId| heap.nature(node).is_glue;
-        if let Some(entry) = way.thread_local_entry(program)
+        let is_collection = |node: NodeId| heap.structural_names.is_collection(&heap.type_name(node));
+        let is_carrier = |node: NodeId| heap.type_role(node).is_carrier;
+        if let Some(entry) = way.thread_local_entry(analysed)
             && !above.iter().any(|step| step.is_own() && !heap.threads.contains_key(&step.from))
         {
-            return Words::of_thread_local(program, entry, rows);
+            return HolderWords::of_thread_local(analysed, entry, rows);
         }
-        let root = root_of(program, way.start);
-        let (root_owner, root_words) = root.map_or((Owner::Runtime, String::new()), |root| root_text(program, root));
-        let Some(own) = deepest(above, WayStep::is_own)
-            .or_else(|| (root_owner == Owner::Own).then_some(usize::MAX))
+        let root = most_telling_root(analysed, way.start);
+        let (root_owner, root_words) =
+            root.map_or((CodeOwner::Runtime, String::new()), |root| root_text(analysed, root));
+        let Some(own) = deepest_step(above, LeakPathStep::is_own)
+            .or_else(|| (root_owner == CodeOwner::Application).then_some(usize::MAX))
             .or_else(|| {
-                deepest(above, |step| step.owner == Owner::Library && step.field().is_some() && !is_glue(step.from))
+                deepest_step(above, |step| {
+                    step.owner == CodeOwner::Library && step.field().is_some() && !is_carrier(step.from)
+                })
             })
             .or_else(|| root_words.starts_with("static ").then_some(usize::MAX))
             .or(if above.is_empty() { None } else { Some(0) })
         else {
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
             let holder = HolderRow { text, class: None, fields: Vec::new(), kind: HolderKind::Root };
-            return Words { holder, keeper: String::new(), node: way.start };
+            return HolderWords { holder, keeper: String::new(), node: way.start };
         };
         let (mut holder, rest, mut last) = match above.get(own) {
-            Some(step) => (row_of_step(program, step), &above[own + 1..], step.to),
+            Some(step) => (holder_of_step(analysed, step), &above[own + 1..], step.to),
             None => {
                 let holder =
                     HolderRow { text: root_words.clone(), class: None, fields: Vec::new(), kind: HolderKind::Static };
@@ -93,17 +96,18 @@ impl Words {
             }
         };
         // Fields of libraries on the way from there: one is joined by a dot; of more only the last, nearest to what is kept.
-        let is_named = |step: &&WayStep| step.field().is_some() && !is_glue(step.from) && !is_collection(step.from);
-        let named: Vec<&WayStep> = rest.iter().filter(is_named).collect();
+        let is_named =
+            |step: &&LeakPathStep| step.field().is_some() && !is_carrier(step.from) && !is_collection(step.from);
+        let named: Vec<&LeakPathStep> = rest.iter().filter(is_named).collect();
         if let [.., nearest] = &named[..]
             && named.len() > 1
         {
-            holder.text += &format!(" ({}) … {}", simple_name(&heap.type_name(last)), nearest.text(program));
+            holder.text += &format!(" ({}) … {}", simple_name(&heap.type_name(last)), nearest.text(analysed));
             holder.fields.extend(nearest.field());
             last = nearest.to;
         } else {
             for step in rest {
-                if !is_named(&step) || is_glue(step.to) {
+                if !is_named(&step) || is_carrier(step.to) {
                     break;
                 }
                 let field = step.field().unwrap_or_default();
@@ -115,29 +119,29 @@ impl Words {
         // A class without a name is what it is derived from.
         let mut types = heap.graph.types().superclass_chain(heap.graph.type_of(last));
         let with_name = types
-            .find(|id| !heap.natures[id.index()].is_anonymous)
+            .find(|id| !heap.type_roles[id.index()].is_anonymous)
             .filter(|id| heap.graph.types().superclass(*id).is_some());
         let last_type =
             with_name.map_or_else(|| heap.type_name(last), |id| dotted(heap.graph.type_name(id)).into_owned());
-        let is_kept = program.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
+        let is_kept = analysed.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
         if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
-        let variable = way.thread_local_entry(program).and_then(|entry| variable_of_thread_local(program, entry));
+        let variable = way.thread_local_entry(analysed).and_then(|entry| variable_of_thread_local(analysed, entry));
         let origin = match (variable, above.first()) {
-            (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(program, rows)),
+            (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(analysed, rows)),
             (None, _) if is_static_root => root_words,
-            (None, Some(first)) if own != 0 => first.text(program),
+            (None, Some(first)) if own != 0 => first.text(analysed),
             _ => String::new(),
         };
         let keeper = if holder.text.contains(&origin) { String::new() } else { origin };
-        Words { holder, keeper, node: above.get(own).map_or(way.start, |step| step.from) }
+        HolderWords { holder, keeper, node: above.get(own).map_or(way.start, |step| step.from) }
     }
 
     /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
-    fn of_thread_local(program: &Program<'_>, entry: NodeId, rows: &[u32]) -> Self {
-        let variable = variable_of_thread_local(program, entry);
+    fn of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeId, rows: &[u32]) -> Self {
+        let variable = variable_of_thread_local(analysed, entry);
         let text = variable
             .as_ref()
             .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
@@ -147,16 +151,16 @@ impl Words {
             fields: variable.into_iter().map(|(_, name)| name).collect(),
             kind: HolderKind::ThreadLocal,
         };
-        Words { holder, keeper: threads_of(program, rows), node: entry }
+        HolderWords { holder, keeper: threads_of(analysed, rows), node: entry }
     }
 }
 
-fn deepest(steps: &[WayStep], is_wanted: impl Fn(&WayStep) -> bool) -> Option<usize> {
+fn deepest_step(steps: &[LeakPathStep], is_wanted: impl Fn(&LeakPathStep) -> bool) -> Option<usize> {
     steps.iter().rposition(is_wanted)
 }
 
-fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
-    let heap = &program.heap;
+fn holder_of_step(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> HolderRow {
+    let heap = &analysed.heap;
     let class = heap.graph.types().of_class_object(step.from);
     let kind = match &step.name {
         Some(ReferenceName::Local(_)) => HolderKind::Local,
@@ -173,21 +177,21 @@ fn row_of_step(program: &Program<'_>, step: &WayStep) -> HolderRow {
         ),
     };
     let text = match (heap.threads.get(&step.from), kind) {
-        (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(program)),
-        _ => step.text(program),
+        (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(analysed)),
+        _ => step.text(analysed),
     };
     HolderRow { text, class, fields: step.field().into_iter().collect(), kind }
 }
 
 /// The class and the static variable that have the ThreadLocal of an entry; else the object and the field.
-pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> Option<(String, String)> {
-    let (graph, names) = (program.heap.graph, program.heap.names?);
-    let key = key_of_thread_local(program, entry)?;
+pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeId) -> Option<(String, String)> {
+    let (graph, names) = (analysed.heap.graph, analysed.heap.names?);
+    let key = key_of_thread_local(analysed, entry)?;
     let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
     let class = graph.types().class_objects().iter().find(has_it);
     let (holder, type_name) = match class {
         Some(&(class, type_id)) => (class, dotted(graph.type_name(type_id)).into_owned()),
-        None => program.paths.parent(key).map(|holder| (holder, program.heap.type_name(holder)))?,
+        None => analysed.paths.parent(key).map(|holder| (holder, analysed.heap.type_name(holder)))?,
     };
     match names.find_between(holder, key)? {
         ReferenceName::StaticField(name) | ReferenceName::Field(_, name) => {
@@ -198,13 +202,13 @@ pub(super) fn variable_of_thread_local(program: &Program<'_>, entry: NodeId) -> 
 }
 
 /// The threads at which the ways to some rows begin: `thread main`, `4 threads pool-1-thread-N`.
-pub(super) fn threads_of(program: &Program<'_>, rows: &[u32]) -> String {
-    let (graph, heap) = (program.heap.graph, &program.heap);
-    let is_member = |node: &NodeId| program.rows.row_of(*node).is_some_and(|row| rows.binary_search(&row).is_ok());
-    let all: usize = rows.iter().map(|&row| program.rows.row(row).objects as usize).sum();
+pub(super) fn threads_of(analysed: &AnalysedHeap<'_>, rows: &[u32]) -> String {
+    let (graph, heap) = (analysed.heap.graph, &analysed.heap);
+    let is_member = |node: &NodeId| analysed.rows.row_of(*node).is_some_and(|row| rows.binary_search(&row).is_ok());
+    let all: usize = rows.iter().map(|&row| analysed.rows.row(row).objects as usize).sum();
     let mut threads: FxHashSet<NodeId> = FxHashSet::default();
-    let mut left = STEPS_FOR_THREADS;
-    for node in graph.nodes().filter(is_member).step_by((all / ASKED_FOR_THREADS).max(1)) {
+    let mut left = MAX_STEPS_TO_THREADS;
+    for node in graph.nodes().filter(is_member).step_by((all / MAX_OBJECTS_ASKED_FOR_THREADS).max(1)) {
         let mut at = Some(node);
         while let Some(node) = at.filter(|_| left > 0) {
             if heap.threads.contains_key(&node) {
@@ -212,22 +216,22 @@ pub(super) fn threads_of(program: &Program<'_>, rows: &[u32]) -> String {
                 break;
             }
             left -= 1;
-            at = program.paths.parent(node);
+            at = analysed.paths.parent(node);
         }
     }
     let mut names: Vec<&str> = threads.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
     names.sort_unstable();
-    names_of_threads(&names)
+    threads_in_words(&names)
 }
 
 /// Threads in words: names that differ in their numbers alone are one.
-pub(super) fn names_of_threads(names: &[&str]) -> String {
+pub(super) fn threads_in_words(names: &[&str]) -> String {
     if let [name] = names {
         return format!("thread {name}");
     }
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for name in names {
-        let masked = masked(name);
+        let masked = mask_digits(name);
         match groups.iter_mut().find(|(known, _)| *known == masked) {
             Some((_, names)) => names.push(name),
             None => groups.push((masked, vec![name])),
@@ -274,9 +278,9 @@ mod tests {
     #[test]
     fn threads_that_differ_in_a_number_are_one_name() {
         let names = ["http-nio-8080-exec-1", "http-nio-8080-exec-2", "http-nio-8080-exec-11"];
-        assert_eq!(names_of_threads(&names), "3 threads http-nio-8080-exec-N");
-        assert_eq!(names_of_threads(&["main"]), "thread main");
-        assert_eq!(names_of_threads(&["a-1", "a-2", "main"]), "2 threads a-N and thread main");
-        assert_eq!(names_of_threads(&[]), "a thread");
+        assert_eq!(threads_in_words(&names), "3 threads http-nio-8080-exec-N");
+        assert_eq!(threads_in_words(&["main"]), "thread main");
+        assert_eq!(threads_in_words(&["a-1", "a-2", "main"]), "2 threads a-N and thread main");
+        assert_eq!(threads_in_words(&[]), "a thread");
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Error, Result, bail};
 
-use crate::analysis::selection::{TypePattern, hint};
+use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 use crate::answers::{AnswerError, OwnTypes};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
-use crate::cli::terminal::load::{self, DumpInput, Memory, read_dump};
+use crate::cli::terminal::load::{self, CommandMemoryLimit, DumpInput, read_dump};
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
 use crate::files::for_each_file;
@@ -18,12 +18,12 @@ use crate::graph::{HeapGraph, TypeId};
 use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT};
 
 /// A dump that a command asks, and what its errors need to be explained.
-pub(crate) struct Asked<'d> {
+pub(crate) struct AskedDump<'d> {
     pub(crate) session: &'d Session,
     pub(crate) dump: &'d OpenDump,
     /// Its name, where there are several.
     pub(crate) file: Option<&'d str>,
-    memory: &'d Memory,
+    memory: &'d CommandMemoryLimit,
     pub(crate) is_quiet: bool,
 }
 
@@ -32,24 +32,24 @@ pub(crate) fn ask(
     session: &Session,
     file: Option<&Path>,
     args: &InputArgs,
-    question: impl FnOnce(&Asked<'_>) -> Result<CommandOutcome>,
+    question: impl FnOnce(&AskedDump<'_>) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
-    ask_with(session, file, args, true, |asked| {
+    ask_without_problems(session, file, args, true, |asked| {
         asked.warn();
         question(asked)
     })
 }
 
 /// The same without the problems; a question without values has no use for fields, texts and names of references.
-pub(crate) fn ask_with(
+pub(crate) fn ask_without_problems(
     session: &Session,
     file: Option<&Path>,
     args: &InputArgs,
     with_values: bool,
-    question: impl FnOnce(&Asked<'_>) -> Result<CommandOutcome>,
+    question: impl FnOnce(&AskedDump<'_>) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     let (dump, memory) = read_dump(session, &DumpInput::find(file)?, None, args, with_values)?;
-    let asked = Asked { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
+    let asked = AskedDump { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
     let outcome = question(&asked)?;
     asked.note_missing_fields();
     if with_values {
@@ -60,7 +60,7 @@ pub(crate) fn ask_with(
 }
 
 /// A dump with its name.
-type NamedDump = (String, (Arc<OpenDump>, Memory));
+type NamedDump = (String, (Arc<OpenDump>, CommandMemoryLimit));
 
 /// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
 /// stay in memory, within one limit.
@@ -68,12 +68,12 @@ pub(crate) fn ask_together(
     session: &Session,
     files: &[PathBuf],
     args: &InputArgs,
-    question: impl FnOnce(&[Asked<'_>]) -> Result<CommandOutcome>,
+    question: impl FnOnce(&[AskedDump<'_>]) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     let has_several = files.len() > 1;
-    fn asked<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> Asked<'d> {
+    fn asked<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> AskedDump<'d> {
         let (name, (dump, memory)) = opened;
-        Asked { session, dump, file: has_several.then_some(name), memory, is_quiet }
+        AskedDump { session, dump, file: has_several.then_some(name), memory, is_quiet }
     }
     let mut opened: Vec<NamedDump> = Vec::new();
     for file in files {
@@ -82,7 +82,8 @@ pub(crate) fn ask_together(
         asked(session, &new, has_several, args.read.quiet).warn();
         opened.push(new);
     }
-    let dumps: Vec<Asked<'_>> = opened.iter().map(|new| asked(session, new, has_several, args.read.quiet)).collect();
+    let dumps: Vec<AskedDump<'_>> =
+        opened.iter().map(|new| asked(session, new, has_several, args.read.quiet)).collect();
     let outcome = question(&dumps)?;
     dumps.iter().for_each(|dump| {
         dump.note_missing_fields();
@@ -98,10 +99,10 @@ pub(crate) fn ask_input<T>(
     input: &DumpInput,
     file: Option<&str>,
     args: &InputArgs,
-    question: impl FnOnce(&Asked<'_>) -> Result<T>,
+    question: impl FnOnce(&AskedDump<'_>) -> Result<T>,
 ) -> Result<(Arc<OpenDump>, T)> {
     let (dump, memory) = read_dump(session, input, file, args, true)?;
-    let asked = Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
+    let asked = AskedDump { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
     let answer = question(&asked)?;
     asked.note_missing_fields();
     Ok((dump, answer))
@@ -111,12 +112,12 @@ fn type_names(graph: &HeapGraph) -> impl Iterator<Item = &str> + Clone {
     (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index)))
 }
 
-impl Asked<'_> {
+impl AskedDump<'_> {
     /// A library error in words that name the options.
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
         match error {
-            AnswerError::Memory(error) => self.memory.explain(error),
-            AnswerError::WrongFilter(error) => Error::new(error).context("--where"),
+            AnswerError::OutOfMemory(error) => self.memory.explain(error),
+            AnswerError::InvalidFilter(error) => Error::new(error).context("--where"),
             error => Error::msg(error.advice()),
         }
     }
@@ -129,9 +130,9 @@ impl Asked<'_> {
     }
 
     /// `; did you mean NAME?` where no type matches what is nearly the name of one.
-    pub(crate) fn hint(&self, types: &TypeArgs) -> String {
+    pub(crate) fn did_you_mean(&self, types: &TypeArgs) -> String {
         let choice = types.choice().ok().flatten().unwrap_or_default();
-        self.dump.graph().map_or(String::new(), |graph| choice.hint(type_names(graph)))
+        self.dump.graph().map_or(String::new(), |graph| choice.did_you_mean(type_names(graph)))
     }
 
     /// Returns true if a type of the dump is among those that are asked for.
@@ -168,7 +169,7 @@ impl Asked<'_> {
             pattern.matches(name) || (name.contains('/') && pattern.matches(&name.replace('/', ".")))
         };
         for pattern in patterns.iter().filter(|pattern| !names.clone().any(|name| fits(pattern, name))) {
-            let hint = hint(pattern.meant(names.clone()));
+            let hint = did_you_mean(pattern.suggestion(names.clone()));
             self.note(&format!("note: no type matches {option} {}, which does nothing{hint}", pattern.text()));
         }
     }
