@@ -158,7 +158,7 @@ fn filler(units: usize) -> String {
         .map(|at| {
             if at + 1 == units {
                 '0'
-            } else if (units - at) % 2 == 0 {
+            } else if (units - at).is_multiple_of(2) {
                 '~'
             } else {
                 '|'
