@@ -61,25 +61,28 @@ impl<'a> Profile<'a> {
             let (number, value) = field?;
             let offset = message.len() - fields.bytes_left();
             let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
-            let read = match (number, value) {
-                (1, _) => pair(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
-                (2, _) => Ok(profile.samples += 1),
-                (3, _) => pair(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
-                (4, _) => Ok(profile.locations.push((offset - part.len(), part))),
-                (5, _) => profile.take_function(part).map(|is_new| {
-                    if !is_new {
-                        note(reading, &REPEATED_ID, offset);
-                    }
-                }),
-                (6, _) => Ok(profile.texts.push(part)),
-                (7, Value::Number(text)) => Ok(profile.drop_frames = text),
-                (8, Value::Number(text)) => Ok(profile.keep_frames = text),
-                (9, Value::Number(time)) => Ok(profile.time_ns = time),
-                (12, Value::Number(period)) => Ok(profile.period = period),
-                (13, value) => push_numbers(value, &mut profile.comments),
-                (14, Value::Number(text)) => Ok(profile.default_sample_type = text),
-                _ => Ok(()),
-            };
+            let mut read = Ok(());
+            match (number, value) {
+                (1, _) => read = pair(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
+                (2, _) => profile.samples += 1,
+                (3, _) => read = pair(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
+                (4, _) => profile.locations.push((offset - part.len(), part)),
+                (5, _) => {
+                    read = profile.take_function(part).map(|is_new| {
+                        if !is_new {
+                            note(reading, &REPEATED_ID, offset);
+                        }
+                    });
+                }
+                (6, _) => profile.texts.push(part),
+                (7, Value::Number(text)) => profile.drop_frames = text,
+                (8, Value::Number(text)) => profile.keep_frames = text,
+                (9, Value::Number(time)) => profile.time_ns = time,
+                (12, Value::Number(period)) => profile.period = period,
+                (13, value) => read = push_numbers(value, &mut profile.comments),
+                (14, Value::Number(text)) => profile.default_sample_type = text,
+                _ => {}
+            }
             if read.is_err() {
                 note(reading, &BAD_MESSAGE, offset);
             }
