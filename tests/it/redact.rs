@@ -179,6 +179,7 @@ fn copies_of_other_formats_answer_alike() {
         if ran.code != 0 {
             let is_said = [
                 "other events",
+                "no copies of this format: pprof",
                 "unknown format",
                 "a page with a trace",
                 "cannot be read",

@@ -57,8 +57,16 @@ fn compare_numbers(
             let (sender, receiver) = sync_channel::<Vec<u64>>(4);
             let walked = scope.spawn(move || {
                 let plans = Plans::new(false);
-                let work =
-                    Numbers { facts, keep, plans, dump: 0, kept: KeptTexts::default(), sent: Vec::new(), sender };
+                let work = Numbers {
+                    facts,
+                    keep,
+                    plans,
+                    dump: 0,
+                    kept: KeptTexts::default(),
+                    sent: Vec::new(),
+                    is_open: false,
+                    sender,
+                };
                 walk(file, work).map(|mut work| work.send())
             });
             (walked, receiver)
@@ -88,6 +96,8 @@ struct Numbers<'f> {
     dump: usize,
     kept: KeptTexts,
     sent: Vec<u64>,
+    /// The elements that come are numbers.
+    is_open: bool,
     sender: SyncSender<Vec<u64>>,
 }
 
@@ -123,6 +133,7 @@ impl Work for Numbers<'_> {
 
     fn entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
+        self.is_open = data[0] == sub::PRIMITIVE_ARRAY;
         match data[0] {
             sub::INSTANCE => {
                 let class = id_of(data, 5 + id_bytes, id_bytes).unwrap_or(0);
@@ -161,7 +172,7 @@ impl Work for Numbers<'_> {
     }
 
     fn elements(&mut self, bytes: &mut [u8]) {
-        self.sent.push(hashed(bytes));
+        self.sent.extend(self.is_open.then(|| hashed(bytes)));
     }
 
     fn unknown(&mut self, _: &mut [u8]) {}

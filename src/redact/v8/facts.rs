@@ -36,6 +36,8 @@ mod role {
     pub(super) const SHAPE: u16 = 1 << 4;
     /// Of a dictionary.
     pub(super) const KEY: u16 = 1 << 5;
+    /// Of anything.
+    pub(super) const USED: u16 = 1 << 10;
     // ---- by the text itself
     pub(super) const IDENTIFIER: u16 = 1 << 6;
     /// Small letters and blanks alone, as in `heap number`.
@@ -127,7 +129,7 @@ impl Facts {
 
     fn mark(&mut self, string: u32, bits: u16) {
         match self.roles.get_mut(string as usize) {
-            Some(role) => *role |= bits,
+            Some(role) => *role |= bits | role::USED,
             // Strings that are cut off are not there.
             None => self.is_sound &= self.is_cut,
         }
@@ -165,14 +167,15 @@ impl Facts {
                     EdgeKind::Element | EdgeKind::Hidden | EdgeKind::Other => {}
                 }
             }
-            if properties.len() < MANY_PROPERTIES {
-                for &name in &properties {
-                    let again = if self.has(name, role::PROPERTY) { role::PROPERTY_AGAIN } else { 0 };
-                    self.mark(name, role::PROPERTY | again);
-                }
+            let of_name = if properties.len() < MANY_PROPERTIES { role::PROPERTY } else { 0 };
+            for &name in &properties {
+                let again = if self.has(name, of_name) { role::PROPERTY_AGAIN } else { 0 };
+                self.mark(name, of_name | again);
             }
         }
-        self.is_sound &= rows.is_sound()?;
+        // V8 writes no string that nothing uses: where the last one is such, a quote too many has moved all behind it.
+        let is_last_used = self.roles.last().is_none_or(|role| role & role::USED != 0);
+        self.is_sound &= rows.is_sound()? && (self.is_cut || is_last_used);
         Ok(())
     }
 

@@ -90,12 +90,18 @@ pub(super) fn walk<E: From<ReadError>>(
         see(Part::Piece(context.region, &pieces.buffer.text[..bytes]))?;
         raw.skip(bytes)?;
     }
-    let first_at = raw.offset;
+    let (first_at, mut bytes) = (raw.offset, 0);
     while raw.fill()? {
-        raw.advance(raw.part(None).len());
+        let part = raw.part(None);
+        let count = part.len();
+        // A line's end is no loss.
+        if bytes > 0 || !part.trim_ascii().is_empty() {
+            bytes += count as u64;
+        }
+        raw.advance(count);
     }
     let is_cut = !matches!(pieces.scanner.end_of_input, EndOfInput::End | EndOfInput::MissingLastBrace);
-    Ok(LostBytes { bytes: raw.offset - first_at, first_at, is_cut })
+    Ok(LostBytes { bytes, first_at, is_cut })
 }
 
 /// The file as it is.
