@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use std::sync::OnceLock;
 
 use heapdump::analysis::dominators::{DomNode, Dominators, DominatorWalkStep, StoredDominators};
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::RootsByNode;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::shortest_parents::ShortestParents;
@@ -26,7 +26,7 @@ fn good() -> &'static [u8] {
         let source = Source::from_reader(Cursor::new(dump.to_vec())).expect("a dump");
         let Dump::Graph(graph) = input::read(source, &ReadOptions::default()).expect("a dump").dump else { panic!() };
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let retained = RetainedSizes::compute(&graph, &dominators);
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("good.hdx");
         let target = Target::find(Some(&path), &Inputs::new()).expect("a target");
@@ -79,7 +79,7 @@ fn ask(index: Index) -> Option<()> {
         let _ = dominators.node_at(number);
     });
     let dominators = Dominators::compute(&graph);
-    let _ = Retained::compute(&graph, &dominators);
+    let _ = RetainedSizes::compute(&graph, &dominators);
     if let Some(last) = graph.nodes().next_back() {
         let _ = find_root_paths(&graph, last, 0, true, |_| false);
     }

@@ -3,10 +3,10 @@
 use std::io::{Cursor, Write};
 
 use heapdump::allocations::AllocationDump;
-use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
+use heapdump::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::reachability::{add_unreachable_roots, infer_roots};
-use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::dump::{MemoryLimit, OpenOptions};
 use heapdump::graph::HeapGraph;
@@ -64,7 +64,7 @@ pub fn read_values(format: &str, bytes: &[u8]) {
     for &node in &nodes {
         let _ = (details.fields(graph, node), details.text(graph, node), details.distance(graph, node));
         if let Ok(Some(elements)) = details.elements(graph, node, 100) {
-            assert!(elements.first.len() as u64 <= elements.length.min(100));
+            assert!(elements.first_elements.len() as u64 <= elements.length.min(100));
         }
         for nth in 0..graph.references(node).len().min(100) {
             let _ = details.reference_name(graph, node, nth);
@@ -75,7 +75,7 @@ pub fn read_values(format: &str, bytes: &[u8]) {
 /// Asks a graph everything.
 fn walk(graph: &HeapGraph) {
     let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let retained = RetainedSizes::compute(graph, &dominators);
     for node in graph.nodes() {
         let mut others = graph.references(node).map(|to| to.node).chain(graph.referrers(node).map(|from| from.node));
         assert!(others.all(|other| other.index() < graph.node_count()));
@@ -94,6 +94,6 @@ fn walk_allocations(dump: &AllocationDump) {
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
             assert!((frame.parent as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
         }
-        let _ = Totals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
+        let _ = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
     }
 }
