@@ -88,6 +88,7 @@ mod names;
 pub mod page;
 mod parallel;
 pub mod redact;
+mod regex;
 #[cfg(feature = "cli")]
 pub mod report;
 mod sort;

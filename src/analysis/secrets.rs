@@ -2,6 +2,8 @@
 
 use regex_lite::Regex;
 
+use crate::regex::bounded_regex;
+
 use super::collections::TableLineError;
 
 /// The rules that are known without being told.
@@ -66,7 +68,7 @@ impl SecretRules {
                     _ => (word.to_string(), false),
                 })),
                 ("pattern", rest) => {
-                    let regex = Regex::new(rest.trim()).map_err(|error| bad(&error.to_string()))?;
+                    let regex = bounded_regex(rest.trim()).map_err(|error| bad(&error))?;
                     *pattern = Some(regex);
                 }
                 ("check", "card") => *is_card = true,

@@ -1,6 +1,7 @@
 //! Choice of types: a substring, a whole name, a glob, or a regular expression; and names that were nearly typed.
 
 use crate::graph::{HeapGraph, TypeSet};
+use crate::regex::bounded_regex;
 
 /// A pattern over type names.
 #[derive(Debug, Clone)]
@@ -22,20 +23,6 @@ enum PatternForm {
     Regex(Box<regex_lite::Regex>),
 }
 
-/// Bytes of a compiled expression, and groups in it: each match takes memory by their product.
-const MAX_REGEX_BYTES: usize = 1 << 20;
-const MAX_REGEX_GROUPS: usize = 50;
-
-/// A regular expression that takes some 100 MiB at most. Error: in words.
-fn bounded(text: &str) -> Result<regex_lite::Regex, String> {
-    let compiled = regex_lite::RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
-    let regex = compiled.map_err(|error| format!("\"{text}\" is not a regular expression: {error}"))?;
-    if regex.captures_len() > MAX_REGEX_GROUPS {
-        return Err(format!("\"{text}\" has more than {MAX_REGEX_GROUPS} groups"));
-    }
-    Ok(regex)
-}
-
 impl TypePattern {
     /// Reads a pattern: `/regex/` between slashes, a whole name behind `=`, a glob when it has `*` or `?`, else a substring.
     ///
@@ -44,7 +31,7 @@ impl TypePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let form = match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             None if text.starts_with('=') => PatternForm::Exact(text[1..].to_string()),
-            Some(regex) => PatternForm::Regex(Box::new(bounded(regex)?)),
+            Some(regex) => PatternForm::Regex(Box::new(bounded_regex(regex)?)),
             None if text.contains(['*', '?']) => PatternForm::Glob(text.chars().collect()),
             None => PatternForm::Substring,
         };

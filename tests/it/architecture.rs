@@ -7,18 +7,19 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
     ("units", &[], &[]),
     ("names", &[], &["unicode_width"]),
     ("parallel", &[], &["rayon"]),
     ("sort", &[], &[]),
+    ("regex", &[], &["regex_lite"]),
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &["sort"], &["rustix", "signal_hook", "tempfile", "thiserror", "windows_sys"]),
     ("graph", &["parallel", "sort"], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde", "thiserror"]),
     ("allocations", &[], &["rustc_hash"]),
     (
         "input",
-        &["files", "graph", "allocations", "parallel", "sort"],
+        &["files", "graph", "allocations", "parallel", "regex", "sort"],
         &[
             "base64",
             "chrono",
@@ -26,7 +27,6 @@ const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
             "memchr",
             "nom",
             "rayon",
-            "regex_lite",
             "rustc_hash",
             "ruzstd",
             "serde",
@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 22] = [
     ),
     (
         "analysis",
-        &["graph", "allocations", "units", "parallel", "sort"],
+        &["graph", "allocations", "units", "parallel", "regex", "sort"],
         &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde", "thiserror"],
     ),
     (

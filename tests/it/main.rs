@@ -56,6 +56,7 @@ mod package;
 #[cfg(unix)]
 mod packaging;
 mod phd;
+mod pprof;
 mod readme;
 mod redact;
 mod referrers;

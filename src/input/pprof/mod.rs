@@ -18,7 +18,7 @@ use super::{
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
 use crate::graph::{MemoryShare, make_room};
 use problem_codes::*;
-use profile::{Locations, Profile, note, sample};
+use profile::{LocationFrames, Locations, Profile, note, sample};
 use wire::{Fields, Malformed, Value};
 
 pub(super) struct Pprof;
@@ -26,8 +26,8 @@ pub(super) struct Pprof;
 const STEP_BYTES: usize = 1 << 20;
 /// What a node, its entry and its places in tables take, about.
 const NODE_BYTES: u64 = 160;
-/// Samples between two looks at the memory they take.
-const SAMPLES_AT_ONCE: u64 = 1 << 16;
+/// Nodes between two looks at the memory they take.
+const FRAMES_AT_ONCE: u64 = 1 << 16;
 
 impl Reader for Pprof {
     fn format(&self) -> Format {
@@ -60,7 +60,7 @@ impl Reader for Pprof {
         let mut share = reading.budget.for_content();
         let message = read_message(&mut source, &mut share)?;
         let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
-        let Some(profile) = Profile::of_message(&message, reading).ok().filter(Profile::has_texts) else {
+        let Some(profile) = Profile::of_message(&message, reading, &mut share)?.filter(Profile::has_texts) else {
             // What was met before says nothing.
             reading.diagnostics = Diagnostics::default();
             let text = "a pprof profile that breaks off or is damaged: names stand at its end, and without them it says \
@@ -70,16 +70,12 @@ impl Reader for Pprof {
         let measure = Measure::of_profile(&profile, reading)?;
         let mut names = Names::default();
         let locations = profile.locations(&mut names, reading);
-        let mut maker = HeapMaker::new(&mut names, &locations);
+        let mut maker = HeapMaker::new(&mut names, &locations, reading.budget.for_content());
         let mut fields = Fields::new(&message);
-        for fields_before in 0u64.. {
-            let Some(field) = fields.next() else { break };
+        while let Some(field) = fields.next() {
             if let Ok((2, Value::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
                 maker.take_sample(sample, offset, &measure, reading)?;
-            }
-            if fields_before.is_multiple_of(SAMPLES_AT_ONCE) {
-                share.hold(message.len() as u64 + maker.memory_bytes())?;
             }
         }
         let (frames, entries) = maker.builder.finish_heap(None);
@@ -185,28 +181,29 @@ struct HeapMaker<'a> {
     builder: HeapBuilder,
     locations: &'a Locations,
     names: &'a mut Names,
-    /// The node of a location below a node.
-    nodes: FxHashMap<(u32, u32), u32>,
+    /// The node of a location, by its id, below a node.
+    nodes: FxHashMap<(u32, u64), u32>,
+    /// Nodes that were asked for, at least as many as there are.
+    frames: u64,
+    share: MemoryShare,
     stack: Vec<u64>,
     values: Vec<u64>,
     no_frame: NameId,
 }
 
 impl<'a> HeapMaker<'a> {
-    fn new(names: &'a mut Names, locations: &'a Locations) -> Self {
+    fn new(names: &'a mut Names, locations: &'a Locations, share: MemoryShare) -> Self {
         HeapMaker {
             builder: HeapBuilder::new(names.intern("")),
             locations,
             nodes: FxHashMap::default(),
+            frames: 0,
+            share,
             stack: Vec::new(),
             values: Vec::new(),
             no_frame: names.intern("(no stack)"),
             names,
         }
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.nodes.len() as u64 * NODE_BYTES
     }
 
     fn take_sample(
@@ -232,37 +229,41 @@ impl<'a> HeapMaker<'a> {
         if bytes == 0 && objects.unwrap_or(0) == 0 {
             return Ok(());
         }
-        let (node, function) = self.node(offset, reading);
+        let (node, function) = self.node(offset, reading)?;
         self.builder.add_entry(Entry::new(node, Some(function), bytes, objects));
         Ok(())
     }
 
     /// The node of the stack at hand, and the function that allocated. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
-    fn node(&mut self, offset: usize, reading: &mut Reading) -> (u32, NameId) {
+    fn node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
         let (mut node, mut last) = (0, self.no_frame);
-        for id in std::mem::take(&mut self.stack).into_iter().rev() {
-            let Some(place) = self.locations.place(id) else {
-                note(reading, &UNKNOWN_LOCATION, offset);
-                last = self.names.intern(&format!("location {id}"));
-                node = self.builder.find_or_add_frame(node, last);
-                continue;
+        for &id in self.stack.iter().rev() {
+            let unknown;
+            let (frames, first_dropped) = match self.locations.place(id).map(|place| self.locations.frames(place)) {
+                Some(LocationFrames { names, first_dropped }) => (&**names, *first_dropped),
+                None => {
+                    note(reading, &UNKNOWN_LOCATION, offset);
+                    unknown = [self.names.intern(&format!("location {id}"))];
+                    (&unknown[..], None)
+                }
             };
-            let frames = self.locations.frames(place);
-            let kept = match frames.first_dropped.filter(|&first| node > 0 || first > 0) {
-                Some(first) => &frames.names[..first],
-                None => &frames.names[..],
-            };
+            let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
+            let kept = first_dropped.map_or(frames, |first| &frames[..first]);
             last = kept.last().copied().unwrap_or(last);
-            let builder = &mut self.builder;
-            node = *self
-                .nodes
-                .entry((node, place))
-                .or_insert_with(|| kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name)));
-            if kept.len() < frames.names.len() {
+            let (builder, made) = (&mut self.builder, &mut self.frames);
+            let before = *made;
+            node = *self.nodes.entry((node, id)).or_insert_with(|| {
+                *made += kept.len().max(1) as u64;
+                kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name))
+            });
+            if before / FRAMES_AT_ONCE < *made / FRAMES_AT_ONCE {
+                self.share.hold(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
+            }
+            if kept.len() < frames.len() {
                 break;
             }
         }
-        (node, last)
+        Ok((node, last))
     }
 }

@@ -6,7 +6,14 @@ use rustc_hash::FxHashMap;
 use super::problem_codes::*;
 use super::wire::{Fields, Malformed, Value, push_numbers};
 use crate::allocations::{NameId, Names};
-use crate::input::{Position, ProblemCode, Reading};
+use crate::graph::MemoryShare;
+use crate::input::{Position, ProblemCode, ReadError, Reading};
+use crate::regex::bounded_regex;
+
+/// What is kept of a part of the message, at most: a text, a function, a location, or numbers of comments.
+const PART_BYTES: u64 = 48;
+/// Parts between two looks at the memory they take.
+const PARTS_AT_ONCE: u64 = 1 << 16;
 
 /// The profile without its samples; texts are pieces of the message.
 #[derive(Debug, Default)]
@@ -53,13 +60,22 @@ pub(super) struct LocationFrames {
 }
 
 impl<'a> Profile<'a> {
-    /// Walks through the message. Error: if it is no row of fields to its end.
-    pub(super) fn of_message(message: &'a [u8], reading: &mut Reading) -> Result<Self, Malformed> {
+    /// Walks through the message. `None` if it is no row of fields to its end. Error: if there is no memory for its parts.
+    pub(super) fn of_message(
+        message: &'a [u8],
+        reading: &mut Reading,
+        share: &mut MemoryShare,
+    ) -> Result<Option<Self>, ReadError> {
         let mut profile = Profile { bytes: message.len(), ..Profile::default() };
         let mut fields = Fields::new(message);
+        let mut parts = 0u64;
         while let Some(field) = fields.next() {
-            let (number, value) = field?;
+            let Ok((number, value)) = field else { return Ok(None) };
             let offset = message.len() - fields.bytes_left();
+            parts += 1;
+            if parts.is_multiple_of(PARTS_AT_ONCE) {
+                share.hold(message.len() as u64 + parts * PART_BYTES)?;
+            }
             let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
             let mut read = Ok(());
             match (number, value) {
@@ -91,7 +107,7 @@ impl<'a> Profile<'a> {
         for &comment in &profile.comments {
             profile.text(comment, reading);
         }
-        Ok(profile)
+        Ok(Some(profile))
     }
 
     pub(super) fn has_texts(&self) -> bool {
@@ -192,13 +208,16 @@ impl<'a> Profile<'a> {
         names: &Names,
         reading: &mut Reading,
     ) -> FxHashMap<NameId, ()> {
+        let name_bytes: usize = functions.values().map(|&name| names.text(name).len() + 1).sum();
         let mut pattern = |number: u64| {
-            let text = String::from_utf8_lossy(self.text(number, reading)).into_owned();
-            if number == 0 || text.is_empty() || text.len() > MAX_PATTERN_BYTES {
-                return None;
+            let text = self.text(number, reading);
+            let steps = name_bytes.saturating_mul(text.len());
+            let pattern = std::str::from_utf8(text).ok().filter(|_| steps <= MAX_MATCH_STEPS);
+            let pattern = pattern.map(|text| bounded_regex(&format!("^(?:{text})$")));
+            if !text.is_empty() && !matches!(pattern, Some(Ok(_))) {
+                note(reading, &BAD_PATTERN, self.bytes);
             }
-            let pattern = regex_lite::Regex::new(&format!("^(?:{text})$"));
-            pattern.inspect_err(|_| note(reading, &BAD_PATTERN, 0)).ok()
+            pattern.filter(|_| !text.is_empty())?.ok()
         };
         let (dropped, kept) = (pattern(self.drop_frames), pattern(self.keep_frames));
         let Some(dropped) = dropped else { return FxHashMap::default() };
@@ -210,8 +229,8 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// A longer pattern is passed over.
-const MAX_PATTERN_BYTES: usize = 10_000;
+/// Bytes of all names times those of a pattern: a match takes steps by both, and some seconds are enough.
+const MAX_MATCH_STEPS: usize = 1 << 30;
 
 impl Locations {
     /// The place of a location; `None` for one that the profile does not have.
