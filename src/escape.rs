@@ -7,7 +7,7 @@
 //! | Markdown | `\u{1b}` | [`escape_markdown`] in paragraphs, [`code_span`] in tables |
 //! | JSON, memory-infra | `\u001b`, in two halves from U+10000 on | what JSON itself escapes |
 //! | folded, flame graph | `\u{1b}` | [`escape_frame`]; XML by inferno |
-//! | dot | `\u{1b}` | [`escape_dot`]; quotes by petgraph |
+//! | dot | `\u{1b}` | [`escape_dot_label_text`]; quotes by petgraph |
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -69,7 +69,7 @@ pub fn escape_frame(text: &str) -> String {
 }
 
 /// A line of a label in Graphviz, which reads character references there.
-pub fn escape_dot(text: &str) -> String {
+pub fn escape_dot_label_text(text: &str) -> String {
     escape_controls(text).replace('&', "&amp;")
 }
 
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn no_text_ends_its_frame_or_span() {
         assert_eq!(escape_frame("A;B\n"), "A,B\\u{a}");
-        assert_eq!(escape_dot("A&#8238;\u{202e}"), "A&amp;#8238;\\u{202e}");
+        assert_eq!(escape_dot_label_text("A&#8238;\u{202e}"), "A&amp;#8238;\\u{202e}");
         assert_eq!(escape_markdown("[A_B]&#8238;`\u{1b}"), "\\[A\\_B]\\&#8238;\\`\\\\u{1b}");
         assert_eq!(code_span("A|B"), "`A\\|B`");
         assert_eq!(code_span("A``B`C"), "``` A``B`C ```");

@@ -61,7 +61,7 @@ impl Default for DominatorTreeOptions {
 
 impl DominatorTreeOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -205,9 +205,9 @@ pub fn dominator_tree<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
-    let order = order_by(&ORDERS, options.order.unwrap_or(RETAINED))?;
+    let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     let part = DominatorTreeBuilder { graph, dominators, retained, options, order, scope: &scope };
-    let (reachable_bytes, reachable_objects) = part.reachable();
+    let (reachable_bytes, reachable_objects) = part.reachable_bytes_and_objects();
     let rows = match (from, options.group_by) {
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
@@ -230,7 +230,7 @@ pub fn dominator_tree<'d>(
 }
 
 /// By figure: the value of an object, and the figure of groups that stands for it.
-const ORDERS: [(Figure, (ValueOfObject, Figure)); 3] = [
+const ORDER_COLUMNS: [(Figure, (ValueOfObject, Figure)); 3] = [
     (RETAINED, (|part, number| part.retained.bytes_at(number), RETAINED)),
     (SHALLOW, (|part, number| part.graph.shallow_bytes(part.dominators.node_at(number)), SHALLOW)),
     (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
@@ -253,7 +253,7 @@ struct DominatorTreeBuilder<'a, 'd> {
 
 impl DominatorTreeBuilder<'_, '_> {
     /// Bytes and objects that strong roots reach in the section.
-    fn reachable(&self) -> (u64, u64) {
+    fn reachable_bytes_and_objects(&self) -> (u64, u64) {
         let tops = self.scope.top_level(self.dominators);
         tops.into_iter().fold((0u64, 0), |(bytes, objects), number| {
             let objects = objects + u64::from(self.retained.objects_at(number));

@@ -42,7 +42,7 @@ pub struct ObjectsOptions {
 /// References that are stored in an object, with a short word of its own.
 const STORED_REFERENCES: Figure = REFERENCES.called("refs");
 
-const ORDERS: [(Figure, ObjectOrder); 5] = [
+const ORDER_COLUMNS: [(Figure, ObjectOrder); 5] = [
     (SHALLOW, ObjectOrder::ShallowBytes),
     (RETAINED, ObjectOrder::RetainedBytes),
     (ID, ObjectOrder::Id),
@@ -61,7 +61,7 @@ enum ObjectOrder {
 
 impl ObjectsOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 5] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 5] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -134,22 +134,22 @@ pub struct ListedObject<'d> {
     pub truncated: bool,
     /// The fields that were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fields: Option<SelectedFields>,
+    pub fields: Option<SelectedValues>,
 }
 
 /// Fields of an object by their paths: what each holds, or what the object that it refers to says, or else that object's
 /// id; `None` where there is no such field, and for null.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SelectedFields(Vec<(Rc<str>, Option<ShownValue>)>);
+pub struct SelectedValues(Vec<(Rc<str>, Option<ShownValue>)>);
 
-impl SelectedFields {
+impl SelectedValues {
     /// Contents of the field at a place of the selection.
     pub fn at(&self, place: usize) -> Option<&ShownValue> {
         self.0.get(place).and_then(|(_, value)| value.as_ref())
     }
 }
 
-impl Serialize for SelectedFields {
+impl Serialize for SelectedValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(path, value)| (&**path, value)))
     }
@@ -196,7 +196,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         tree,
         distance_details: dump.details().filter(|details| details.has_distances() && !options.ids_only),
         shown_order: options.order.unwrap_or(SHALLOW),
-        order: order_by(&ORDERS, options.order.unwrap_or(SHALLOW))?,
+        order: order_by(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?,
         reverse: options.limits.reverse,
         len: options.limits.shown(found),
         nodes: RefCell::new(nodes),
@@ -270,7 +270,7 @@ impl<'d> ObjectRows<'d> {
         let value = self.with_values.then(|| self.shown_value(row));
         let fields = self.fields.as_ref().map(|fields| {
             let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
-            SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
+            SelectedValues(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
         });
         let texts = fields.iter().flat_map(|fields| &fields.0).map(|(_, value)| value).chain(&value);
         let truncated = texts.flatten().any(ShownValue::is_cut);

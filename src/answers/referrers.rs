@@ -40,7 +40,7 @@ pub struct ReferrersOptions {
 }
 
 /// By figure: the value of a group, and what equal ones are ordered by.
-const ORDERS: [(Figure, FiguresOfGroup); 3] = [
+const ORDER_COLUMNS: [(Figure, FiguresOfGroup); 3] = [
     (REFERRERS, |group| (group.referrers, group.references)),
     (REFERENCES, |group| (group.references, group.referrers)),
     (SHALLOW, |group| (group.shallow_bytes, group.referrers)),
@@ -50,7 +50,7 @@ type FiguresOfGroup = fn(&ReferrerGroup) -> (u64, u64);
 
 impl ReferrersOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDER_COLUMNS);
 
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
@@ -169,7 +169,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         }
     };
     dump.check_referrers()?;
-    let order = order_by(&ORDERS, options.order.unwrap_or(REFERRERS))?;
+    let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(REFERRERS))?;
     let mut walk = ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
     let top = walk.level(&asked);
     walk.enter(&asked);

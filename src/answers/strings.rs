@@ -43,7 +43,7 @@ pub struct StringsOptions {
 }
 
 type ValueOfText = fn(&TextGroup) -> u64;
-const ORDERS: [(Figure, ValueOfText); 3] =
+const ORDER_COLUMNS: [(Figure, ValueOfText); 3] =
     [(COPIES, |group| group.copies.into()), (BYTES, |group| group.bytes), (WASTED, |group| group.wasted_bytes)];
 
 impl StringsOptions {
@@ -52,7 +52,7 @@ impl StringsOptions {
     }
 
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -169,7 +169,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
         distinct: groups.len() as u64,
         wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
     });
-    let figure = order_by(&ORDERS, options.order.unwrap_or(options.default_order()))?;
+    let figure = order_by(&ORDER_COLUMNS, options.order.unwrap_or(options.default_order()))?;
     groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
     let found = groups.len();
     options.limits.cut(&mut groups);

@@ -18,9 +18,9 @@ use crate::answers::referrers::ReferredTo;
 use crate::answers::roots::merged_paths::KeptRows;
 use crate::answers::{
     BreakdownOptions, CommandLine, DiffBy, DiffOptions, DominatorTreeOptions, Figure, GroupBy, HeapChoice,
-    HistogramOptions, InfoOptions, LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectsOptions, OwnTypes,
+    HistogramOptions, InfoOptions, LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectsOptions,
     ReferrersOptions, RetainedBy, RootPathsOptions, ScopeOptions, StringsOptions, ThreadsOptions, TrendOptions,
-    WasteKind, WasteOptions,
+    TypeOwnership, WasteKind, WasteOptions,
 };
 use crate::filter::{FieldSelection, Filter};
 
@@ -131,8 +131,8 @@ fn questions() -> Vec<(CommandLine, String)> {
     let limit = |text: &str, name: &str, bytes| SizeLimit { text: text.into(), types: pattern_as_typed(name), bytes };
     let size_limits = vec![limit("a b=2KiB", "a b", 2048), limit("=C=1", "=C", 1)];
     add!(HistogramOptions { size_limits, types_apart: true, ..HistogramOptions::default() });
-    let own_types = OwnTypes { libraries: patterns("a.*"), mine: patterns("b.*") };
-    add!(HistogramOptions { own_types, group_by: GroupBy::Owner, ..HistogramOptions::default() });
+    let type_ownership = TypeOwnership { libraries: patterns("a.*"), mine: patterns("b.*") };
+    add!(HistogramOptions { type_ownership, group_by: GroupBy::Owner, ..HistogramOptions::default() });
 
     // The first is the default.
     for order in ObjectsOptions::ORDERS.into_iter().skip(1) {
@@ -181,7 +181,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         DominatorTreeOptions { object: some.clone(), depth: 3, order, limits, ..DominatorTreeOptions::default() },
         DominatorTreeOptions { scope: scope(), order: Some(SHALLOW), ..DominatorTreeOptions::default() },
     );
-    for (_, group_by) in GroupBy::ALL {
+    for (_, group_by) in GroupBy::OF_DOMINATORS {
         let group_by = Some(*group_by);
         add!(DominatorTreeOptions { group_by, types_apart: true, ..DominatorTreeOptions::default() });
     }

@@ -149,7 +149,7 @@ impl Plan {
 }
 
 /// Whoever is told what happens.
-pub trait Observer {
+pub trait CollectObserver {
     /// Called before the request. Returns false if it is not to be made.
     fn before(&mut self, plan: &Plan) -> bool;
     /// Called every ten seconds while the process is at work.
@@ -161,7 +161,7 @@ pub trait Observer {
 struct AgreeingObserver;
 
 #[cfg(test)]
-impl Observer for AgreeingObserver {
+impl CollectObserver for AgreeingObserver {
     fn before(&mut self, _: &Plan) -> bool {
         true
     }

@@ -2,13 +2,13 @@
 
 use super::dump_file::DumpFile;
 use super::refusal::{Refusal, RefusalCode};
-use super::{CollectOptions, Observer, Plan};
+use super::{CollectObserver, CollectOptions, Plan};
 
 /// A request that may be made, with what it needs.
 pub(super) struct Request<'a> {
     pub(super) options: &'a CollectOptions,
     pub(super) file: DumpFile,
-    pub(super) observer: &'a mut dyn Observer,
+    pub(super) observer: &'a mut dyn CollectObserver,
 }
 
 /// The file of a dump, and why it is not whole where it is not.

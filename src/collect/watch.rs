@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::{Collected, Observer};
+use super::{CollectObserver, Collected};
 
 /// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
 pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 /// A process at work.
 pub(super) struct Watch<'a> {
     process: Option<&'a Process>,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn CollectObserver,
     /// Limit of the user; `None`: as long as it uses CPU.
     silence_limit: Option<Duration>,
     pub(super) rss_bytes_before: u64,
@@ -38,7 +38,11 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// Begins to watch. Without a process only the time is.
-    pub(super) fn new(process: Option<&'a Process>, limit: Option<Duration>, observer: &'a mut dyn Observer) -> Self {
+    pub(super) fn new(
+        process: Option<&'a Process>,
+        limit: Option<Duration>,
+        observer: &'a mut dyn CollectObserver,
+    ) -> Self {
         let now = Instant::now();
         let rss = process.map_or(0, Process::rss_bytes);
         let cpu = process.and_then(Process::cpu_time).unwrap_or_default();

@@ -91,7 +91,7 @@ impl ResultsState {
 /// Purpose of the memory that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum MemoryUse {
+pub enum MemoryPurpose {
     /// The dump itself while it is read.
     Dump,
     /// The graph, judged by the length of the file before it is read.
@@ -117,7 +117,7 @@ pub enum MemoryUse {
 #[error("{}, and {} are allowed", self.statement(), format_bytes(*limit_bytes))]
 pub struct MemoryError {
     /// Purpose of the memory.
-    pub purpose: MemoryUse,
+    pub purpose: MemoryPurpose,
     /// Bytes that it takes in all, where that is known before it is tried.
     pub needed_bytes: Option<u64>,
     /// Bytes that it may take.
@@ -129,14 +129,14 @@ impl MemoryError {
     pub fn statement(&self) -> String {
         let needed = self.needed_bytes.map_or("more".into(), format_bytes);
         match self.purpose {
-            MemoryUse::Dump | MemoryUse::MappedIndex => "the dump takes more memory than it may".into(),
-            MemoryUse::HeldWhileAnswering => "the answer takes more memory than it may".into(),
-            MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
-            MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
-            MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
-            MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
-            MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
-            MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
+            MemoryPurpose::Dump | MemoryPurpose::MappedIndex => "the dump takes more memory than it may".into(),
+            MemoryPurpose::HeldWhileAnswering => "the answer takes more memory than it may".into(),
+            MemoryPurpose::Graph => format!("its graph takes at least {needed} of memory"),
+            MemoryPurpose::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
+            MemoryPurpose::Referrers => format!("the references to each object take {needed} of memory with the graph"),
+            MemoryPurpose::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
+            MemoryPurpose::Answer => format!("the answer takes {needed} of memory with the graph"),
+            MemoryPurpose::Index => format!("an index takes {needed} of memory with the graph"),
         }
     }
 }
@@ -184,7 +184,7 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for so many bytes beside all that is held.
-    pub(super) fn check(&self, what: MemoryUse, bytes: u64) -> Result<(), MemoryError> {
+    pub(super) fn check(&self, what: MemoryPurpose, bytes: u64) -> Result<(), MemoryError> {
         let needed_bytes = self.held_bytes.load(Ordering::Relaxed).saturating_add(bytes);
         match self.bytes {
             Some(limit_bytes) if needed_bytes > limit_bytes => {
@@ -196,18 +196,18 @@ impl MemoryLimit {
 
     /// Fails when what an index has does not fit: all of it may come into memory.
     pub(super) fn check_mapped(&self, bytes: u64) -> Result<(), MemoryError> {
-        if self.counts_mapped { self.check(MemoryUse::MappedIndex, bytes) } else { Ok(()) }
+        if self.counts_mapped { self.check(MemoryPurpose::MappedIndex, bytes) } else { Ok(()) }
     }
 
     /// Fails when the dominator tree of a graph that is held will not fit.
     pub(super) fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryUse::Dominators, dominators_bytes(graph))
+        self.check(MemoryPurpose::Dominators, dominators_bytes(graph))
     }
 
     /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
     /// columns on their way out.
     pub(super) fn check_index(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryUse::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
+        self.check(MemoryPurpose::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
     }
 
     /// Fails when there is no room for a walk down the dominator tree of a graph that is held, or for paths from all
@@ -220,18 +220,18 @@ impl MemoryLimit {
         bytes: u64,
     ) -> Result<(), MemoryError> {
         let own = graph.node_count() as u64 * need.bytes_per_object();
-        self.check(MemoryUse::Answer, (results.bytes_to_come(graph) + own).saturating_add(bytes))
+        self.check(MemoryPurpose::Answer, (results.bytes_to_come(graph) + own).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
     pub(super) fn check_referrers(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
-        self.check(MemoryUse::Referrers, results.bytes_to_come(graph) + reverse)
+        self.check(MemoryPurpose::Referrers, results.bytes_to_come(graph) + reverse)
     }
 
     /// Fails when there is no room for markings without each of some sets beside a graph that is held.
     pub(super) fn check_exact(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryUse::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
+        self.check(MemoryPurpose::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
     }
 }
 
@@ -258,14 +258,14 @@ mod tests {
         let held = limit.hold_bytes(60);
         assert_eq!((held.bytes, same.left_bytes()), (60, Some(40)));
         for (bytes, fits) in [(0, true), (40, true), (41, false), (u64::MAX, false)] {
-            assert_eq!(same.check(MemoryUse::Answer, bytes).is_ok(), fits, "{bytes}");
+            assert_eq!(same.check(MemoryPurpose::Answer, bytes).is_ok(), fits, "{bytes}");
         }
-        let error = same.check(MemoryUse::Graph, 41).expect_err("too much");
+        let error = same.check(MemoryPurpose::Graph, 41).expect_err("too much");
         assert_eq!(error.to_string(), "its graph takes at least 101 B of memory, and 100 B are allowed");
         drop(held);
-        assert!(same.check(MemoryUse::Answer, 100).is_ok());
+        assert!(same.check(MemoryPurpose::Answer, 100).is_ok());
         let none = MemoryLimit::default();
-        assert!(none.check(MemoryUse::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
+        assert!(none.check(MemoryPurpose::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
     }
 
     #[test]
@@ -281,10 +281,10 @@ mod tests {
     fn every_use_has_a_sentence_of_its_own() {
         let of = |what, needed_bytes| MemoryError { purpose: what, needed_bytes, limit_bytes: 1 }.statement();
         for (what, needed, text) in [
-            (MemoryUse::Dump, None, "the dump takes more memory than it may"),
-            (MemoryUse::Dominators, Some(1024), "the dominator tree takes 1.0 KiB of memory with the graph"),
-            (MemoryUse::Referrers, Some(7), "the references to each object take 7 B of memory with the graph"),
-            (MemoryUse::Index, None, "an index takes more of memory with the graph"),
+            (MemoryPurpose::Dump, None, "the dump takes more memory than it may"),
+            (MemoryPurpose::Dominators, Some(1024), "the dominator tree takes 1.0 KiB of memory with the graph"),
+            (MemoryPurpose::Referrers, Some(7), "the references to each object take 7 B of memory with the graph"),
+            (MemoryPurpose::Index, None, "an index takes more of memory with the graph"),
         ] {
             assert_eq!(of(what, needed), text);
         }

@@ -22,7 +22,7 @@ pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError, TreeError};
 pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
-pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
+pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryPurpose};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};
 pub use roots::{RootPolicy, excluded_kind};
@@ -278,7 +278,7 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_rows(&self, rows: u64, bytes_per_row: u64) -> Result<(), MemoryError> {
-        self.memory.check(MemoryUse::Answer, rows.saturating_mul(bytes_per_row))
+        self.memory.check(MemoryPurpose::Answer, rows.saturating_mul(bytes_per_row))
     }
 
     /// Memory that the dominator tree takes beside the graph, at the most.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::index::{DumpSource, LoadedIndex, dump_behind};
-use super::memory::MemoryUse;
+use super::memory::MemoryPurpose;
 use super::options::OpenOptions;
 use super::roots::complete_roots;
 use super::{MemoryError, OpenDump, OpenError};
@@ -111,7 +111,7 @@ impl OpenOptions {
             // What cannot be recognised is reported by whoever reads it.
             if let Ok(reader) = input::detect(&source, &options) {
                 let needed = reader.least_memory_bytes(source.file_bytes.unwrap_or(0));
-                self.memory.check(MemoryUse::Graph, needed)?;
+                self.memory.check(MemoryPurpose::Graph, needed)?;
             }
         }
         let mut loaded = self.explained(input::read(source, &options))?;
@@ -130,7 +130,7 @@ impl OpenOptions {
         read.map_err(|error| match error.kind() {
             ReadErrorKind::TooLarge(BuildError::TooMuchMemory(left_bytes)) => {
                 let limit_bytes = self.memory.bytes().unwrap_or(*left_bytes);
-                MemoryError { purpose: MemoryUse::Dump, needed_bytes: None, limit_bytes }.into()
+                MemoryError { purpose: MemoryPurpose::Dump, needed_bytes: None, limit_bytes }.into()
             }
             _ => error.into(),
         })

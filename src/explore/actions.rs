@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::export::ListExport;
 use super::frame::ViewFrame;
-use super::keys::{KeyPress, Mouse};
+use super::input_events::{KeyPress, Mouse};
 use super::list::{ListRow, Listing, RowLook, RowTarget};
 use super::state::{BrowserState, ClickTarget, Prompt};
 use super::tasks::Task;

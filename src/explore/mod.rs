@@ -10,7 +10,7 @@ mod command;
 mod draw;
 mod export;
 mod frame;
-mod keys;
+mod input_events;
 mod list;
 mod lists;
 mod setup;

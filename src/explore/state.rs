@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::frame::ViewFrame;
-use super::keys::{KeyPress, Mouse};
+use super::input_events::{KeyPress, Mouse};
 use super::list::Listing;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::tasks::{ListId, Task, TaskResult, TextKind};

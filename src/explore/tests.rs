@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::cells::{Rect, ScreenBuffer, ScreenCell};
 use super::draw::draw;
-use super::keys::{KeyPress, Mouse};
+use super::input_events::{KeyPress, Mouse};
 use super::list::RowTarget;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::state::{BrowserMessage, BrowserState};

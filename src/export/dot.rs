@@ -12,7 +12,7 @@ use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
-use crate::escape::escape_dot;
+use crate::escape::escape_dot_label_text;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::format_bytes;
 
@@ -66,13 +66,13 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
     for (number, &node) in nodes.iter().enumerate() {
         let object = ObjectRow::new(graph, node);
         let size = format_bytes(object.shallow_bytes);
-        let mut label = format!("{}\n{}\n{size}", escape_dot(&object.type_text()), object.id);
+        let mut label = format!("{}\n{}\n{size}", escape_dot_label_text(&object.type_text()), object.id);
         // Writing to a string cannot fail.
         if let Some(bytes) = retained.bytes_of(dominators, node) {
             let _ = write!(label, ", retains {}", format_bytes(bytes));
         }
         for root in roots.of(node) {
-            let _ = write!(label, "\nroot: {}", escape_dot(&RootRow::new(graph, root).text()));
+            let _ = write!(label, "\nroot: {}", escape_dot_label_text(&RootRow::new(graph, root).text()));
         }
         let label = label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\l");
         writeln!(out, "    {number} [ label = \"{label}\" ]")?;

@@ -32,11 +32,11 @@ pub(super) struct PageAnswers<'d> {
 }
 
 pub(super) enum PageContent<'d> {
-    Objects(Box<ObjectPage<'d>>),
+    Objects(Box<ObjectAnswers<'d>>),
     Allocations(Breakdown<'d>),
 }
 
-pub(super) struct ObjectPage<'d> {
+pub(super) struct ObjectAnswers<'d> {
     pub(super) leaks: Leaks<'d>,
     pub(super) map: TypeTreemap<'d>,
     pub(super) biggest: LargestObjects<'d>,
@@ -93,7 +93,7 @@ impl<'d> PageAnswers<'d> {
                 with_unchanged: true,
                 ..LeaksOptions::default()
             };
-            PageContent::Objects(Box::new(ObjectPage {
+            PageContent::Objects(Box::new(ObjectAnswers {
                 leaks: match old {
                     Some(old) => leaks_since(old, dump, &leaks_options)?,
                     None => leaks(dump, &leaks_options)?,

@@ -5,7 +5,7 @@ use super::PageOptions;
 use super::advice;
 use super::html::Html;
 use super::names::{escaped_name, namespace_and_class};
-use super::page_answers::{ObjectPage, PageAnswers, PageContent};
+use super::page_answers::{ObjectAnswers, PageAnswers, PageContent};
 use super::sections::SectionWriter;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
 use super::trees::{class_start, nodes_of, subject_id};
@@ -136,7 +136,7 @@ fn bar_parts(sections: &SectionWriter<'_, '_>) -> Vec<BarPart> {
 }
 
 /// Suspects that are in no other, with their numbers from 1.
-fn disjoint_suspects<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
+fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectView<'p>)> {
     let mut kept: Vec<(usize, SuspectView<'p>)> = Vec::new();
     for (at, suspect) in objects.leaks.suspects.iter().enumerate() {
         let is_inside = kept.iter().any(|(_, other)| {

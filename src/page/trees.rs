@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::columns::{BiggestColumns, MapColumns, PageBudgets, PageData, PathData};
 use super::names::{NameTable, escaped_name};
-use super::page_answers::ObjectPage;
+use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownKind, HeapTree};
 use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
@@ -98,7 +98,7 @@ impl MapColumns {
     }
 }
 
-impl ObjectPage<'_> {
+impl ObjectAnswers<'_> {
     pub(super) fn map_columns(&self, budgets: &PageBudgets, names: &mut NameTable) -> MapColumns {
         let map = &self.map;
         let weight =

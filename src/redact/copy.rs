@@ -65,9 +65,9 @@ pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> R
     let mut checks = vec![Check::new(what, (runs.left > 0).then_some(found))];
     if left.numbers > 0 {
         // Of very many one may become itself.
-        let is_left = left.same_numbers > left.numbers >> 24;
+        let is_left = left.unchanged_numbers > left.numbers >> 24;
         let what = format!("no number is left: {} that are not zero compared", format_count(left.numbers));
-        let found = format!("{} are the same in the copy", format_count(left.same_numbers));
+        let found = format!("{} are the same in the copy", format_count(left.unchanged_numbers));
         checks.push(Check::new(what, is_left.then_some(found)));
     }
     Ok(checks)

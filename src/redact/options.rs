@@ -87,7 +87,7 @@ pub(super) struct Left {
     pub(super) bytes: u64,
     /// Numbers and arrays that are not zero, and those of them that are the same in the copy.
     pub(super) numbers: u64,
-    pub(super) same_numbers: u64,
+    pub(super) unchanged_numbers: u64,
 }
 
 /// Bytes that could not be parsed.

@@ -19,7 +19,9 @@ use std::borrow::Cow;
 use crate::units;
 pub use crate::units::{Unit, count_of, format_bytes, format_count, parse_size};
 
-pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
+pub use crate::escape::{
+    escape_controls, escape_dot_label_text, escape_frame, escape_markdown, is_control_like, json_text,
+};
 pub use ascii::locale_has_unicode;
 pub use columns::Columns;
 pub use fit::wrap_sentence;

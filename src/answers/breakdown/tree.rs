@@ -73,14 +73,14 @@ pub fn default_min_share() -> Threshold {
 pub const BETWEEN_NAMES: char = ';';
 
 /// By figure: the value of a place; with a name for its figure places come by their names.
-const ORDERS: [(Figure, ValueOfPlace); 3] =
+const ORDER_COLUMNS: [(Figure, ValueOfPlace); 3] =
     [(BYTES, |amount| Some(amount.bytes)), (ALLOCATIONS, |amount| amount.allocations), (NAME, |_| None)];
 
 type ValueOfPlace = fn(AllocationAmount) -> Option<u64>;
 
 impl BreakdownOptions {
     /// Figures that children can be ordered by; allocations are objects where those are broken down.
-    pub const ORDERS: [Figure; 3] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 3] = figures_of(&ORDER_COLUMNS);
 
     /// Levels above the place where the trees begin, at most.
     pub(super) fn levels_above(&self) -> u32 {
@@ -331,7 +331,7 @@ impl TreeView<'_> {
             BreakdownBy::Both => Some(Axes::Both),
             BreakdownBy::Caller => None,
         };
-        let value = order_by(&ORDERS, self.options.order.unwrap_or(BYTES))?;
+        let value = order_by(&ORDER_COLUMNS, self.options.order.unwrap_or(BYTES))?;
         let types = self.options.scope.types.as_ref();
         let is_wanted = |name: NameId| types.is_none_or(|types| types.matches(self.names.text(name)));
         let totals_options = TotalsOptions {

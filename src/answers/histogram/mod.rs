@@ -77,7 +77,7 @@ fn histogram_of_objects(
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
     if options.group_by.is_owner() {
-        rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.own_types)?;
+        rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.type_ownership)?;
     } else {
         add_locations(graph, &groups, &mut rows);
         let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();

@@ -56,7 +56,7 @@ pub struct HistogramOptions {
     /// Retained bytes too. Default: none.
     pub retained: Option<RetainedBy>,
     /// Types of libraries and of the program, where rows are of owners.
-    pub own_types: OwnTypes,
+    pub type_ownership: TypeOwnership,
     /// The order of the rows: one of [`orders`](Self::orders), figures largest first; ties by name. What is charged to an owner
     /// counts with what is its own. Default: bytes.
     pub order: Option<Figure>,
@@ -91,8 +91,8 @@ impl HistogramOptions {
         };
         line.switch("--raw-types", self.types_apart);
         line.each("--fail-over", self.size_limits.iter().map(|limit| limit.text.as_str()));
-        line.each("--library", self.own_types.libraries.iter().map(TypePattern::text));
-        line.each("--mine", self.own_types.mine.iter().map(TypePattern::text));
+        line.each("--library", self.type_ownership.libraries.iter().map(TypePattern::text));
+        line.each("--mine", self.type_ownership.mine.iter().map(TypePattern::text));
         line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
@@ -103,7 +103,7 @@ impl HistogramOptions {
 
 /// Types of libraries, besides those of the runtime, and types of the program.
 #[derive(Debug, Clone, Default)]
-pub struct OwnTypes {
+pub struct TypeOwnership {
     /// Types of libraries too.
     pub libraries: Vec<TypePattern>,
     /// Types of the program, whatever libraries are called.

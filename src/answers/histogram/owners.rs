@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::options::OwnTypes;
+use super::options::TypeOwnership;
 use crate::analysis::histogram::package_of;
 use crate::answers::figure::{CHARGED, CHARGED_OBJECTS, Figure, OBJECTS, SHALLOW};
 use crate::answers::histogram_row::{HistogramRow, RowAmounts};
@@ -12,7 +12,7 @@ use crate::answers::{AnswerError, GroupBy, Scope};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
 
-impl OwnTypes {
+impl TypeOwnership {
     /// All that patterns of libraries may match, and what those of the program's own types may: names of types, of modules
     /// and of the elements of arrays.
     pub(crate) fn names(graph: &HeapGraph) -> [Vec<&str>; 2] {
@@ -45,7 +45,7 @@ pub(super) fn rows_of_owners(
     graph: &HeapGraph,
     scope: &Scope<'_>,
     by: GroupBy,
-    own: &OwnTypes,
+    own: &TypeOwnership,
 ) -> Result<Vec<HistogramRow>, AnswerError> {
     let (dominators, _) = dump.dominators()?;
     dump.check_rows(dominators.reached_count() as u64, 4)?;
@@ -127,7 +127,7 @@ fn element_of(name: &str) -> &str {
 }
 
 /// Names of groups, and by type the group of the program's own, or `LIBRARY_GROUP`.
-fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes) -> (Vec<String>, Vec<u32>) {
+fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &TypeOwnership) -> (Vec<String>, Vec<u32>) {
     let libraries = LibraryNames::of(dump.info().runtime(), &own.libraries);
     let is_library = |type_id: TypeId| {
         let name = graph.type_name(type_id);

@@ -59,7 +59,7 @@ pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &S
     let graph = suspects.graph;
     let largest = suspect.largest();
     let all = [
-        weak_map_sentence(suspects, suspect),
+        weak_map_key_sentence(suspects, suspect),
         thread_sentence(graph, values, largest),
         loader_sentence(graph, largest),
         view.path.row().and_then(|path| thread_local_sentence(graph, values, path.node_ids())),
@@ -76,7 +76,7 @@ fn is_class_or_subclass(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool
 }
 
 /// A weak map whose values refer to their own keys.
-fn weak_map_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+fn weak_map_key_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let graph = suspects.graph;
     let table = suspect.accumulation.node;
     let map = suspects.above(table).filter(|&map| is_instance_of(graph, map, "java.util.WeakHashMap"))?;

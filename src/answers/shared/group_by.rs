@@ -48,7 +48,7 @@ fn first_levels(package: &str, levels: u8) -> &str {
 
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(17).0;
+    pub const OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(17).0;
 
     /// All that a histogram has rows of.
     pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(of(GroupBy::PackageLevels(levels), name), expected, "{name} {levels}");
         }
-        let ends = GroupBy::ALL.last().map(|(word, _)| *word);
+        let ends = GroupBy::OF_DOMINATORS.last().map(|(word, _)| *word);
         assert_eq!(ends, Some("file"), "trees are grouped by all of these");
     }
 }

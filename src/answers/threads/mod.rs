@@ -30,7 +30,7 @@ pub struct ThreadsOptions {
     pub limits: Limits,
 }
 
-const ORDERS: [(Figure, ValueOfThread); 4] = [
+const ORDER_COLUMNS: [(Figure, ValueOfThread); 4] = [
     (RETAINED, |_, _, found| found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1))),
     (FRAMES, |graph, _, found| graph.frames_of(found.thread).len() as u64),
     (LOCALS, |_, locals, found| locals.of_thread(found.number).len() as u64),
@@ -41,7 +41,7 @@ type ValueOfThread = fn(&HeapGraph, &LocalsByThread, &FoundThread<'_>) -> u64;
 
 impl ThreadsOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 4] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 4] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -138,7 +138,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if let Some(which) = &options.which {
         search.keep(&mut found, which);
     }
-    let value = order_by(&ORDERS, options.order.unwrap_or(RETAINED))?;
+    let value = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     found.sort_by_cached_key(|found| {
         let name = found.name.clone().filter(|_| options.order == Some(NAME));
         (Reverse(value(graph, &locals, found)), name, found.node)

@@ -145,7 +145,7 @@ impl TrendRow {
     }
 
     /// `18/29`: of how many steps it grew at how many.
-    pub fn steps(&self) -> String {
+    pub fn steps_up_text(&self) -> String {
         format!("{}/{}", self.steps_up, self.bytes.iter().flatten().count().saturating_sub(1))
     }
 }

@@ -95,12 +95,12 @@ pub struct WasteOptions {
 
 type FiguresOfRow = fn(u64, u64) -> (u64, u64);
 /// By figure, from the wasted bytes and the objects of a row: the value, and what equal ones are ordered by.
-pub(super) const ORDERS: [(Figure, FiguresOfRow); 2] =
+pub(super) const ORDER_COLUMNS: [(Figure, FiguresOfRow); 2] =
     [(WASTED, |wasted, objects| (wasted, objects)), (OBJECTS, |wasted, objects| (objects, wasted))];
 
 impl WasteOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 2] = figures_of(&ORDERS);
+    pub const ORDERS: [Figure; 2] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {

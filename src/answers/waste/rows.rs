@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::find::WastefulObject;
-use super::options::{ORDERS, WasteKind, WasteOptions};
+use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
 use crate::answers::figure::WASTED;
@@ -136,7 +136,7 @@ pub(super) fn rows_by_kind(
             held_by: name.text(),
         });
     }
-    let figures = order_by(&ORDERS, options.order.unwrap_or(WASTED))?;
+    let figures = order_by(&ORDER_COLUMNS, options.order.unwrap_or(WASTED))?;
     for kind in &mut kinds {
         sort::by(&mut kind.rows, &|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));

@@ -341,7 +341,7 @@ impl ScopeArgs {
     }
 
     /// An error where limits of types meet a choice of types, of which they would see no others.
-    pub(crate) fn check_limits(&self, are_of_types: bool) -> Result<()> {
+    pub(crate) fn check_type_limits(&self, are_of_types: bool) -> Result<()> {
         if are_of_types && self.types.is_choice() {
             bail!("--fail-over TYPE=SIZE names its types itself: leave --type out");
         }

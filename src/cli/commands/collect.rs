@@ -17,7 +17,7 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::collect::{
-    CollectOptions, Collected, Observer, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
+    CollectObserver, CollectOptions, Collected, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
 };
 use crate::files::{AtEnd, folder_of};
 use crate::input::NoObserver;
@@ -190,7 +190,7 @@ struct CollectListener<'a> {
     args: &'a Args,
 }
 
-impl Observer for CollectListener<'_> {
+impl CollectObserver for CollectListener<'_> {
     fn before(&mut self, plan: &Plan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);

@@ -87,7 +87,7 @@ impl Args {
     pub(crate) fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
-        self.scope.check_limits(growth_limits.limits.iter().any(GrowthLimit::is_of_types))?;
+        self.scope.check_type_limits(growth_limits.limits.iter().any(GrowthLimit::is_of_types))?;
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         self.order.check_retained(!of_objects || self.rows.retained)?;
         let orders = self.rows.by.orders(of_objects, self.rows.retained);

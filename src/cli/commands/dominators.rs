@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
-    #[arg(long, value_parser = word_parser(GroupBy::ALL), value_name = "GROUP")]
+    #[arg(long, value_parser = word_parser(GroupBy::OF_DOMINATORS), value_name = "GROUP")]
     by: Option<GroupBy>,
     #[command(flatten)]
     rows: RowArgs,

@@ -6,7 +6,7 @@ use anyhow::{Context, Error, Result, bail};
 
 use crate::analysis::type_patterns::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
-use crate::answers::{GroupBy, Histogram, HistogramOptions, OwnTypes, RetainedBy, histogram};
+use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser};
@@ -101,7 +101,7 @@ fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
-    asked.note_unmatched_owners(&options.own_types);
+    asked.note_unmatched_owners(&options.type_ownership);
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
@@ -159,7 +159,7 @@ impl Args {
         if !size_limits.is_empty() && self.by != GroupBy::Type {
             bail!("--fail-over limits types: leave --by out");
         }
-        self.scope.check_limits(!size_limits.is_empty())?;
+        self.scope.check_type_limits(!size_limits.is_empty())?;
         if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }
@@ -170,9 +170,9 @@ impl Args {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
         let libraries = parse_patterns("--library", &self.library, false)?;
-        let own_types = OwnTypes { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
+        let type_ownership = TypeOwnership { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
         Ok(HistogramOptions {
-            own_types,
+            type_ownership,
             scope: self.scope.options()?,
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             group_by: self.by,

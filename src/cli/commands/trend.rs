@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2.., value_name = "DUMP")]
     files: Vec<PathBuf>,
     /// What to group by: package, module, loader, ... as in stats
-    #[arg(long, value_parser = word_parser(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
+    #[arg(long, value_parser = word_parser(GroupBy::OF_DOMINATORS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
     by: GroupBy,
     /// Retained bytes in place of shallow ones
     #[arg(long)]
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
-        self.scope.check_limits(self.fail_over.iter().any(TrendLimit::is_of_types))?;
+        self.scope.check_type_limits(self.fail_over.iter().any(TrendLimit::is_of_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },

@@ -106,7 +106,7 @@ impl DumpsTrend {
             .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
             .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
-            .add(steps, move |row| if is_text { Cell::text(row.steps()) } else { row.steps_up.into() })
+            .add(steps, move |row| if is_text { Cell::text(row.steps_up_text()) } else { row.steps_up.into() })
             .add_if(!is_text, trend(), |row| row.trend.name())
             .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| {
                 row.sparkline()

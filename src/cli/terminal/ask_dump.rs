@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Error, Result, bail};
 
 use crate::analysis::type_patterns::{TypePattern, did_you_mean};
-use crate::answers::{AnswerError, OwnTypes};
+use crate::answers::{AnswerError, TypeOwnership};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
 use crate::cli::terminal::load::{self, CommandMemoryLimit, DumpInput, read_dump};
@@ -149,10 +149,10 @@ impl AskedDump<'_> {
     }
 
     /// The same of the patterns that say whose types are.
-    pub(crate) fn note_unmatched_owners(&self, own: &OwnTypes) {
+    pub(crate) fn note_unmatched_owners(&self, own: &TypeOwnership) {
         let has_patterns = !own.libraries.is_empty() || !own.mine.is_empty();
         if let Some(graph) = self.dump.graph().filter(|_| has_patterns) {
-            let [of_libraries, of_program] = OwnTypes::names(graph);
+            let [of_libraries, of_program] = TypeOwnership::names(graph);
             self.note_unmatched_among(of_libraries.iter().copied(), "--library", &own.libraries);
             self.note_unmatched_among(of_program.iter().copied(), "--mine", &own.mine);
         }

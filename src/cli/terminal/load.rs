@@ -17,7 +17,8 @@ use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::ProgressWatch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{
-    Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
+    Counted, IndexUse, MemoryError, MemoryLimit, MemoryPurpose, OpenDump, OpenError, OpenOptions, RootPolicy,
+    excluded_kind,
 };
 use crate::files::end_program;
 use crate::files::free_temporary_bytes;
@@ -45,7 +46,7 @@ impl CommandMemoryLimit {
             let memory = CommandMemoryLimit { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
             memory_watch::start(&limit, move || {
-                let what = MemoryUse::HeldWhileAnswering;
+                let what = MemoryPurpose::HeldWhileAnswering;
                 let limit_bytes = memory.limit.bytes().unwrap_or_default();
                 let error = memory.explain(MemoryError { purpose: what, needed_bytes: None, limit_bytes });
                 end_program(|| progress.print_error(&error, ""), 2);

@@ -1,6 +1,6 @@
 //! Keys and mouse, as a terminal writes them.
 
-use crate::explore::keys::{KeyPress, Mouse};
+use crate::explore::input_events::{KeyPress, Mouse};
 use crate::explore::state::BrowserMessage;
 
 /// Bytes of the longest sequence that means anything; of a longer one the beginning is dropped.

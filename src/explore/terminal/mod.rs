@@ -24,7 +24,7 @@ use base64::Engine;
 
 use super::cells::{Rect, ScreenBuffer};
 use super::draw::draw;
-use super::keys::KeyPress;
+use super::input_events::KeyPress;
 use super::setup::{BrowsedDumps, BrowserEnd, BrowserSetup, WriteIndex};
 use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{BrowserWorkers, Task, Worker};

@@ -13,7 +13,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 
-use crate::explore::keys::{KeyPress, Mouse};
+use crate::explore::input_events::{KeyPress, Mouse};
 use crate::explore::state::BrowserMessage;
 
 /// Time that a thread waits for keys that may be for another one when they come.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::content::{HprofRecords, SlotType};
 use super::layout::classes::{ClassLayout, Classes};
 use super::layout::measure::NearestDistance;
-use super::layout::sizes::{SizeEvidence, Sizes, text_of};
+use super::layout::sizes::{SizeEvidence, SizeModel, text_of};
 use super::layout::texts::{TextRecords, source_form};
 use super::problem_codes::*;
 use super::records::ClassDump;
@@ -79,7 +79,7 @@ impl<'a> Assembler<'a> {
     // ---- sizes
 
     /// Finds out how large objects are. Before class objects are appended.
-    pub(super) fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> SizeModel {
         let mut nearest: FxHashMap<u64, NearestDistance> = FxHashMap::default();
         for (slot, measured) in self.records.types.iter().zip(&self.records.distances.instances) {
             if slot.kind == TypeKind::Instance && measured.neighbours > 0 {
@@ -106,17 +106,17 @@ impl<'a> Assembler<'a> {
             is_android: self.reader.header.version == "1.0.3",
             uses_mat_rule: self.like_mat,
         };
-        Sizes::find(&evidence)
+        SizeModel::find(&evidence)
     }
 
-    pub(super) fn archived_mirrors(&self, sizes: &Sizes) -> Option<ArchivedMirrors> {
+    pub(super) fn archived_mirrors(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
         let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
         Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance_bytes(self.class_class?, self.classes) })
     }
 
     /// Bytes of each instance of a type; of an array what an element takes.
-    fn instance_bytes(&self, slot: &SlotType, sizes: &Sizes) -> u64 {
+    fn instance_bytes(&self, slot: &SlotType, sizes: &SizeModel) -> u64 {
         match slot.kind {
             TypeKind::Instance if Some(slot.class) == self.class_class => {
                 sizes.class_instance_bytes(slot.class, self.classes)
@@ -128,7 +128,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Objects and bytes by slot, where objects were only counted; class objects are those of `java.lang.Class`.
-    pub(super) fn take_totals(&mut self, sizes: &Sizes) -> Vec<(u32, u64, u128)> {
+    pub(super) fn take_totals(&mut self, sizes: &SizeModel) -> Vec<(u32, u64, u128)> {
         let mut totals = Vec::new();
         for (index, total) in self.records.totals.iter().enumerate().filter(|(_, total)| total.objects > 0) {
             let slot = &self.records.types[index];
@@ -159,7 +159,7 @@ impl<'a> Assembler<'a> {
     // ---- objects
 
     /// Appends what was put aside, sizes everything, and appends class objects. Error: if there is no memory for them.
-    pub(super) fn finish_objects(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
+    pub(super) fn finish_objects(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
         self.append_deferred()?;
         self.append_classes(sizes)?;
         let class_slot = self.class_slot();
@@ -263,7 +263,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Class objects: their references are the superclass, the loader, and static variables.
-    fn append_classes(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
+    fn append_classes(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
         let slots = [self.class_slot()];
         let mut columns = ObjectColumns::default();
         // Some writers have an instance beside a class dump: one object with the references of both.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{Block, ListLengths, MarkKind, SectionMark};
 use super::problem_codes::*;
-use super::record::{RootRecord, split_number, split_time};
+use super::record::{RootLine, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
@@ -308,7 +308,7 @@ impl OpenSection {
     /// A root record in the graph's words.
     fn root(
         &mut self,
-        root: &RootRecord,
+        root: &RootLine,
         line: u64,
         builder: &mut GraphBuilder,
         diagnostics: &mut Diagnostics,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::problem_codes::*;
-use super::record::{self, RootRecord};
+use super::record::{self, RootLine};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::options::SizeRadix;
 use crate::input::problem_codes::PADDING;
@@ -13,7 +13,7 @@ use crate::input::{Diagnostics, Position};
 
 /// A type record: its name lies in the block's text.
 #[derive(Debug)]
-pub(super) struct TypeRecord {
+pub(super) struct TypeLine {
     pub(super) id: u64,
     pub(super) name: Range<usize>,
     pub(super) line: u64,
@@ -50,9 +50,9 @@ pub(super) struct ListLengths {
 pub(super) struct Block<S> {
     pub(super) objects: S,
     pub(super) numbered_types: NumberedTypes,
-    pub(super) types: Vec<TypeRecord>,
+    pub(super) types: Vec<TypeLine>,
     /// With the line of each.
-    pub(super) roots: Vec<(RootRecord, u64)>,
+    pub(super) roots: Vec<(RootLine, u64)>,
     pub(super) marks: Vec<SectionMark>,
     pub(super) names: Vec<u8>,
     pub(super) diagnostics: Diagnostics,
@@ -104,8 +104,8 @@ impl<S: RecordSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + self.numbered_types.memory_bytes()
-            + self.types.capacity() * size_of::<TypeRecord>()
-            + self.roots.capacity() * size_of::<(RootRecord, u64)>()
+            + self.types.capacity() * size_of::<TypeLine>()
+            + self.roots.capacity() * size_of::<(RootLine, u64)>()
             + self.marks.capacity() * size_of::<SectionMark>()
             + self.first_record_lines.capacity() * size_of::<Option<u64>>()
             + self.names.capacity()
@@ -232,7 +232,7 @@ fn object_line<S: RecordSink>(fields: &[u8], radix: SizeRadix, block: &mut Block
 fn type_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (id, name) = record::type_record(fields)?;
     let name = block.keep(name);
-    block.types.push(TypeRecord { id, name, line: block.lines });
+    block.types.push(TypeLine { id, name, line: block.lines });
     block.note_record();
     Some(())
 }

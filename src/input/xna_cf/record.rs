@@ -82,7 +82,7 @@ pub(super) fn type_record(fields: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RootRecord {
+pub(super) struct RootLine {
     pub(super) object: u64,
     pub(super) kind: u64,
     pub(super) flags: u64,
@@ -92,10 +92,10 @@ pub(super) struct RootRecord {
 }
 
 /// `objectid SP kind SP flags [ SP typeid ]` behind the `r`.
-pub(super) fn root(fields: &[u8]) -> Option<RootRecord> {
+pub(super) fn root(fields: &[u8]) -> Option<RootLine> {
     let (rest, (object, kind, flags, container)) = (number, number, number, opt(word)).parse(fields).ok()?;
     let container = container.map(hex_field);
-    Some(RootRecord { object, kind, flags, container, has_trailing_fields: !trim(rest).is_empty() })
+    Some(RootLine { object, kind, flags, container, has_trailing_fields: !trim(rest).is_empty() })
 }
 
 /// `version SP name [ SP time ]` behind the `a`: the version, and name and time together, not empty.

@@ -38,8 +38,8 @@ pub(in crate::redact) fn find_left(
     let texts = FxHashSet::default();
     let work = Texts { facts: &facts, runs, offset: header_bytes, names: texts, is_open: false, last: Vec::new() };
     let runs = walk(dump, work)?.runs;
-    let (numbers, same_numbers) = compare_numbers(dump, copy, &facts, keep)?;
-    Ok(Left { runs, bytes, numbers, same_numbers })
+    let (numbers, unchanged_numbers) = compare_numbers(dump, copy, &facts, keep)?;
+    Ok(Left { runs, bytes, numbers, unchanged_numbers })
 }
 
 /// Numbers that are sent at a time.

@@ -37,7 +37,7 @@ pub enum SizeRule {
 
 /// The rule by which sizes of this dump are computed.
 #[derive(Debug)]
-pub struct Sizes {
+pub struct SizeModel {
     pub rule: SizeRule,
     pub header_bytes: u64,
     pub reference_bytes: u64,
@@ -63,10 +63,10 @@ pub struct SizeEvidence<'a> {
     pub uses_mat_rule: bool,
 }
 
-impl Sizes {
+impl SizeModel {
     fn of_rule(rule: SizeRule, (header, reference): (u64, u64), alignment: u64) -> Self {
         let (hidden, like_mat) = (FxHashMap::default(), Vec::new());
-        Sizes {
+        SizeModel {
             rule,
             header_bytes: header,
             reference_bytes: reference,
@@ -77,11 +77,11 @@ impl Sizes {
         }
     }
 
-    pub fn find(evidence: &SizeEvidence<'_>) -> Sizes {
+    pub fn find(evidence: &SizeEvidence<'_>) -> SizeModel {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.measure.array_spans.has_overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
-        let mut sizes = Sizes::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
+        let mut sizes = SizeModel::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
             (sizes.rule, sizes.header_bytes, sizes.reference_bytes, sizes.alignment_bytes) =
                 (SizeRule::Android, 8, 4, 8);
@@ -99,7 +99,7 @@ impl Sizes {
 
     /// One sentence.
     pub fn describe(&self) -> String {
-        let Sizes { header_bytes: header, reference_bytes: reference, alignment_bytes: alignment, .. } = self;
+        let SizeModel { header_bytes: header, reference_bytes: reference, alignment_bytes: alignment, .. } = self;
         match self.rule {
             SizeRule::Measured => {
                 format!("object header {header}, references {reference}, alignment {alignment}: measured")
@@ -271,7 +271,7 @@ fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) ->
         if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
             continue;
         }
-        let sizes = Sizes::of_rule(SizeRule::Measured, (header, reference), alignment);
+        let sizes = SizeModel::of_rule(SizeRule::Measured, (header, reference), alignment);
         let mut equal = arrays.count_equal(number, alignment);
         let mut fits = true;
         for (&class, nearest) in

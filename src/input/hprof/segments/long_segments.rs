@@ -1,7 +1,7 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::{BLOCK_BYTES, MAX_WHOLE_BYTES, MIN_DELIVERED_BYTES, OpenBlock, ReaderState, Segment, SegmentReader};
+use super::{BLOCK_BYTES, MAX_WHOLE_BYTES, MIN_DELIVERED_BYTES, OpenBlock, OpenSegment, ReaderState, SegmentReader};
 use crate::input::ReadError;
 use crate::input::hprof::problem_codes::*;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
@@ -9,7 +9,7 @@ use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub fn take_long(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    pub fn take_long(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         if segment.elements_left > 0 {
             return self.take_elements(segment, block);
         }
@@ -89,20 +89,20 @@ impl SegmentReader {
     }
 
     /// The file ends within a sub-record of the segment, of which so many bytes came.
-    fn end_cut(&mut self, segment: Segment, came: u64, offset: u64) -> Result<bool, ReadError> {
+    fn end_cut(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
         self.note_missing(segment, came);
         self.problem(&TRUNCATED, offset, String::new);
         self.state = ReaderState::Ended;
         Ok(true)
     }
 
-    fn continue_segment(&mut self, mut segment: Segment, taken: u64, is_cut: bool) {
+    fn continue_segment(&mut self, mut segment: OpenSegment, taken: u64, is_cut: bool) {
         segment.left_bytes = segment.left_bytes.map(|left| left.saturating_sub(taken));
         self.state = if is_cut { ReaderState::Ended } else { ReaderState::InSegment(segment) };
     }
 
     /// The rest of the segment cannot be read.
-    fn note_rest_lost(&mut self, segment: Segment, offset: u64) -> Result<bool, ReadError> {
+    fn note_rest_lost(&mut self, segment: OpenSegment, offset: u64) -> Result<bool, ReadError> {
         if segment.left_bytes.is_none() && self.is_at_record()? {
             // Its length was not known: here it ends.
             self.end_segment(segment);
@@ -135,7 +135,7 @@ impl SegmentReader {
     /// Takes an array (or another sub-record) that is too long to be read as a whole.
     fn take_huge_sub_record(
         &mut self,
-        mut segment: Segment,
+        mut segment: OpenSegment,
         bytes: u64,
         block: &mut OpenBlock<'_>,
     ) -> Result<bool, ReadError> {
@@ -172,7 +172,7 @@ impl SegmentReader {
     }
 
     /// Takes the next elements of an array that was begun; its segment has them counted already.
-    fn take_elements(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    fn take_elements(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let room = ((BLOCK_BYTES - block.bytes) / id_bytes) as u64;
         let elements = segment.elements_left.min(room);

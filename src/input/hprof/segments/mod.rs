@@ -51,7 +51,7 @@ pub(super) struct DumpFacts {
 
 /// A segment that is being read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Segment {
+pub(super) struct OpenSegment {
     /// Bytes of it that follow; `None` up to the end of the file.
     pub(super) left_bytes: Option<u64>,
     pub(super) is_begun: bool,
@@ -68,7 +68,7 @@ pub(super) struct Segment {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReaderState {
     BetweenSegments,
-    InSegment(Segment),
+    InSegment(OpenSegment),
     Ended,
 }
 
@@ -340,7 +340,7 @@ impl SegmentReader {
         }
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
         let is_long = bounds.is_none() || length > MAX_PIECE_BYTES || may_wrap;
-        self.state = ReaderState::InSegment(Segment {
+        self.state = ReaderState::InSegment(OpenSegment {
             left_bytes: bounds,
             is_begun: false,
             is_long,
@@ -366,7 +366,7 @@ impl SegmentReader {
     // ---- what is lost
 
     /// The file ends within a segment, of which so many bytes came since its `left_bytes` was counted.
-    pub(super) fn note_missing(&mut self, segment: Segment, came: u64) {
+    pub(super) fn note_missing(&mut self, segment: OpenSegment, came: u64) {
         self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left.saturating_sub(came));
     }
 
@@ -377,7 +377,7 @@ impl SegmentReader {
     // ---- segments
 
     /// Takes what is next of a segment into the block. False if there is no more room.
-    fn take_segment(&mut self, mut segment: Segment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    fn take_segment(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         if !segment.is_chosen {
             self.skip_segment(segment)?;
             return Ok(true);
@@ -412,14 +412,14 @@ impl SegmentReader {
         }
     }
 
-    pub(super) fn end_segment(&mut self, _: Segment) {
+    pub(super) fn end_segment(&mut self, _: OpenSegment) {
         if let Some(dump) = self.dumps.last_mut().filter(|dump| !dump.is_in_segments) {
             dump.is_complete = true;
         }
         self.state = ReaderState::BetweenSegments;
     }
 
-    pub(super) fn skip_segment(&mut self, segment: Segment) -> Result<(), ReadError> {
+    pub(super) fn skip_segment(&mut self, segment: OpenSegment) -> Result<(), ReadError> {
         let length = segment.left_bytes.unwrap_or(u64::MAX);
         let skipped = self.stream.skip(length)?;
         if segment.is_chosen {
@@ -439,7 +439,7 @@ impl SegmentReader {
     }
 
     /// Reads the class dumps that the segment begins with.
-    fn take_classes(&mut self, segment: &mut Segment) -> Result<(), ReadError> {
+    fn take_classes(&mut self, segment: &mut OpenSegment) -> Result<(), ReadError> {
         let most = segment.left_bytes.unwrap_or(u64::MAX);
         let mut taken = 0;
         while taken < most && self.stream.look_ahead(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
