@@ -11,8 +11,8 @@ use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
 use crate::graph::{
-    Frame, HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftKind, SoftReference,
-    Thread, TypeId,
+    HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftKind, SoftReference,
+    StackFrame, Thread, TypeId,
 };
 use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
 
@@ -349,7 +349,7 @@ impl HeapgraphWriter<'_> {
 
     fn thread_line<'a>(&'a self, thread: &Thread, name: Option<&'a str>) -> ThreadLine<'a> {
         let graph = self.graph;
-        let frame = |frame: &Frame| FrameLine {
+        let frame = |frame: &StackFrame| FrameLine {
             method: graph.name(frame.method),
             class: frame.class.map(TypeId::index),
             signature: frame.signature.map(|name| graph.name(name)),

@@ -10,14 +10,14 @@ use super::byte_counts::PackedBytes;
 use super::columns::{ObjectColumns, PositionRun};
 use super::heap_parts::SoftKind;
 use super::id_map::{IdMap, IdRange};
-use super::names::NameId;
+use super::names::GraphNameId;
 use super::numbered::NumberedRest;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::resolve_counts::{RepeatedObject, ResolveOptions};
 use super::roots::RootRecord;
-use super::threads::{Frame, StackSlot, ThreadRecord};
+use super::threads::{StackFrame, StackSlot, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
 use super::weak_references::WeakReference;
 use super::{
@@ -82,7 +82,7 @@ pub struct GraphBuilder {
     pub(crate) objects_hold_class: bool,
     /// (section, thread).
     pub(super) threads: Vec<(u32, ThreadRecord)>,
-    pub(super) frames: Vec<Frame<TypeSlot>>,
+    pub(super) frames: Vec<StackFrame<TypeSlot>>,
     weak_references: usize,
     /// References that came apart from their objects, in dumps that have two streams.
     pub(super) reference_stream: Option<ReferenceStream>,
@@ -187,7 +187,7 @@ impl GraphBuilder {
             + self.fields.len() * size_of::<Field>()
             + self.type_places.len() * size_of::<(TypeId, SourcePlace)>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
-            + self.frames.len() * size_of::<Frame<TypeSlot>>()
+            + self.frames.len() * size_of::<StackFrame<TypeSlot>>()
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.objects.large_shallow.len() * size_of::<(u32, u64)>()
             + self.objects.position_runs.len() * size_of::<PositionRun>()
@@ -266,8 +266,8 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// When there is no memory for them.
-    pub fn add_stack(&mut self, frames: Vec<Frame<TypeSlot>>) -> Result<StackSlot, BuildError> {
-        self.check_copy((frames.len() * size_of::<Frame<TypeSlot>>()) as u64)?;
+    pub fn add_stack(&mut self, frames: Vec<StackFrame<TypeSlot>>) -> Result<StackSlot, BuildError> {
+        self.check_copy((frames.len() * size_of::<StackFrame<TypeSlot>>()) as u64)?;
         let (first_frame, frame_count) = (self.frames.len() as u32, frames.len() as u32);
         self.frames.extend(frames);
         Ok(StackSlot { first_frame, frame_count })
@@ -345,8 +345,8 @@ impl GraphBuilder {
     }
 
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
-    pub fn intern_text(&mut self, text: &str) -> NameId {
-        NameId::new(intern(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
+    pub fn intern_text(&mut self, text: &str) -> GraphNameId {
+        GraphNameId::new(intern(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.

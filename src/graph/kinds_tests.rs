@@ -295,7 +295,7 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
     java.builder
         .add_root_record(java.section, RootRecord { thread: Some(7), ..RootRecord::new(THREAD, RootKind::Thread, 0) });
     java.classes_and_objects(&[]);
-    let mut frame = |method: &str, line| Frame {
+    let mut frame = |method: &str, line| StackFrame {
         method: java.builder.intern_text(method),
         class: Some(java.types[1]),
         signature: None,

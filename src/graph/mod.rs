@@ -60,7 +60,7 @@ pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use heap_parts::{HeapParts, SoftKind, SoftReference};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
 pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
-pub use names::{NameId, Names};
+pub use names::{GraphNameId, GraphNames};
 pub use node_set::NodeSet;
 pub use numbered::{NumberedObjects, NumberedWeakReference, ObjectIds};
 pub(crate) use prefetch::prefetch;
@@ -69,7 +69,7 @@ pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOpt
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use sections::{IdStyle, Section};
 pub use stored::StoredGraph;
-pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
+pub use threads::{FrameId, Line, StackFrame, StackSlot, Thread, ThreadId, ThreadRecord};
 pub use type_columns::{SlotColumn, TwoWidths, remove};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
@@ -104,7 +104,7 @@ pub struct HeapGraph {
     id_style: IdStyle,
     roots_inferred: bool,
     threads: Vec<Thread>,
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     pub(crate) dependent_references: u64,
     generations: Vec<GenerationRun>,
     pub(crate) heap_parts: HeapParts,
@@ -207,7 +207,7 @@ impl HeapGraph {
     }
 
     /// A text that the dump's own things are named with. O(1).
-    pub fn name(&self, name: NameId) -> &str {
+    pub fn name(&self, name: GraphNameId) -> &str {
         self.types.text(name)
     }
 
@@ -222,17 +222,17 @@ impl HeapGraph {
     }
 
     /// The stacks of all threads, one behind the other; [`FrameId::index`] is an index into these.
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[StackFrame] {
         &self.frames
     }
 
     /// A thread's stack, innermost first. O(1).
-    pub fn frames_of(&self, thread: &Thread) -> &[Frame] {
+    pub fn frames_of(&self, thread: &Thread) -> &[StackFrame] {
         self.frames.get(thread.frames()).unwrap_or(&[])
     }
 
     /// The frame a root lies in, where the dump says so. O(1).
-    pub fn frame_of(&self, root: &Root) -> Option<&Frame> {
+    pub fn frame_of(&self, root: &Root) -> Option<&StackFrame> {
         self.frames.get(root.frame?.index())
     }
 
@@ -247,7 +247,7 @@ impl HeapGraph {
             if self.threads[at].name.is_none()
                 && let Some(text) = name(self, &self.threads[at])
             {
-                self.threads[at].name = Some(NameId::new(self.types.texts.len() as u32));
+                self.threads[at].name = Some(GraphNameId::new(self.types.texts.len() as u32));
                 self.types.texts.0.push(text.into());
             }
         }
@@ -401,7 +401,7 @@ impl HeapGraph {
         const NAME_BYTES: usize = 250;
         let texts = self.types.names.iter().chain(&self.types.texts.0);
         let names: usize = texts.map(|name| 2 * name.len() + NAME_BYTES).sum();
-        let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<Frame>();
+        let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<StackFrame>();
         let objects = objects + self.roots.len() * size_of::<Root>() + names + stacks + self.types.memory_bytes();
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
         (objects, self.references.targets.len() * 4 + self.weak_references.bytes(), reverse)

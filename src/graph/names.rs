@@ -4,11 +4,11 @@ use super::ids::OneBased;
 
 /// A text of a graph; [`HeapGraph::name`](super::HeapGraph::name) gives it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(OneBased);
+pub struct GraphNameId(OneBased);
 
-impl NameId {
+impl GraphNameId {
     pub(super) fn new(number: u32) -> Self {
-        NameId(OneBased::new(number))
+        GraphNameId(OneBased::new(number))
     }
 
     pub(super) fn number(self) -> u32 {
@@ -18,11 +18,11 @@ impl NameId {
 
 /// The texts of a graph by number.
 #[derive(Debug, Default)]
-pub struct Names(pub(super) Vec<Box<str>>);
+pub struct GraphNames(pub(super) Vec<Box<str>>);
 
-impl Names {
+impl GraphNames {
     /// The text; empty for a number of another graph. O(1).
-    pub fn get(&self, name: NameId) -> &str {
+    pub fn get(&self, name: GraphNameId) -> &str {
         self.0.get(name.number() as usize).map_or("", |text| &**text)
     }
 

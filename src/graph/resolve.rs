@@ -6,7 +6,7 @@ use super::byte_counts::{ByteCounts, PackedBytes};
 use super::csr::Csr;
 use super::heap_parts::{HeapParts, resolve_soft_references};
 use super::id_map::IdMap;
-use super::names::Names;
+use super::names::GraphNames;
 use super::object_order::{ObjectOrder, ObjectRuns};
 use super::packed_objects::{PackedObjects, position_of};
 use super::resolve_counts::{Occurrences, RepeatedObject, ResolveCounts, ResolveOptions};
@@ -247,7 +247,7 @@ impl GraphBuilder {
             Some((thread, root.node))
         }));
         splice_added(added, &mut counts, &mut references);
-        types.texts = Names(self.texts);
+        types.texts = GraphNames(self.texts);
         types.constructor_places = self.type_places;
         let soft = self.soft_references.map(|soft| resolve_soft_references(soft, &maps));
         let generations = super::generations::generation_runs(&self.generations, &maps);

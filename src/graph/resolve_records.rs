@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::GraphBuilder;
 use super::resolve_counts::ResolveCounts;
-use super::threads::{Frame, FrameId, Thread, ThreadId, ThreadRecord};
+use super::threads::{FrameId, StackFrame, Thread, ThreadId, ThreadRecord};
 use super::types::{Loader, LoaderRecord, TypeDetails, TypeTable};
 use super::{NodeId, Root, RootKind, RootOrigin, SectionIds, TypeId, TypeSlot};
 
@@ -56,7 +56,11 @@ impl GraphBuilder {
         types
     }
 
-    pub(super) fn resolve_threads(&mut self, slot_types: &[TypeId], maps: &[SectionIds]) -> (Vec<Thread>, Vec<Frame>) {
+    pub(super) fn resolve_threads(
+        &mut self,
+        slot_types: &[TypeId],
+        maps: &[SectionIds],
+    ) -> (Vec<Thread>, Vec<StackFrame>) {
         let thread = |(section, record): &(u32, ThreadRecord)| Thread {
             name: record.name,
             serial: record.serial,
@@ -64,7 +68,7 @@ impl GraphBuilder {
             first_frame: record.stack.first_frame,
             frame_count: record.stack.frame_count,
         };
-        let frame = |frame: Frame<TypeSlot>| Frame {
+        let frame = |frame: StackFrame<TypeSlot>| StackFrame {
             method: frame.method,
             class: frame.class.map(|slot| slot_types[slot.0 as usize]),
             signature: frame.signature,

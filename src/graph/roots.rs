@@ -1,6 +1,6 @@
 //! Root records: what the runtime says it holds by itself.
 
-use super::{FrameId, NameId, NodeId, ThreadId, TypeId};
+use super::{FrameId, GraphNameId, NodeId, ThreadId, TypeId};
 
 /// Defines the kinds with their words, once: the enum, [`RootKind::ALL`], names and meanings come from this list.
 macro_rules! root_kinds {
@@ -220,7 +220,7 @@ pub struct RootRecord {
     /// The class with the static variable, or of the method.
     pub container: Option<super::TypeSlot>,
     /// Of the variable or method.
-    pub name: Option<NameId>,
+    pub name: Option<GraphNameId>,
     /// The dump's number of the thread whose root it is (`ThreadRecord::serial`).
     pub thread: Option<u32>,
     /// The frame in that thread's stack, 0 the innermost.
@@ -269,7 +269,7 @@ pub struct Root {
     /// The class with the static variable, or of the method with the local.
     pub container: Option<TypeId>,
     /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
-    pub name: Option<NameId>,
+    pub name: Option<GraphNameId>,
     /// The source that says so.
     pub origin: RootOrigin,
     /// The thread whose root it is, where the dump says so.

@@ -10,12 +10,12 @@ use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::Csr;
 use super::heap_parts::{HeapParts, SOFT_NUMBERS, soft_reference_of, store_soft_references};
 use super::id_map::{IdMap, StoredIds};
-use super::names::Names;
-use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
+use super::names::GraphNames;
+use super::threads::{FrameId, StackFrame, THREAD_NUMBERS, Thread, ThreadId};
 use super::type_columns::TypeColumn;
 use super::types::{DETAIL_NUMBERS, Field, SourcePlace, StoredLimits, TypeDetails, TypeTable};
 use super::weak_references::WeakReferences;
-use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
+use super::{Generation, GenerationRun, GraphNameId, HeapGraph, IdStyle, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 
 /// The part of a graph that is stored as JSON.
@@ -72,7 +72,7 @@ impl HeapGraph {
         self.types.store(sink)?;
         let threads: Vec<u32> = self.threads.iter().flat_map(Thread::numbers).collect();
         Column::from(threads).store(sink, "threads")?;
-        let frames: Vec<u32> = self.frames.iter().flat_map(Frame::numbers).collect();
+        let frames: Vec<u32> = self.frames.iter().flat_map(StackFrame::numbers).collect();
         Column::from(frames).store(sink, "frames")?;
         Ok(StoredGraph {
             nodes: self.node_count(),
@@ -130,7 +130,8 @@ impl HeapGraph {
             return None;
         }
         let limits = StoredLimits { nodes, types: types.len(), names: types.texts.len(), fields: types.fields.len() };
-        let frames: Vec<Frame> = read_rows(source, "frames", |numbers| Frame::from_numbers(numbers, &limits))?;
+        let frames: Vec<StackFrame> =
+            read_rows(source, "frames", |numbers| StackFrame::from_numbers(numbers, &limits))?;
         let threads = read_rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
             Thread::from_numbers(numbers, &limits, frames.len())
         })?;
@@ -183,7 +184,7 @@ impl TypeTable {
 
     fn from_stored(source: &dyn ColumnSource, nodes: usize, objects_hold_class: bool) -> Option<Self> {
         let names = read_strings(source, "type_names")?;
-        let texts = Names(read_strings(source, "names")?);
+        let texts = GraphNames(read_strings(source, "names")?);
         let fields: Vec<Field> = read_rows(source, "fields", |numbers| Field::from_numbers(numbers, texts.len()))?;
         let limits = StoredLimits { nodes, types: names.len(), names: texts.len(), fields: fields.len() };
         let details = read_rows(source, "type_details", |numbers: [u32; DETAIL_NUMBERS]| {
@@ -219,7 +220,7 @@ impl TypeTable {
 fn root_to_numbers(root: &Root) -> [u32; ROOT_NUMBERS] {
     let (kind, number) = root.kind.numbers();
     let container = root.container.map_or(NONE, |container| container.0);
-    let name = root.name.map_or(NONE, NameId::number);
+    let name = root.name.map_or(NONE, GraphNameId::number);
     let origin = match root.origin {
         RootOrigin::Dump => 0,
         RootOrigin::Inferred => 1,
@@ -255,7 +256,7 @@ fn root_from_numbers(
     fits.then(|| Root {
         flags: RootFlags(flags),
         container: (container != NONE).then_some(TypeId(container)),
-        name: (name != NONE).then_some(NameId::new(name)),
+        name: (name != NONE).then_some(GraphNameId::new(name)),
         thread: (thread != NONE).then_some(ThreadId::new(thread)),
         frame: (frame != NONE).then_some(FrameId::new(frame)),
         is_through_thread: through == 1,

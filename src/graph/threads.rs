@@ -1,7 +1,7 @@
 //! Threads and what they were doing: stacks of frames, and the roots that lie in them.
 
 use super::ids::OneBased;
-use super::names::NameId;
+use super::names::GraphNameId;
 use super::{NodeId, TypeId};
 
 /// A thread of one graph.
@@ -38,7 +38,7 @@ impl FrameId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     /// Its name, where the dump has it.
-    pub name: Option<NameId>,
+    pub name: Option<GraphNameId>,
     /// The dump's number for it.
     pub serial: u32,
     /// Its object, where that is in the dump.
@@ -64,15 +64,15 @@ pub enum Line {
 
 /// One call on a stack. Types are ids in the graph and slots while a dump is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame<T = TypeId> {
+pub struct StackFrame<T = TypeId> {
     /// The method's name.
-    pub method: NameId,
+    pub method: GraphNameId,
     /// The class that has the method.
     pub class: Option<T>,
     /// The method's parameters and result, as the dump writes them.
-    pub signature: Option<NameId>,
+    pub signature: Option<GraphNameId>,
     /// The file.
-    pub source_file: Option<NameId>,
+    pub source_file: Option<GraphNameId>,
     /// The line in it.
     pub line: Line,
 }
@@ -88,7 +88,7 @@ pub struct StackSlot {
 #[derive(Debug, Clone, Default)]
 pub struct ThreadRecord {
     /// Its name, where the dump has it.
-    pub name: Option<NameId>,
+    pub name: Option<GraphNameId>,
     /// The dump's number for it, by which roots name it.
     pub serial: u32,
     /// Its object.
@@ -111,7 +111,7 @@ impl Thread {
     }
 
     pub(super) fn numbers(&self) -> [u32; THREAD_NUMBERS] {
-        let name = self.name.map_or(NONE, NameId::number);
+        let name = self.name.map_or(NONE, GraphNameId::number);
         let node = self.node.map_or(NONE, |node| node.0);
         [name, self.serial, node, self.first_frame, self.frame_count]
     }
@@ -126,7 +126,7 @@ impl Thread {
             && (node == NONE || (node as usize) < limits.nodes)
             && first_frame as usize + frame_count as usize <= frames;
         fits.then_some(Thread {
-            name: (name != NONE).then_some(NameId::new(name)),
+            name: (name != NONE).then_some(GraphNameId::new(name)),
             serial,
             node: (node != NONE).then_some(NodeId(node)),
             first_frame,
@@ -135,9 +135,9 @@ impl Thread {
     }
 }
 
-impl Frame {
+impl StackFrame {
     pub(super) fn numbers(&self) -> [u32; FRAME_NUMBERS] {
-        let optional = |name: Option<NameId>| name.map_or(NONE, NameId::number);
+        let optional = |name: Option<GraphNameId>| name.map_or(NONE, GraphNameId::number);
         let line = match self.line {
             Line::Unknown => 0,
             Line::Number(line) => line.clamp(1, NONE - 2),
@@ -151,13 +151,13 @@ impl Frame {
     pub(super) fn from_numbers(numbers: [u32; FRAME_NUMBERS], limits: &super::types::StoredLimits) -> Option<Self> {
         let [method, class, signature, source_file, line] = numbers;
         let is_name = |name: u32| name == NONE || (name as usize) < limits.names;
-        let optional = |name: u32| (name != NONE).then_some(NameId::new(name));
+        let optional = |name: u32| (name != NONE).then_some(GraphNameId::new(name));
         let fits = (method as usize) < limits.names
             && (class == NONE || (class as usize) < limits.types)
             && is_name(signature)
             && is_name(source_file);
-        fits.then_some(Frame {
-            method: NameId::new(method),
+        fits.then_some(StackFrame {
+            method: GraphNameId::new(method),
             class: (class != NONE).then_some(TypeId(class)),
             signature: optional(signature),
             source_file: optional(source_file),

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::names::{NameId, Names};
+use super::names::{GraphNameId, GraphNames};
 use super::shown_types::ShownTypes;
 use super::{NodeId, SectionId, TypeId, TypeSlot};
 
@@ -74,7 +74,7 @@ impl FieldKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     /// Its name.
-    pub name: NameId,
+    pub name: GraphNameId,
     /// Type of its value.
     pub kind: FieldKind,
     /// It belongs to the class, not to each object.
@@ -220,7 +220,7 @@ impl Field {
     pub(super) fn from_numbers([name, kind]: [u32; 2], names: usize) -> Option<Self> {
         let is_static = kind & 1 == 1;
         let kind = *FieldKind::ALL.get((kind >> 1) as usize)?;
-        ((name as usize) < names).then_some(Field { name: NameId::new(name), kind, is_static })
+        ((name as usize) < names).then_some(Field { name: GraphNameId::new(name), kind, is_static })
     }
 }
 
@@ -238,7 +238,7 @@ pub struct TypeTable {
     /// By type: objects of the heap that each one in the dump stands for; empty when the dump is no sample.
     pub(super) multipliers: Vec<f32>,
     /// Modules, fields and loaders are named here.
-    pub(super) texts: Names,
+    pub(super) texts: GraphNames,
     /// Types of which the dump says where their constructors stand, ascending.
     pub(super) constructor_places: Vec<(TypeId, SourcePlace)>,
     pub(super) objects_hold_class: bool,
@@ -277,7 +277,7 @@ impl TypeTable {
     /// The module (assembly) the type is from, where the dump says so. O(1).
     pub fn module(&self, type_id: TypeId) -> Option<&str> {
         let module = self.details_of(type_id)?.module;
-        (module != NONE).then(|| self.texts.get(NameId::new(module)))
+        (module != NONE).then(|| self.texts.get(GraphNameId::new(module)))
     }
 
     /// Returns true if the dump says of any type which module it is from. O(types).
@@ -375,7 +375,7 @@ impl TypeTable {
     }
 
     /// A name of a field, a loader or a module.
-    pub fn text(&self, name: NameId) -> &str {
+    pub fn text(&self, name: GraphNameId) -> &str {
         self.texts.get(name)
     }
 
@@ -476,7 +476,7 @@ mod tests {
             assert!(TypeDetails::from_numbers(numbers, &limits).is_none(), "{at}");
         }
         for kind in FieldKind::ALL {
-            let field = Field { name: NameId::new(2), kind, is_static: kind == FieldKind::Int };
+            let field = Field { name: GraphNameId::new(2), kind, is_static: kind == FieldKind::Int };
             assert_eq!(Field::from_numbers(field.numbers(), 3), Some(field));
         }
         assert_eq!(Field::from_numbers([2, 99], 3), None);

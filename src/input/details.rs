@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use super::{Contents, ReadError, Strings, WantedContents};
 use crate::allocations::AllocationDump;
-use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NameId, NodeId, SourcePlace, TypeId};
+use crate::graph::{ColumnSink, FieldKind, FrameId, GraphNameId, HeapGraph, NodeId, SourcePlace, TypeId};
 
 /// The way in which an object refers to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,7 +271,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         &self,
         _graph: &HeapGraph,
         pairs: &[(NodeId, NodeId)],
-    ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+    ) -> Result<Vec<Option<(TypeId, GraphNameId)>>, ReadError> {
         Ok(vec![None; pairs.len()])
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use super::details::is_identifier;
 use super::{FieldValue, ObjectDetails, ReadError, ReferenceKind, ReferenceKinds, ReferenceName, ShownValue};
 use crate::allocations::AllocationDump;
-use crate::graph::{ColumnSink, HeapGraph, NameId, NodeId, SourcePlace, TypeId};
+use crate::graph::{ColumnSink, GraphNameId, HeapGraph, NodeId, SourcePlace, TypeId};
 
 /// In place of a key.
 const HIDDEN_KEY: &str = "<key>";
@@ -50,7 +50,7 @@ impl ObjectDetails for NamesOnly {
         &self,
         graph: &HeapGraph,
         pairs: &[(NodeId, NodeId)],
-    ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+    ) -> Result<Vec<Option<(TypeId, GraphNameId)>>, ReadError> {
         self.0.fields_between(graph, pairs)
     }
 

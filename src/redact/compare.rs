@@ -13,7 +13,7 @@ use crate::answers::{
     breakdown, dominator_tree, histogram, leaks, threads,
 };
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NameId, NodeId, TypeId};
+use crate::graph::{GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::units::{count_of, format_count};
 
 /// Levels of the dominator tree whose rows are compared; the tree itself is compared whole.
@@ -114,7 +114,7 @@ fn renamed(names: &NameMap, name: &str) -> String {
 }
 
 fn threads_of(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>) {
-    let text = |name: Option<NameId>| name.map(|name| renamed(names, graph.name(name)));
+    let text = |name: Option<GraphNameId>| name.map(|name| renamed(names, graph.name(name)));
     let frames = graph.frames().iter().map(|frame| {
         let class = frame.class.map(|class| renamed(names, graph.type_name(class)));
         hash_of((

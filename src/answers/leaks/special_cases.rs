@@ -104,7 +104,7 @@ fn weak_map_key_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Opti
 fn thread_sentence(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> Option<String> {
     let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
     let frames = graph.frames_of(thread);
-    let is_of_the_runtime = |frame: &&crate::graph::Frame| {
+    let is_of_the_runtime = |frame: &&crate::graph::StackFrame| {
         let class = frame.class.map_or("", |class| graph.type_name(class));
         ["java.", "jdk.", "sun."].iter().any(|package| class.starts_with(package))
     };

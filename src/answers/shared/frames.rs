@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::ObjectRow;
 use super::rows::is_false;
 use super::values::ShownValue;
-use crate::graph::{Frame, HeapGraph, Line, Thread};
+use crate::graph::{HeapGraph, Line, StackFrame, Thread};
 
 /// An object that lies on a stack.
 #[derive(Debug, Clone, Serialize)]
@@ -28,7 +28,7 @@ pub struct LocalRow {
 #[derive(Debug, Clone)]
 pub struct ThreadStack<'d> {
     graph: &'d HeapGraph,
-    frames: &'d [Frame],
+    frames: &'d [StackFrame],
     /// Of each object its frame, ascending, and its row where every object has one and so has a frame without.
     places: Vec<(usize, usize)>,
     locals: Vec<LocalRow>,
@@ -114,7 +114,7 @@ pub struct FrameRow<'s> {
 }
 
 impl<'s> FrameRow<'s> {
-    pub(in crate::answers) fn new(graph: &HeapGraph, frame: &Frame, locals: &'s [LocalRow]) -> Self {
+    pub(in crate::answers) fn new(graph: &HeapGraph, frame: &StackFrame, locals: &'s [LocalRow]) -> Self {
         let types = graph.types();
         let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
         FrameRow {

@@ -117,7 +117,7 @@ impl<'d> FieldHolderFinder<'d> {
         &self,
         from: NodeId,
         to: NodeId,
-        field: Option<(crate::graph::TypeId, crate::graph::NameId)>,
+        field: Option<(crate::graph::TypeId, crate::graph::GraphNameId)>,
     ) -> HolderName {
         let types = self.graph.types();
         let holder = types.of_class_object(from).unwrap_or_else(|| self.graph.type_of(from));

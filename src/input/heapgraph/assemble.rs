@@ -6,8 +6,8 @@ use super::block::{Block, ListLengths, RootLine};
 use super::problem_codes::*;
 use super::record::{FrameLine, OtherLine, TypeKey};
 use crate::graph::{
-    Frame, Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags,
-    RootKind, RootRecord, Section, SectionId, SourcePlace, ThreadRecord, TypeRecord, TypeSlot,
+    Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags, RootKind,
+    RootRecord, Section, SectionId, SourcePlace, StackFrame, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::diagnostics::excerpt;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
@@ -318,7 +318,7 @@ impl<'r> Assembler<'r> {
             }
             let class = class.map(|class| self.slot(&class, line)).transpose()?;
             let mut text = |text: String| self.builder.intern_text(&text);
-            frames.push(Frame {
+            frames.push(StackFrame {
                 method: text(method),
                 class,
                 signature: signature.map(&mut text),

@@ -16,8 +16,8 @@ use super::segments::SegmentReader;
 use super::segments::block_parts::{AndroidHeap, RawRoot, TypeKind};
 use super::wire::{FIRST_PRIMITIVE, OBJECT, element_bytes, primitive_kind, sub};
 use crate::graph::{
-    ArchivedMirrors, BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags,
-    RootKind, RootRecord, StackSlot, ThreadRecord, TypeRecord, TypeSlot,
+    ArchivedMirrors, BuildError, Field, FieldKind, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind,
+    RootRecord, StackFrame, StackSlot, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::java_types::PRIMITIVES;
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
@@ -443,7 +443,7 @@ impl<'a> Assembler<'a> {
         let roots = std::mem::take(&mut self.records.roots);
         let section = self.records.section;
         let mut stacks: FxHashMap<u32, StackSlot> = FxHashMap::default();
-        let mut frames: FxHashMap<u64, Option<Frame<TypeSlot>>> = FxHashMap::default();
+        let mut frames: FxHashMap<u64, Option<StackFrame<TypeSlot>>> = FxHashMap::default();
         for root in roots.iter().filter(|root| root.tag == sub::ROOT_THREAD) {
             let stack = match (stacks.get(&root.frame_or_trace), self.reader.traces.get(&root.frame_or_trace)) {
                 (Some(stack), _) => *stack,
@@ -493,7 +493,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn resolve_frame(&mut self, id: u64) -> Option<Frame<TypeSlot>> {
+    fn resolve_frame(&mut self, id: u64) -> Option<StackFrame<TypeSlot>> {
         let frame = *self.reader.frames.get(&id)?;
         let mut text = |id: u64| {
             let text = text_of(&self.reader.texts, id, &Cell::new(false)).filter(|text| !text.is_empty())?;
@@ -502,7 +502,7 @@ impl<'a> Assembler<'a> {
         let method = text(frame.method)?;
         let (signature, source_file) = (text(frame.signature), text(frame.file));
         let class = self.classes.by_serial.get(&frame.class_serial).copied();
-        Some(Frame {
+        Some(StackFrame {
             method,
             class: class.and_then(|class| self.records.known_slot(class, TypeKind::Instance)).map(TypeSlot),
             signature,

@@ -19,7 +19,7 @@ use crate::answers::libraries::{LibraryNames, dotted};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NameId, NodeId, RootKind};
+use crate::graph::{GraphNameId, HeapGraph, NodeId, RootKind};
 use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
 
 /// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
@@ -169,11 +169,11 @@ fn modules_of_roots(graph: &HeapGraph) -> Modules {
 
 /// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.
 fn thread_names(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
-    let threads: Vec<(NodeId, Option<NameId>)> =
+    let threads: Vec<(NodeId, Option<GraphNameId>)> =
         graph.threads().iter().filter_map(|thread| Some((thread.node?, thread.name))).collect();
     let nodes: Vec<NodeId> = threads.iter().map(|&(node, _)| node).collect();
     let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.shown_values(&nodes));
-    let name = |node, name: Option<NameId>, said: Option<ShownValue>| match (said, name) {
+    let name = |node, name: Option<GraphNameId>, said: Option<ShownValue>| match (said, name) {
         (Some(ShownValue::Name(text)), _) => text.text,
         (_, Some(name)) => graph.name(name).to_string(),
         _ => graph.display_id(node),

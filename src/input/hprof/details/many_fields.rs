@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::finder::RecordFinder;
 use super::pass::{Visitor, visit};
 use super::values::{FieldPlace, field_places, value_at};
-use crate::graph::{FieldKind, HeapGraph, NameId, NodeId, NodeSet, TypeId};
+use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::hprof::wire::id_of;
 use crate::input::{ReadError, Value};
 
@@ -16,7 +16,7 @@ pub fn fields_between(
     finder: &RecordFinder,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],
-) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+) -> Result<Vec<Option<(TypeId, GraphNameId)>>, ReadError> {
     let mut sources = NodeSet::new(graph.node_count());
     for (from, _) in pairs {
         sources.insert(*from);
@@ -45,7 +45,7 @@ struct FieldNames<'p> {
     pairs: &'p [(NodeId, NodeId)],
     /// References of types that were met.
     places: FxHashMap<TypeId, Vec<FieldPlace>>,
-    found: Vec<(u32, TypeId, NameId)>,
+    found: Vec<(u32, TypeId, GraphNameId)>,
 }
 
 impl Visitor for FieldNames<'_> {

@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 use super::records::{ClassDump, ClassReference};
 use super::wire::sub;
-use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
+use crate::graph::{ColumnSink, FieldKind, GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::input::{
     Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, ShownValue, Strings, Text, Value,
     WantedContents,
@@ -211,7 +211,7 @@ impl ObjectDetails for HprofDetails {
         &self,
         graph: &HeapGraph,
         pairs: &[(NodeId, NodeId)],
-    ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+    ) -> Result<Vec<Option<(TypeId, GraphNameId)>>, ReadError> {
         fields_between(&self.finder, graph, pairs)
     }
 
