@@ -4,9 +4,11 @@ use std::io::Write;
 
 use serde::de::IgnoredAny;
 
-use super::lexer::{Fate, Lexer, Place};
+use super::dump_file::DumpFile;
+use super::lexer::{Fate, Lexer, Place, Rule};
 use super::lines::copy_lines;
-use super::options::{LostBytes, RedactError};
+use super::names::hide_users;
+use super::options::{Left, LostBytes, RedactError};
 use crate::input::{ReadError, Source, is_identifier};
 
 /// Bytes that are read at a time.
@@ -121,6 +123,65 @@ fn of_heapgraph(place: &Place, text: &str) -> Fate {
     }
 }
 
+/// The rule of a format of JSON, and whether its lines are apart.
+fn rule_of(format: &str) -> Option<(Rule, bool)> {
+    match format {
+        "memory-infra" => Some((of_trace, false)),
+        "ruby-objspace" => Some((of_ruby, true)),
+        "heapgraph" => Some((of_heapgraph, true)),
+        _ => None,
+    }
+}
+
+/// Looks through the texts of a copy for runs of texts of its dump that go; `None` of a format that is not of JSON.
+pub(super) fn find_left(dump: &DumpFile, copy: &DumpFile, format: &str) -> Option<Result<Left, ReadError>> {
+    let rule = rule_of(format)?;
+    let mut left = Left::default();
+    let looked = for_each_text(dump, rule, |text, stays, _| {
+        if stays {
+            let mut name = text.to_vec();
+            hide_users(&mut name);
+            left.runs.allow(&name);
+        }
+    });
+    let looked = looked.and_then(|_| for_each_text(copy, rule, |text, _, _| left.runs.find(text)));
+    let looked = looked.and_then(|bytes| {
+        left.bytes = bytes;
+        for_each_text(dump, rule, |text, stays, offset| {
+            if !stays {
+                left.runs.ask(text, offset)
+            }
+        })
+    });
+    Some(looked.map(|_| left))
+}
+
+/// Shows each text: as it stands in the file, whether it stays, about where it stands. Returns the file's length.
+fn for_each_text(
+    file: &DumpFile,
+    (rule, has_lines): (Rule, bool),
+    mut see: impl FnMut(&[u8], bool, u64),
+) -> Result<u64, ReadError> {
+    let (mut source, mut lexer, mut bytes, mut offset) =
+        (file.open()?, Lexer::new(rule, false), vec![0; READ_BYTES], 0);
+    lexer.texts = Some(Vec::new());
+    loop {
+        let got = source.fill(&mut bytes)?;
+        for &byte in &bytes[..got] {
+            lexer.byte(byte);
+            if has_lines && byte == b'\n' {
+                lexer.begin_line();
+            }
+        }
+        lexer.out.clear();
+        lexer.texts.iter_mut().flat_map(|texts| texts.drain(..)).for_each(|(text, stays)| see(&text, stays, offset));
+        offset += got as u64;
+        if got < bytes.len() {
+            return Ok(offset);
+        }
+    }
+}
+
 /// Writes a copy; `None` of a format that is not of JSON. With `keeps_equality` equal texts get equal fillers.
 pub(super) fn copy(
     source: &mut Source,
@@ -128,13 +189,11 @@ pub(super) fn copy(
     keeps_equality: bool,
     out: &mut dyn Write,
 ) -> Option<Result<(u64, LostBytes), RedactError>> {
-    let rule = match format {
-        "memory-infra" => return Some(trace(source, &mut Lexer::new(of_trace, keeps_equality), out)),
-        "ruby-objspace" => of_ruby,
-        "heapgraph" => of_heapgraph,
-        _ => return None,
-    };
+    let (rule, has_lines) = rule_of(format)?;
     let mut lexer = Lexer::new(rule, keeps_equality);
+    if !has_lines {
+        return Some(trace(source, &mut lexer, out));
+    }
     // A line that is no JSON goes.
     Some(copy_lines(source, out, |line, out| {
         let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();

@@ -93,6 +93,8 @@ pub(super) struct Lexer {
     is_escaped: bool,
     /// A text was met of which the rule says so.
     pub(super) refuses: bool,
+    /// Where they are asked for, texts as they stand in the file, and whether they stay. Who takes them leaves it empty.
+    pub(super) texts: Option<Vec<(Vec<u8>, bool)>>,
 }
 
 impl Lexer {
@@ -107,7 +109,14 @@ impl Lexer {
             is_text: false,
             is_escaped: false,
             refuses: false,
+            texts: None,
         }
+    }
+
+    /// Forgets what is open: a line begins.
+    pub(super) fn begin_line(&mut self) {
+        self.text.clear();
+        (self.place, self.is_text, self.is_escaped) = (Place::default(), false, false);
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
@@ -163,6 +172,9 @@ impl Lexer {
             && let Some((_, key)) = self.place.open.last_mut()
         {
             *key = plain.clone().into_owned();
+        }
+        if let Some(texts) = &mut self.texts {
+            texts.push((raw.clone(), fate == Fate::Stays));
         }
         self.out.push(b'"');
         let start = self.out.len();
