@@ -56,10 +56,18 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
-/// A text that is longer than all lines of this width without its middle; others whole.
+/// A text that is longer than all lines of this width without its middle, cut between words; others whole.
 pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
     let room = MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS);
-    if text.len() <= room { text.into() } else { shorten_middle(text, room).into() }
+    if columns_of(text) <= room {
+        return text.into();
+    }
+    let (start, end) = (text_start(text, room / 2), text_end(text, room / 2 - 1));
+    let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |cut: &'_ str, words: &'_ str| if words.is_empty() { cut.len() } else { words.len() };
+    let start = &start[..whole(start, start.trim_end_matches(is_in_word))];
+    let end = &end[end.len() - whole(end, end.trim_start_matches(is_in_word))..];
+    format!("{start}…{end}").into()
 }
 
 /// A name in as few of `room` columns as it takes, with whole names: packages give way, then the middle of texts. Wider
@@ -334,6 +342,11 @@ mod tests {
             assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
         }
         assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_NAME_LINES + 1);
+        let nested = format!("{}{}", "a::Table<b::Traits<".repeat(40), ">>".repeat(40));
+        let cut = without_middle(&nested, 40);
+        let words = cut.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        assert!(words.into_iter().all(|word| ["a", "b", "Table", "Traits"].contains(&word)), "{cut}");
+        assert!((columns_of(&nested) > 320) & (columns_of(&cut) <= 320), "{cut}");
     }
 
     #[test]
