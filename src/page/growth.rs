@@ -77,5 +77,5 @@ fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
     rows.retain(|(_, figures)| figures[0] > Some(0));
     let count = if paths.rows.are_of_allocations() { "Allocations ±" } else { "Objects ±" };
     let figures = [SHALLOW_DELTA.titled("Bytes ±"), OBJECTS_DELTA.titled(count), TOTAL_NEW.titled("Bytes now")];
-    FigureTable { figures: figures.to_vec(), growing: 2, rows }
+    FigureTable { figures: figures.to_vec(), growth_columns: 2, rows }
 }

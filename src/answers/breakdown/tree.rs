@@ -70,13 +70,13 @@ pub fn default_min_share() -> Threshold {
 }
 
 /// Between the names of a path, as in folded stacks.
-pub const BETWEEN_NAMES: char = ';';
+pub const NAME_SEPARATOR: char = ';';
 
 /// By figure: the value of a place; with a name for its figure places come by their names.
-const ORDER_COLUMNS: [(Figure, ValueOfPlace); 3] =
+const ORDER_COLUMNS: [(Figure, PlaceSortValue); 3] =
     [(BYTES, |amount| Some(amount.bytes)), (ALLOCATIONS, |amount| amount.allocations), (NAME, |_| None)];
 
-type ValueOfPlace = fn(AllocationAmount) -> Option<u64>;
+type PlaceSortValue = fn(AllocationAmount) -> Option<u64>;
 
 impl BreakdownOptions {
     /// Figures that children can be ordered by; allocations are objects where those are broken down.
@@ -84,7 +84,7 @@ impl BreakdownOptions {
 
     /// Levels above the place where the trees begin, at most.
     pub(super) fn levels_above(&self) -> u32 {
-        self.below.as_ref().map_or(0, |path| 1 + path.matches(BETWEEN_NAMES).count() as u32)
+        self.below.as_ref().map_or(0, |path| 1 + path.matches(NAME_SEPARATOR).count() as u32)
     }
 
     /// The command line that asks the same.
@@ -142,7 +142,7 @@ pub struct BreakdownHeap<'d> {
     pub heap: HeapRow,
     /// The object asked for, of which the tree is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<BreakdownObject>,
+    pub object: Option<BreakdownStart>,
     /// The tree.
     pub tree: HeapTree<'d>,
 }
@@ -150,7 +150,7 @@ pub struct BreakdownHeap<'d> {
 /// The object that a tree begins at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct BreakdownObject {
+pub struct BreakdownStart {
     /// Its id as the dump writes it, with its section where there are several.
     pub id: String,
     /// The name of its type.
@@ -161,15 +161,15 @@ pub struct BreakdownObject {
     pub class: Option<String>,
     /// Its own value in words.
     #[serde(skip)]
-    pub said: Option<String>,
+    pub value_words: Option<String>,
     /// Bytes that would be freed with it, of all types.
     pub retained_bytes: u64,
 }
 
-impl BreakdownObject {
+impl BreakdownStart {
     pub(super) fn title(&self) -> String {
-        let BreakdownObject { id, type_name, .. } = self;
-        let said = self.class.as_ref().or(self.said.as_ref());
+        let BreakdownStart { id, type_name, .. } = self;
+        let said = self.class.as_ref().or(self.value_words.as_ref());
         let said = said.map_or(String::new(), |said| format!(" {said}"));
         format!("{id}, {type_name}{said}: types on the way down the dominator tree")
     }
@@ -221,7 +221,7 @@ impl<'d> HeapTree<'d> {
     }
 
     /// Returns true if a row has the name of a reference.
-    pub fn have_names(&self) -> bool {
+    pub fn has_reference_names(&self) -> bool {
         self.rows().iter().any(|place| place.row.reference.is_some())
     }
 }
@@ -310,19 +310,19 @@ impl<'d> HeapTree<'d> {
 }
 
 /// Layout of the tree of one heap.
-pub(super) struct TreeView<'a> {
+pub(super) struct TreeLayout<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
     pub(super) names: &'a Names,
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
-    pub(super) types_below: bool,
+    pub(super) with_types_below: bool,
     /// The root's own bytes are a row, however few.
-    pub(super) keep_self: bool,
+    pub(super) keeps_self_row: bool,
     pub(super) rows_left: usize,
 }
 
-impl TreeView<'_> {
+impl TreeLayout<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, AllocationTotals), AnswerError> {
         let axes = match self.options.by {
@@ -348,7 +348,7 @@ impl TreeView<'_> {
         let most = self.rows_left + 1;
         let rows: Vec<TreeRow<BreakdownEntry>> = match axes {
             Some(axes) => {
-                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
+                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.with_types_below };
                 let below = |node: &mut PositionedRow<_>, depth: u32| {
                     let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
                     let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes, value);
@@ -392,7 +392,7 @@ impl TreeView<'_> {
                 let Some(name) = child.row.name.map(|name| self.names.text(name)) else { continue };
                 match left.strip_prefix(name) {
                     Some("") => return Some(child),
-                    Some(rest) => further.extend(rest.strip_prefix(BETWEEN_NAMES).map(|rest| (child, rest))),
+                    Some(rest) => further.extend(rest.strip_prefix(NAME_SEPARATOR).map(|rest| (child, rest))),
                     None => {}
                 }
             }
@@ -408,11 +408,11 @@ impl TreeView<'_> {
         parent: &BreakdownEntry,
         axis: Axis,
         min_bytes: u64,
-        value: ValueOfPlace,
+        value: PlaceSortValue,
     ) -> TreeLevel<PositionedRow<P>> {
         let all = children.len();
         let keeps = |child: &PositionedRow<P>| {
-            self.keep_self && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
+            self.keeps_self_row && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
         };
         let kept: Vec<PositionedRow<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);

@@ -23,6 +23,7 @@ use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{AllocationDiff, join_by_name};
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
+use options::NamedGrowth;
 use rows::object_diff;
 
 /// Compares two dumps, or two memory dumps of one that is given twice. O(objects) of both; with retained bytes, or by
@@ -62,7 +63,7 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
                 Some((objects, rows)) => (Some(objects), rows),
                 None => (None, join_by_name(old.rows, new.rows)),
             };
-            let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
+            let whole = if options.scope.chooses_some() { "what matches" } else { "the heap" };
             let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), options);
             Ok(Diff { roots_inferred, objects, ..diff })
         }
@@ -79,11 +80,12 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
 }
 
 impl Diff {
-    /// `whole`: words for everything, which the limits are checked for.
-    fn new(old: Totals, new: Totals, whole: &str, source: RowSource, options: &DiffOptions) -> Self {
+    /// `whole_words`: those for everything, which the limits are checked for.
+    fn new(old: Totals, new: Totals, whole_words: &str, source: RowSource, options: &DiffOptions) -> Self {
         let rows = DiffRows::new(source, options);
+        let whole = NamedGrowth { name: whole_words, old_bytes: old.bytes(), new_bytes: new.bytes() };
         Diff {
-            over_limits: options.growth_limits.check((whole, old.bytes(), new.bytes()), &rows.sizes_of_types()),
+            over_limits: options.growth_limits.check(whole, &rows.growth_of_types()),
             shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,

@@ -140,7 +140,7 @@ fn find_suspects<'d>(
     let limits = Limits { rows: options.rows, reverse: false };
     let beyond_limit = limits.cut(&mut rows);
     found.name_suspects(&mut rows);
-    let (paths, modules) = found.into_paths();
+    let (paths, modules) = found.into_paths_and_modules();
     let (suspects, told): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
@@ -164,12 +164,12 @@ fn find_suspects<'d>(
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
-            reading: options.reading.clone(),
+            read_words: options.read_words.clone(),
             roots: RootsByNode::new(graph),
             dominators,
             names: ReferenceNames::of(dump),
             values: ValueReader::of(dump),
-            holders: RefCell::default(),
+            holder_cache: RefCell::default(),
             root_path_cache: RefCell::default(),
         },
     })
@@ -203,10 +203,10 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
-        let DescribedSuspect { growth, named, .. } = &suspects.descriptions[at];
+        let DescribedSuspect { growth, named_cause: named, .. } = &suspects.descriptions[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
-        suspects.reading.iter().for_each(|word| _ = look_further.word(word));
+        suspects.read_words.iter().for_each(|word| _ = look_further.word(word));
         let mut view = SuspectView {
             row: suspects.row(at),
             owner: suspect.owner.map(|owner| suspects.object(owner, values)),

@@ -26,11 +26,11 @@ struct ScriptStep {
 impl HolderWords {
     /// The words for a way in a heap of V8.
     pub(super) fn of_script(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
-        let above = &way.steps[..way.above];
+        let above = &way.steps[..way.steps_above_growth];
         let mut parts: Vec<ScriptStep> = above
             .iter()
             .filter_map(|step| {
-                let field = field_of(analysed, step)?;
+                let field = programmer_field_of(analysed, step)?;
                 let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
                 let own_class = own_class_of(analysed, step);
                 let is_static = own_class.is_some();
@@ -38,10 +38,10 @@ impl HolderWords {
                 Some(ScriptStep { class, field, node: step.from, is_variable, is_static })
             })
             .collect();
-        let is_named = |part: &ScriptStep| has_name(analysed, part.node, &part.class);
+        let is_named = |part: &ScriptStep| has_telling_class_name(analysed, part.node, &part.class);
         let last = above.last().map_or(way.start, |step| step.from);
         let last_class = class_of(analysed, last);
-        if has_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
+        if has_telling_class_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
             let (class, field) = (last_class.clone(), String::new());
             parts.push(ScriptStep { class, field, node: last, is_variable: false, is_static: false });
         }
@@ -93,7 +93,7 @@ fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
     if owner_of_script(file) != CodeOwner::Runtime {
         return module;
     }
-    let below = way.steps[way.above.saturating_sub(1)..].iter().map(|step| step.to);
+    let below = way.steps[way.steps_above_growth.saturating_sub(1)..].iter().map(|step| step.to);
     let made = below.into_iter().find_map(|node| {
         let script = heap.kinds.as_ref()?.script(node)?;
         if owner_of_script(&script) != CodeOwner::Application {
@@ -137,7 +137,7 @@ fn shorten_names(parts: &[ScriptStep]) -> String {
 }
 
 /// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.
-fn field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+fn programmer_field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let is_one = || analysed.rows.row_of(step.to).is_some_and(|row| analysed.rows.row(row).objects == 1);
     match step.name.as_ref()? {
         ReferenceName::Element(index) if analysed.heap.type_name(step.to) == "TimersList" => {
@@ -167,7 +167,7 @@ fn is_dictionary(analysed: &AnalysedHeap<'_>, node: NodeId) -> bool {
 }
 
 /// True for an object of a class with a name that says something.
-fn has_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
+fn has_telling_class_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
     let type_name = analysed.heap.type_name(node);
     let is_own_name = class == type_name;
     !(is_own_name && (analysed.heap.type_role(node).is_carrier || class == "Module"))

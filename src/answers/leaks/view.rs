@@ -182,7 +182,7 @@ impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
         let (paths, start) = self.paths.as_ref()?;
-        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).told_from(*start))
+        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).starting_at(*start))
     }
 
     /// The place of the class or module that explains it.

@@ -17,10 +17,10 @@ pub enum AnswerError {
     NeedsObjects,
     /// The dump holds allocation totals, and the question is about objects that fulfil an expression.
     #[error("{}: none can be chosen by an expression", AnswerError::NeedsObjects)]
-    NoObjectsToChoose,
+    FilterNeedsObjects,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
     #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NeedsObjects)]
-    NoObjectsToBeginAt(String),
+    StartNeedsObjects(String),
     /// The dump holds objects, and the question is about allocation totals.
     #[error("the dump holds objects, no allocation totals")]
     NeedsAllocations,
@@ -68,7 +68,7 @@ pub enum AnswerError {
     NoSuchPath(String),
     /// A dump of objects is one memory dump, and another is asked for.
     #[error("the file has one dump, there is no \"{0}\"")]
-    SingleMemoryDump(String),
+    NoOtherMemoryDump(String),
     /// No memory dump of this number; there are so many.
     #[error("no dump \"{0}\"; there are 1 to {1}, last, and all")]
     NoSuchMemoryDump(String, usize),
@@ -190,12 +190,12 @@ impl AnswerError {
     pub fn advice(&self) -> String {
         match self {
             AnswerError::NeedsObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
-            AnswerError::NoObjectsToChoose => format!("{self}; leave --where out"),
-            AnswerError::NoObjectsToBeginAt(_) => format!("{self}; leave OBJID out"),
+            AnswerError::FilterNeedsObjects => format!("{self}; leave --where out"),
+            AnswerError::StartNeedsObjects(_) => format!("{self}; leave OBJID out"),
             AnswerError::NeedsAllocations => {
                 "the dump holds objects: it has no processes with allocators; --domain chooses a section".into()
             }
-            AnswerError::SingleMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
+            AnswerError::NoOtherMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
             AnswerError::NoSuchHeap(there) => {
                 format!(
                     "no heap fits --dump, --process and --allocator (capitals matter); there are: {}",

@@ -76,7 +76,7 @@ impl<'d> FieldHolderFinder<'d> {
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
-    pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
+    pub(in crate::answers) fn holders_of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
         let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.is_container);
         let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
         drop(finder);

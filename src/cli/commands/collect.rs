@@ -94,7 +94,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
-        return list(args, session);
+        return print_list(args, session);
     }
     let to_output = args.output.as_ref().is_some_and(|output| output.as_os_str() == "-");
     match args.form.format {
@@ -128,7 +128,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let is_file = |output: &&PathBuf| output.as_os_str() != "-";
     let beside = output.as_ref().filter(is_file).map(|output| folder_of(output).to_path_buf());
     let folder = if output.is_none() { PathBuf::from(".") } else { beside.unwrap_or_else(std::env::temp_dir) };
-    let private = PrivateFolder::create(&folder)?;
+    let private = RedactionFolder::create(&folder)?;
     let dump = private.path.join("dump");
     let options = CollectOptions { output: Some(dump.clone()), force: false, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
@@ -144,12 +144,12 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
 }
 
 /// A folder that only its owner may look into. At the end, also by a signal, what is in it is overwritten and it is removed.
-struct PrivateFolder {
+struct RedactionFolder {
     path: PathBuf,
     _removal: AtEnd,
 }
 
-impl PrivateFolder {
+impl RedactionFolder {
     fn create(place: &Path) -> Result<Self> {
         let name = format!(".heapdump-{}-{:016x}", std::process::id(), RandomState::new().hash_one(place));
         let path = place.join(name);
@@ -157,7 +157,7 @@ impl PrivateFolder {
         let make = || fs::DirBuilder::new().mode(0o700).create(&path);
         let made = AtEnd::make(make, move || remove_overwritten(&own));
         let ((), removal) = made.with_context(|| format!("no folder can be made in {}", place.display()))?;
-        Ok(PrivateFolder { path, _removal: removal })
+        Ok(RedactionFolder { path, _removal: removal })
     }
 }
 
@@ -178,7 +178,7 @@ fn remove_overwritten(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
     listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;

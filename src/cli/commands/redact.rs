@@ -62,7 +62,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if let (Some(file), Some(copy)) = (&args.file, &args.copy) {
-        return verify(file, copy, args, session);
+        return verify_copy(file, copy, args, session);
     }
     let Some(output) = &args.output else { bail!("where to? heapdump redact FILE -o shared.hprof") };
     let input = DumpInput::find(args.file.as_deref())?;
@@ -97,7 +97,7 @@ pub(crate) fn write_copy(
         DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
         DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
     };
-    let file = file.map_err(|error| input.unless_url(error.into())).with_context(|| input.name())?;
+    let file = file.map_err(|error| input.explain_if_url(error.into())).with_context(|| input.name())?;
     let out = target.begin_with_first_byte(|| {});
     let mut out = PackedOutput::new(out, OutputPacking::of_name(output));
     let redacted = redact(&file, options, &mut out).map_err(|error| match error {
@@ -105,7 +105,7 @@ pub(crate) fn write_copy(
         RedactError::Damaged(lost) => {
             anyhow!("{}: {} (an error because of --strict)", input.name(), lost_text(&lost))
         }
-        error => input.unless_url(error.into()).context(input.name()),
+        error => input.explain_if_url(error.into()).context(input.name()),
     })?;
     out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
     session.progress.end();
@@ -121,7 +121,7 @@ pub(crate) fn write_copy(
 }
 
 /// Says what of a dump and its copy is the same, and whether a text is left.
-fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn verify_copy(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     let (read, memory) = open_options(session, None, &args.read)?;
     let open = OpenOptions { index: IndexUse::Never, hides_values: true, ..read.clone() };

@@ -11,7 +11,7 @@ use super::dump_place::CONTENT_NOTE_KEY;
 use super::error::TableError;
 use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, text_of, to_i32, to_i64};
 use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
-use crate::answers::heaps::processes_of;
+use crate::answers::heaps::pids_and_parts;
 use crate::answers::histogram::{DEPENDENT_REFERENCES, ROOTS, TYPES};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
@@ -43,7 +43,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     let file = origin.file.map_or("standard input".into(), |file| file.to_string_lossy());
     let (sections, inferred) = match dump.content() {
         Content::Objects(graph) => (graph.sections().len(), graph.roots_inferred()),
-        Content::Allocations(allocations) => (processes_of(allocations).len(), false),
+        Content::Allocations(allocations) => (pids_and_parts(allocations).len(), false),
     };
     let columns = [
         ParquetColumn::constant("dump", origin.id),

@@ -193,7 +193,7 @@ impl DumpWriter<'_> {
         id: &ByteArray,
     ) -> Result<Written, DatasetError> {
         if self.options.filter.is_some() {
-            return Err(AnswerError::NoObjectsToChoose.into());
+            return Err(AnswerError::FilterNeedsObjects.into());
         }
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
