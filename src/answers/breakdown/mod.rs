@@ -71,14 +71,23 @@ fn breakdown_of_allocations<'d>(
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = TreeView { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
+        let view = TreeView {
+            options,
+            heap,
+            names,
+            depth,
+            min_size,
+            shows_types_below_backtraces: true,
+            keep_self: false,
+            rows_left,
+        };
         let (rows, totals) = view.rows()?;
         if rows.is_empty() {
             continue;
         }
         let tree = HeapTree::new(rows, "/", |name| names.text(name), |_| None);
         rows_left -= tree.rows().len();
-        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.at(0)), object: None, tree });
+        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.total_at(0)), object: None, tree });
     }
     match &options.below {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
@@ -118,8 +127,16 @@ pub(super) fn breakdown_of_objects<'d>(
     }
     let min_size = options.min_size.unwrap_or_else(default_min_share);
     let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
-    let view =
-        TreeView { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
+    let view = TreeView {
+        options,
+        heap: &heap,
+        names: &names,
+        depth,
+        min_size,
+        shows_types_below_backtraces: false,
+        keep_self,
+        rows_left,
+    };
     let (rows, totals) = view.rows()?;
     if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
         return Err(AnswerError::NoSuchPath(path.clone()));
@@ -149,7 +166,7 @@ pub(super) fn breakdown_of_objects<'d>(
     };
     let title = || format!("{whole}, types on the way down the dominator tree");
     let title = object.as_ref().map_or_else(title, BreakdownObject::title);
-    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.at(0)) };
+    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.total_at(0)) };
     Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
 }
 
