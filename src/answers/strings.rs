@@ -333,7 +333,7 @@ impl TextRows<'_> {
             whole.extend_from_slice(piece);
             dump.check_rows(whole.len() as u64, 3).is_ok()
         };
-        if let Ok(Some(is_whole)) = self.details.whole(self.graph, node, take) {
+        if let Ok(Some(is_whole)) = self.details.visit_whole_content(self.graph, node, take) {
             *text = Text { text: String::from_utf8_lossy(&whole).into_owned(), is_cut: !is_whole };
         }
     }

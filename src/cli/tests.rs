@@ -73,7 +73,7 @@ fn question_of(command: &Command) -> Option<String> {
 }
 
 fn pattern(text: &str) -> TypePattern {
-    TypePattern::parse_with(text, true).expect("a pattern")
+    TypePattern::parse_with_case(text, true).expect("a pattern")
 }
 
 fn pattern_as_typed(text: &str) -> TypePattern {

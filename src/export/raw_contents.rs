@@ -25,7 +25,7 @@ pub fn write_raw_contents(
         written = out.write_all(bytes);
         written.is_ok()
     };
-    let is_whole = details.whole(graph, node, &mut take);
+    let is_whole = details.visit_whole_content(graph, node, &mut take);
     written?;
     let is_whole = is_whole.map_err(|error| AnswerError::NoValues(NoValues::Unreadable(error.to_string())))?;
     Ok(is_whole.ok_or_else(|| AnswerError::NotText(graph.display_id(node)))?)

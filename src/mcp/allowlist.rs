@@ -14,7 +14,7 @@ use crate::dump::{dump_named, path_of_index};
 use crate::escape::escape_controls;
 use crate::files;
 use crate::index::is_index;
-use crate::input::{Detected, ReadOptions, Source, detect};
+use crate::input::{FormatMatch, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
 const MAX_FOLDER_LEVELS: usize = 8;
@@ -126,7 +126,7 @@ impl Allowlist {
 fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
     let source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
     let reader = detect(&source, &ReadOptions::default()).ok()?;
-    (is_named || reader.detect(source.start()) == Detected::Yes).then_some(reader.name())
+    (is_named || reader.detect(source.start()) == FormatMatch::Yes).then_some(reader.name())
 }
 
 impl ListedDumps {

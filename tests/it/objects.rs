@@ -131,7 +131,7 @@ proptest! {
     /// Roots of kind 1 are locals; what only they hold is told apart from what nothing holds.
     #[test]
     fn what_only_roots_left_out_hold_is_told_apart(heap in heaps(14, 2)) {
-        let roots = RootPolicy { without: vec!["local".into()], ..RootPolicy::default() };
+        let roots = RootPolicy { excluded_kinds: vec!["local".into()], ..RootPolicy::default() };
         let options = OpenOptions { roots, ..OpenOptions::default() };
         let dump = options.open_reader(Cursor::new(xna_cf(&heap).into_bytes())).unwrap();
         let graph = dump.graph().unwrap();

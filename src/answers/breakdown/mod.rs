@@ -77,7 +77,7 @@ fn breakdown_of_allocations<'d>(
             names,
             depth,
             min_size,
-            with_types_below: true,
+            shows_types_below_backtraces: true,
             keeps_self_row: false,
             rows_left,
         };
@@ -87,7 +87,7 @@ fn breakdown_of_allocations<'d>(
         }
         let tree = HeapTree::new(rows, "/", |name| names.text(name), |_| None);
         rows_left -= tree.rows().len();
-        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.at(0)), object: None, tree });
+        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.total_at(0)), object: None, tree });
     }
     match &options.below {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
@@ -133,7 +133,7 @@ pub(super) fn breakdown_of_objects<'d>(
         names: &names,
         depth,
         min_size,
-        with_types_below: false,
+        shows_types_below_backtraces: false,
         keeps_self_row,
         rows_left,
     };
@@ -166,7 +166,7 @@ pub(super) fn breakdown_of_objects<'d>(
     };
     let title = || format!("{whole}, types on the way down the dominator tree");
     let title = object.as_ref().map_or_else(title, BreakdownStart::title);
-    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.at(0)) };
+    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.total_at(0)) };
     Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
 }
 

@@ -316,7 +316,7 @@ pub(super) struct TreeLayout<'a> {
     pub(super) names: &'a Names,
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
-    pub(super) with_types_below: bool,
+    pub(super) shows_types_below_backtraces: bool,
     /// The root's own bytes are a row, however few.
     pub(super) keeps_self_row: bool,
     pub(super) rows_left: usize,
@@ -338,17 +338,22 @@ impl TreeLayout<'_> {
             // Callers are found from the last frames, however deep these are.
             depth: if axes.is_none() { u32::MAX } else { self.depth.saturating_add(self.options.levels_above()) },
             by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
-            wanted: types.is_some().then_some(&is_wanted),
+            is_wanted: types.is_some().then_some(&is_wanted),
         };
         let totals = AllocationTotals::compute(self.heap, &totals_options);
         if totals.pairs_left_out > 0 {
             return Err(AnswerError::TooManyPairs(heap_title(self.heap)));
         }
-        let min_bytes = self.min_size.at_least(totals.at(0).bytes);
+        let min_bytes = self.min_size.at_least(totals.total_at(0).bytes);
         let most = self.rows_left + 1;
         let rows: Vec<TreeRow<BreakdownEntry>> = match axes {
             Some(axes) => {
-                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.with_types_below };
+                let tree = BreakdownTree {
+                    heap: self.heap,
+                    totals: &totals,
+                    axes,
+                    shows_types_below_backtraces: self.shows_types_below_backtraces,
+                };
                 let below = |node: &mut PositionedRow<_>, depth: u32| {
                     let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
                     let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes, value);

@@ -124,13 +124,13 @@ fn diff_of_allocations(
             if by_type.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyPairs(heap_title(heap)));
             }
-            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, wanted: None };
+            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
             let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);
             diff.add_types(&by_type.types, &dump.names, number == 1);
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
     }
-    let Change { old, new } = diff.whole();
+    let Change { old, new } = diff.total();
     let [old, new] = [old, new].map(|amounts| Totals::of_allocations(amounts.bytes, amounts.count));
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();

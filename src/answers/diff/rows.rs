@@ -246,7 +246,10 @@ impl DiffRows {
                 rows.map(|(name, old_bytes, new_bytes)| NamedGrowth { name, old_bytes, new_bytes }).collect()
             }
             RowSource::Allocations(diff) => {
-                let types = diff.types(true).into_iter().map(|name| (diff.type_name(name), diff.change_of_type(name)));
+                let types = diff
+                    .types_by_growth(true)
+                    .into_iter()
+                    .map(|name| (diff.type_name(name), diff.change_of_type(name)));
                 let growth = |(name, change): (_, Change<Amounts>)| NamedGrowth {
                     name,
                     old_bytes: change.old.bytes,
@@ -312,7 +315,7 @@ impl DiffRows {
             }
             RowSource::Allocations(diff) => {
                 let is_path = by == DiffBy::Backtraces;
-                let mut rows = if is_path { diff.paths(with_all) } else { diff.types(with_all) };
+                let mut rows = if is_path { diff.paths_by_growth(with_all) } else { diff.types_by_growth(with_all) };
                 let last_name = |&row: &u32| if is_path { diff.last_name_of(row) } else { diff.type_name(row) };
                 rows.retain(|row| self.is_asked_for(last_name(row)));
                 rows

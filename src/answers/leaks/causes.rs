@@ -88,10 +88,10 @@ pub(super) fn find_causes<'d>(
     let search = before
         .as_ref()
         .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
-    let mut large = alone.run(usize::MAX);
+    let mut large = alone.find_grown_places(usize::MAX);
     analysed.causes().narrow_to_holders(&mut large, least_bytes);
     let (found, search) = match &search {
-        Some(search) => (search.run(MAX_CAUSES), search),
+        Some(search) => (search.find_grown_places(MAX_CAUSES), search),
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
     let threshold = search.threshold();
@@ -141,7 +141,7 @@ impl DumpCauses<'_> {
             libraries,
         };
         let mut large =
-            causes.with_figures(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
+            causes.measure_causes(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
         large.retain(|cause| !self.analysed.heap.is_machinery(cause.example));
         let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_any_growth());
         let large = large.into_iter().map(|cause| {

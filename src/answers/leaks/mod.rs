@@ -212,7 +212,7 @@ impl<'s> SuspectView<'s> {
             owner: suspect.owner.map(|owner| suspects.object(owner, values)),
             accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
             keeping: point
-                .keeping
+                .kept_type
                 .map(|(type_id, objects)| KeptTypeRow { type_name: graph.type_name(type_id), objects }),
             path: suspects.path(at),
             holds: held_types(graph, suspect),

@@ -99,11 +99,11 @@ impl CauseNamer<'_, '_> {
     pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<NamedCause> {
         let analysed = self.analysed;
         let causes = analysed.causes();
-        let mut found = causes.with_figures(found, &analysed.heap.off_heap);
+        let mut found = causes.measure_causes(found, &analysed.heap.off_heap);
         found.retain(|cause| !analysed.heap.is_machinery(cause.example) && !self.is_of_left_over_loader(cause));
         let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
             found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
-        causes.without_repeats(&mut found, &analysed.heap.type_roles);
+        causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
         let mut named: Vec<NamedCause> =
             found.into_iter().zip(before).map(|(cause, old)| self.name_cause(cause, old, CauseReason::Many)).collect();

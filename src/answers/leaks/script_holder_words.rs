@@ -99,7 +99,7 @@ fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
         if owner_of_script(&script) != CodeOwner::Application {
             return None;
         }
-        let function = heap.details?.function(heap.graph, node).ok().flatten();
+        let function = heap.details?.function_name(heap.graph, node).ok().flatten();
         let function = function.filter(|name| name.ends_with("()") && name.len() > 2);
         let function = function.map_or(String::new(), |name| format!("{} in ", name.trim_end_matches("()")));
         Some(format!("{function}{}", file_name(&script)))
@@ -179,7 +179,7 @@ fn has_telling_class_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str
 fn own_class_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let heap = &analysed.heap;
     let is_static = matches!(step.name, Some(ReferenceName::Property(_))) && heap.type_name(step.from) == "Function";
-    let function = is_static.then(|| heap.details?.function(heap.graph, step.from).ok().flatten()).flatten()?;
+    let function = is_static.then(|| heap.details?.function_name(heap.graph, step.from).ok().flatten()).flatten()?;
     function.strip_suffix("()").filter(|name| !name.is_empty()).map(String::from)
 }
 
@@ -199,7 +199,8 @@ fn class_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
         heap.graph.strong_references(from).get(references.iter().position(is_wanted)?).copied()
     };
     let constructor = find(node, "__proto__").and_then(|prototype| find(prototype, "constructor"));
-    let function = constructor.and_then(|constructor| heap.details?.function(heap.graph, constructor).ok().flatten());
+    let function =
+        constructor.and_then(|constructor| heap.details?.function_name(heap.graph, constructor).ok().flatten());
     let own = function.as_deref().and_then(|function| function.strip_suffix("()"));
     own.filter(|own| !own.is_empty() && *own != "Object").map_or(name, String::from)
 }

@@ -127,7 +127,7 @@ impl<'d> Suspects<'d> {
         let mut nodes = self.path_from_root(way[0])?;
         let before = nodes.len() - 1;
         nodes.extend_from_slice(&way[1..]);
-        Some((RootPaths::over(&self.roots, nodes)?, before))
+        Some((RootPaths::of_nodes(&self.roots, nodes)?, before))
     }
 
     /// The shortest path from the roots to where a best way begins.

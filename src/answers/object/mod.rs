@@ -225,9 +225,9 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
                 .map(|details| details.distance(graph, node).ok().flatten()),
             location: dump
                 .details()
-                .and_then(|details| details.place(graph, node).ok().flatten())
+                .and_then(|details| details.source_place(graph, node).ok().flatten())
                 .map(LocationRow::new),
-            backtrace: dump.details().and_then(|details| details.stack(graph, node).ok().flatten()),
+            backtrace: dump.details().and_then(|details| details.allocation_stack(graph, node).ok().flatten()),
         },
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{RootPathsOptions, find_paths};
-use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merge_root_paths};
+use crate::analysis::merged_paths::{MergeOptions, MergedPaths, ReferenceNameNumberer, merge_paths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
@@ -226,10 +226,10 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     let names = ReferenceNames::of(dump);
     let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
-    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let is_wanted = |node| scope.contains(node);
-    let ways = (options.with_weak_roots, options.all_steps);
-    let merged = merge_root_paths(graph, is_wanted, is_avoided, ways, weight_of, name_of);
+    let merging = MergeOptions { all_kinds: options.with_weak_roots, all_steps: options.all_steps };
+    let merged = merge_root_paths(graph, is_wanted, is_avoided, merging, weight_of, name_of);
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
@@ -263,7 +263,7 @@ pub fn merged_paths_to<'d>(
     let names = ReferenceNames::of(dump);
     let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
-    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), options.all_steps, name_of);
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),

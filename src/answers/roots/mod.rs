@@ -186,7 +186,7 @@ impl RootPathRows<'_> {
 
     /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
     pub fn path_ends(&self, count: usize) -> Vec<PathSteps<'_>> {
-        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.ends(count));
+        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.last_nodes(count));
         ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes, self.names)).collect()
     }
 }

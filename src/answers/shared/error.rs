@@ -1,7 +1,7 @@
 //! Reasons for a question to have no answer. Texts name no command-line options: `advice` adds those.
 
 use crate::answers::shared::GroupBy;
-use crate::dump::{MemoryError, NoValues, TreeError};
+use crate::dump::{DominatorError, MemoryError, NoValues};
 use crate::filter::{FilterError, FilterProblem};
 use crate::units::count_of;
 
@@ -31,7 +31,7 @@ pub enum AnswerError {
     #[error(transparent)]
     OutOfMemory(#[from] MemoryError),
     /// The dump broke off before its references, on which the answer rests.
-    #[error("{}", TreeError::NoReferences)]
+    #[error("{}", DominatorError::NoReferences)]
     NoReferences,
     /// The dump does not say what to group by: the group, and what is missing.
     #[error("this dump does not say {1}")]
@@ -140,11 +140,11 @@ pub enum AnswerError {
     InvalidFilter(FilterError),
 }
 
-impl From<TreeError> for AnswerError {
-    fn from(error: TreeError) -> Self {
+impl From<DominatorError> for AnswerError {
+    fn from(error: DominatorError) -> Self {
         match error {
-            TreeError::Memory(error) => AnswerError::OutOfMemory(error),
-            TreeError::NoReferences => AnswerError::NoReferences,
+            DominatorError::Memory(error) => AnswerError::OutOfMemory(error),
+            DominatorError::NoReferences => AnswerError::NoReferences,
         }
     }
 }

@@ -167,9 +167,9 @@ impl GroupedStrings {
 pub fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
     match dump.values() {
         Ok(details) => Ok(details),
-        Err(NoValues::Format(format)) => match dump.details() {
+        Err(NoValues::NotInFormat(format)) => match dump.details() {
             Some(details) if details.has_texts() => Ok(details),
-            _ => Err(AnswerError::NoValues(NoValues::Format(format))),
+            _ => Err(AnswerError::NoValues(NoValues::NotInFormat(format))),
         },
         Err(why) => Err(AnswerError::NoValues(why)),
     }

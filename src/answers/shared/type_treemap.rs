@@ -132,6 +132,6 @@ impl<'d> TypeTreemap<'d> {
 
     /// Objects of the longest chain that was folded into the place; 1 where none was.
     pub fn chain_length(&self, place: u32) -> u64 {
-        self.tree.places[place as usize].levels
+        self.tree.places[place as usize].chain_objects
     }
 }

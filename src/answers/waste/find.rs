@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::analysis::collections::TypeFields;
+use crate::analysis::collections::CollectionTypes;
 use crate::answers::grouped_strings::GroupedStrings;
 use crate::answers::waste::collections::{FoundCollection, collections_of, references_but_class};
 use crate::answers::waste::options::WasteKind;
@@ -25,7 +25,7 @@ const MIN_COLLIDING_ENTRIES: u64 = 16;
 /// Finds the objects of all kinds that the contents show.
 pub(super) fn find_waste(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     contents: &Contents,
     strings: &GroupedStrings,
 ) -> Vec<WastefulObject> {
@@ -131,7 +131,7 @@ fn duplicate_arrays(
 /// The views of its keys or entries that a collection keeps, each with it: they refer to nothing else.
 fn views_of(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     collection: &FoundCollection,
 ) -> impl Iterator<Item = (NodeId, NodeId)> {
     let map = collection.inner.unwrap_or(collection.node);

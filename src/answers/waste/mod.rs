@@ -75,7 +75,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let details = match text_details(dump) {
         Ok(details) => Some(details),
         // Other formats tell less; a pipe could tell more.
-        Err(AnswerError::NoValues(crate::dump::NoValues::Format(_) | crate::dump::NoValues::Hidden)) => None,
+        Err(AnswerError::NoValues(crate::dump::NoValues::NotInFormat(_) | crate::dump::NoValues::Hidden)) => None,
         Err(error) => return Err(error),
     };
     let no_details = details.is_none();

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::find::WastefulObject;
 use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
-use crate::analysis::collections::TypeFields;
+use crate::analysis::collections::CollectionTypes;
 use crate::answers::AnswerError;
 use crate::answers::figure::WASTED;
 use crate::answers::holders::{FieldHolderFinder, HolderName, short_holder};
@@ -95,7 +95,7 @@ struct WasteSum {
 
 pub(super) fn rows_by_kind(
     dump: &OpenDump,
-    collections: &TypeFields,
+    collections: &CollectionTypes,
     mut found: Vec<WastefulObject>,
     told_kinds: &[WasteKind],
     options: &WasteOptions,

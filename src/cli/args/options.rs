@@ -288,7 +288,7 @@ pub(crate) fn parse_patterns<'t>(
     texts: impl IntoIterator<Item = &'t String>,
     ignores_case: bool,
 ) -> Result<Vec<TypePattern>> {
-    let parse = |text: &String| TypePattern::parse_with(text, ignores_case).map_err(Error::msg).context(option);
+    let parse = |text: &String| TypePattern::parse_with_case(text, ignores_case).map_err(Error::msg).context(option);
     texts.into_iter().map(parse).collect()
 }
 

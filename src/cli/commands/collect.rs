@@ -17,7 +17,8 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::collect::{
-    CollectObserver, CollectOptions, Collected, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
+    CollectObserver, CollectOptions, Collected, Plan, TargetRuntime, collect, default_file_name, list_processes,
+    list_targets,
 };
 use crate::files::{AtEnd, folder_of};
 use crate::input::NoObserver;
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     /// What runs in the process, where it is not found out
-    #[arg(long, value_parser = word_parser(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
-    runtime: Option<Runtime>,
+    #[arg(long, value_parser = word_parser(TargetRuntime::WORDS), value_name = "NAME", hide_short_help = true)]
+    runtime: Option<TargetRuntime>,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
     all: bool,
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         false => collect(&args.options(), &mut CollectListener { session, args }),
     };
     // What the end by a signal has broken off is no answer.
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     if args.form.format == Format::Json {
         session.print_answer(&collected, &args.form)?;
     }
@@ -130,7 +131,8 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let folder = if output.is_none() { PathBuf::from(".") } else { beside.unwrap_or_else(std::env::temp_dir) };
     let private = RedactionFolder::create(&folder)?;
     let dump = private.path.join("dump");
-    let options = CollectOptions { output: Some(dump.clone()), force: false, whole_only: true, ..args.options() };
+    let options =
+        CollectOptions { output: Some(dump.clone()), replace_existing: false, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
@@ -191,7 +193,7 @@ struct CollectListener<'a> {
 }
 
 impl CollectObserver for CollectListener<'_> {
-    fn before(&mut self, plan: &Plan) -> bool {
+    fn approve(&mut self, plan: &Plan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }
@@ -224,14 +226,14 @@ impl Args {
             target: self.target.clone(),
             open_inspector: self.open_inspector,
             output: self.output.clone(),
-            force: self.force,
+            replace_existing: self.force,
             runtime: self.runtime,
-            all: self.all,
-            buffer: self.buffer,
+            include_unreachable: self.all,
+            max_buffer_bytes: self.buffer,
             no_names: self.no_names,
             timeout: self.timeout,
-            max_size: self.max_size,
-            yes: self.yes,
+            max_bytes: self.max_size,
+            accept_risk: self.yes,
             whole_only: false,
             socket: self.socket.clone(),
         }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             }
             ExportForm::MemoryInfra => {
                 let heaps = heaps.heap_choice(section, &input.read);
-                let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
+                let options = MemoryInfraOptions { heaps, depth: form.depth, cutoff: rule };
                 let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
                 fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
                 true
@@ -268,7 +268,7 @@ impl FormArgs {
         let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
         let mut options = DotOptions::around(object);
         options.section = section.domain.clone();
-        options.retained = self.retained_subgraph;
+        options.draws_retained = self.retained_subgraph;
         options.depth = self.depth.unwrap_or(options.depth);
         options.max_objects = self.max_objects.unwrap_or(options.max_objects);
         Ok(options)
@@ -285,7 +285,7 @@ impl DatasetArgs {
             labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
             replace: self.replace,
             id: self.id.clone(),
-            reading: input.read_words(),
+            reading_options: input.read_words(),
         })
     }
 }

@@ -60,7 +60,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         // On a terminal it stands in the answer.
         let is_told = args.common.output.style().terminal;
         answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
-        if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_) | NoValues::Pipe)) {
+        if let Some(why) =
+            answer.no_values().filter(|why| !matches!(why, NoValues::NotInFormat(_) | NoValues::PipeNotKept))
+        {
             asked.note(&why.to_string());
         }
         Ok(CommandOutcome::Answered)

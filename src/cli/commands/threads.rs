@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             asked.note("this dump does not say which threads there were");
             return Ok(CommandOutcome::NegativeAnswer);
         }
-        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
+        if let Some(why) =
+            answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::PipeNotKept)))
         {
             asked.note(&why.to_string());
         }

@@ -181,7 +181,7 @@ impl AskedDump<'_> {
 
     /// Says what an answer of a pipe does not have.
     fn note_missing_values(&self) {
-        if let Err(why @ NoValues::Pipe) = self.dump.values() {
+        if let Err(why @ NoValues::PipeNotKept) = self.dump.values() {
             self.note(&why.to_string());
         }
     }

@@ -41,7 +41,7 @@ impl CommandMemoryLimit {
         let limit = session.memory.get_or_init(|| {
             let limit = match asked_for {
                 Some(bytes) => MemoryLimit::of(bytes),
-                None => free_memory_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
+                None => free_memory_bytes().map_or_else(MemoryLimit::default, MemoryLimit::of_free_memory),
             };
             let memory = CommandMemoryLimit { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
@@ -187,10 +187,10 @@ pub(crate) fn open_options_with_roots(
     file: Option<&str>,
     args: &InputArgs,
 ) -> Result<(OpenOptions, CommandMemoryLimit)> {
-    let without = excluded_root_kinds(args)?;
+    let excluded_kinds = excluded_root_kinds(args)?;
     let (options, memory) = open_options(session, file, &args.read)?;
     let options = OpenOptions {
-        roots: RootPolicy { without, keep_unreachable: args.keep_unreachable },
+        roots: RootPolicy { excluded_kinds, keep_unreachable: args.keep_unreachable },
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         hides_values: session.hides_values.load(Ordering::Relaxed),
         spool_bytes: args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10),

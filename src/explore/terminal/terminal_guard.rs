@@ -76,7 +76,7 @@ impl TerminalGuard {
             drop(drawing);
         })?;
         hook_panics();
-        at_end.before(|| enter(mouse))?;
+        at_end.run_unless_ending(|| enter(mouse))?;
         Ok(TerminalGuard { mouse, at_end })
     }
 
@@ -106,7 +106,7 @@ impl TerminalGuard {
         leave();
         system::suspend();
         // Should that fail, the next look finds the terminal gone.
-        _ = self.at_end.before(|| enter(self.mouse));
+        _ = self.at_end.run_unless_ending(|| enter(self.mouse));
     }
 }
 

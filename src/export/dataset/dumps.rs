@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use parquet::data_type::ByteArray;
 
 use super::TableName;
-use super::dump_place::CONTENT_NOTE_KEY;
+use super::dump_place::CHECKSUM_NOTE_KEY;
 use super::error::TableError;
 use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, text_of, to_i32, to_i64};
 use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
@@ -22,7 +22,7 @@ pub(super) struct DumpOrigin<'o> {
     pub(super) id: &'o ByteArray,
     /// As the user named it; `None` for a pipe.
     pub(super) file: Option<&'o Path>,
-    pub(super) content: &'o str,
+    pub(super) checksum: &'o str,
     /// The expression that rows of objects fulfil.
     pub(super) filter: Option<&'o str>,
     pub(super) labels: &'o [(String, String)],
@@ -72,7 +72,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
         ParquetColumn::map("labels", origin.labels),
         ParquetColumn::new("object_filter", |_| origin.filter.map(text_of)),
     ];
-    let notes = [(CONTENT_NOTE_KEY, origin.content.to_string())];
+    let notes = [(CHECKSUM_NOTE_KEY, origin.checksum.to_string())];
     let mut table = ParquetTable::begin(out, TableName::Dumps.name(), &columns, &notes)?;
     table.write_rows(1, &columns)?;
     Ok(table.finish()?)

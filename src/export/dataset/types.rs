@@ -23,7 +23,7 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     let graph = heap.graph;
     let scope = Scope::of_all(graph);
     let groups = Groups::new(&scope, GroupBy::Type, SameNameTypes::of_rows(false))?;
-    let sets = find_sets(heap, &groups);
+    let sets = group_by_section(heap, &groups);
     let retained = retained_lower_bound_by_set(
         heap.dominators,
         heap.retained,
@@ -91,7 +91,7 @@ impl SectionGroups {
     }
 }
 
-fn find_sets(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups {
+fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups {
     let graph = heap.graph;
     let has_sections = graph.sections().len() > 1;
     let mut sets =

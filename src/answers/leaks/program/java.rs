@@ -4,7 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classified_heap::{ClassifiedHeap, label_by_place, list_node_types};
 use super::symbols::SymbolTable;
-use crate::analysis::leaks::{CUT_COST, CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
+use crate::analysis::leaks::{
+    CodeOwner, CostedReference, ELEMENT_LABEL, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject,
+};
 use crate::answers::libraries::dotted;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftKind, SoftReference};
@@ -98,7 +100,11 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
         let of_class = if has_named_objects { self.steps_of_classes.get(&from) } else { None };
         if let Some(known) = of_class.filter(|known| known.len() == to.len()) {
             steps.extend(to.iter().zip(known).map(|(&to, step)| {
-                let into = if step.cost < CUT_COST { self.costs_into_type[self.graph.type_of(to).index()] } else { 0 };
+                let into = if step.cost < MIN_UNEXPLAINED_COST {
+                    self.costs_into_type[self.graph.type_of(to).index()]
+                } else {
+                    0
+                };
                 CostedReference { cost: step.cost + into, ..*step }
             }));
             return;
