@@ -23,7 +23,7 @@ pub(crate) mod gcdump;
 mod gzip_members;
 mod heapgraph;
 pub(crate) mod hprof;
-mod ibm_classic;
+pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
 mod json_lines;
@@ -48,7 +48,7 @@ mod spool;
 mod text;
 mod unpack;
 pub(crate) mod v8_snapshot;
-mod xna_cf;
+pub(crate) mod xna_cf;
 
 pub(crate) use blot::Blot;
 pub use contents::{
