@@ -267,6 +267,12 @@ const FILES: &[Checked] = &[
     (r#"{"range":"part","name":"x","from":3,"to":9}"#, "bad-ranges", ""),
     (r#"{"range":"generation","name":"bananas","from":3,"to":9}"#, "malformed-key", "name"),
     (r#"{"end":true}"#, "behind-end", ""),
+    (r#"{"id":5,"size":1,"_mine":0,"size":2}"#, "repeated-key", "size"),
+    (r#"{"root":2,"kind":"static","kind":"local"}"#, "repeated-key", "kind"),
+    (r#"{"thread":1,"name":"again"}"#, "repeated-record", "thread"),
+    (r#"{"type":7,"name":"Eight"}"#, "repeated-record", "type"),
+    ("{\"section\":\"one\"}\n{\"section\":\"one\"}", "repeated-record", "section"),
+    ("{\"section\":\"one\"}\n{\"section\":\"two\"}\n{\"thread\":1}", "", ""),
     ("text", "malformed-line", ""),
     ("[1]", "malformed-line", ""),
 ];
@@ -287,6 +293,7 @@ fn strict_names_what_is_wrong() {
         let number = match *code {
             // The second of two; the first place of what is not there.
             "behind-end" => 6,
+            "repeated-record" if *key == "section" => 6,
             "unknown-version" | "malformed-record" | "malformed-key" if is_header => 1,
             _ => 5,
         };

@@ -54,8 +54,14 @@ pub(super) struct Assembler<'r> {
     multipliers: Vec<(TypeSlot, f32)>,
     heap_part_ranges: Vec<NamedRange>,
     interval_ranges: Vec<NamedRange>,
+    /// Under `--strict` alone.
+    section_names: FxHashSet<String>,
+    /// Numbers of types that have a line.
+    described_types: FxHashSet<u64>,
     /// By number: frames of the threads.
     thread_frame_counts: FxHashMap<u32, u32>,
+    /// Threads that have a line, in each section.
+    described_threads: FxHashSet<(SectionId, u32)>,
     /// Threads with an object: its section and id, and the line.
     thread_objects: Vec<(SectionId, u64, u64)>,
     /// Objects that strong roots hold.
@@ -88,7 +94,10 @@ impl<'r> Assembler<'r> {
             multipliers: Vec::new(),
             heap_part_ranges: Vec::new(),
             interval_ranges: Vec::new(),
+            section_names: FxHashSet::default(),
+            described_types: FxHashSet::default(),
             thread_frame_counts: FxHashMap::default(),
+            described_threads: FxHashSet::default(),
             thread_objects: Vec::new(),
             strongly_rooted: FxHashSet::default(),
             root_frames: FxHashMap::default(),
@@ -114,9 +123,9 @@ impl<'r> Assembler<'r> {
         let behind_end = Position::Line(self.lines + line + 1);
         self.reading.diagnostics.add(&BEHIND_END, block.records - records, behind_end, String::new);
         let mut from = ListLengths::default();
-        for (until, record) in std::mem::take(&mut block.sections) {
+        for (until, record, line) in std::mem::take(&mut block.sections) {
             self.take_part(block, from, until)?;
-            self.begin_section(*record);
+            self.begin_section(*record, self.lines + line);
             from = until;
         }
         self.take_part(block, from, block.list_lengths())?;
@@ -128,8 +137,12 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn begin_section(&mut self, record: OtherLine) {
+    fn begin_section(&mut self, record: OtherLine, line: u64) {
         let name = record.section.unwrap_or_default();
+        // Those of other formats may have one name.
+        if self.reading.options.strict && !self.section_names.insert(name.clone()) {
+            self.on_word(&REPEATED_RECORD, line, "section", &name);
+        }
         let section = Section {
             name,
             started_ms: record.started_ms,
@@ -332,6 +345,9 @@ impl<'r> Assembler<'r> {
             });
         }
         let serial = record.thread.unwrap_or_default();
+        if !self.described_threads.insert((section, serial)) {
+            self.on_word(&REPEATED_RECORD, line, "thread", &serial.to_string());
+        }
         let object = record.object.map(|id| id.0);
         self.thread_frame_counts.entry(serial).or_insert(frames.len() as u32);
         self.thread_objects.extend(object.map(|object| (section, object, line)));
@@ -370,6 +386,11 @@ impl<'r> Assembler<'r> {
         let section = self.section();
         let Some(key) = record.type_name else { return Ok(()) };
         let slot = self.slot(&key, line)?;
+        if let TypeKey::Number(number) = key
+            && !self.described_types.insert(number)
+        {
+            self.on_word(&REPEATED_RECORD, line, "type", &number.to_string());
+        }
         if let (TypeKey::Number(_), Some(name)) = (&key, &record.name) {
             self.builder.check_name(name.len())?;
             if self.builder.type_name(slot).is_none() {
