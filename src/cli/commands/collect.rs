@@ -135,7 +135,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     // Less a tenth.
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
-    let options = CollectOptions { output: Some(path), max_size: most, whole_only: true, ..args.options() };
+    let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {

@@ -157,7 +157,7 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_stri
 fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), Malformed> {
     let object = ObjectLine::of_line(line)?;
     if is_strict && let Some(field) = repeated_field(line)? {
-        on_field(block, &REPEATED_KEY, field);
+        add_on_field(block, &REPEATED_KEY, field);
     }
     let wrong = if object.id.is_some() {
         if is_strict {
