@@ -149,7 +149,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 /// The high bits of the bytes of a word that are equal to `byte`, and at times of some above the lowest of them.
 #[inline(always)]
 fn equal_bytes(word: u64, byte: u8) -> u64 {
-    lesser_bytes(word ^ ONES * u64::from(byte), 1)
+    lesser_bytes(word ^ (ONES * u64::from(byte)), 1)
 }
 
 /// The same of bytes less than `byte`, which is at most 128.

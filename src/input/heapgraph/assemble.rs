@@ -54,8 +54,6 @@ pub(super) struct Assembler<'r> {
     multipliers: Vec<(TypeSlot, f32)>,
     heap_part_ranges: Vec<NamedRange>,
     interval_ranges: Vec<NamedRange>,
-    /// Under `--strict` alone.
-    section_names: FxHashSet<String>,
     /// Numbers of types that have a line.
     described_types: FxHashSet<u64>,
     /// By number: frames of the threads.
@@ -94,7 +92,6 @@ impl<'r> Assembler<'r> {
             multipliers: Vec::new(),
             heap_part_ranges: Vec::new(),
             interval_ranges: Vec::new(),
-            section_names: FxHashSet::default(),
             described_types: FxHashSet::default(),
             thread_frame_counts: FxHashMap::default(),
             described_threads: FxHashSet::default(),
@@ -123,9 +120,9 @@ impl<'r> Assembler<'r> {
         let behind_end = Position::Line(self.lines + line + 1);
         self.reading.diagnostics.add(&BEHIND_END, block.records - records, behind_end, String::new);
         let mut from = ListLengths::default();
-        for (until, record, line) in std::mem::take(&mut block.sections) {
+        for (until, record) in std::mem::take(&mut block.sections) {
             self.take_part(block, from, until)?;
-            self.begin_section(*record, self.lines + line);
+            self.begin_section(*record);
             from = until;
         }
         self.take_part(block, from, block.list_lengths())?;
@@ -137,12 +134,8 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn begin_section(&mut self, record: OtherLine, line: u64) {
+    fn begin_section(&mut self, record: OtherLine) {
         let name = record.section.unwrap_or_default();
-        // Those of other formats may have one name.
-        if self.reading.options.strict && !self.section_names.insert(name.clone()) {
-            self.on_word(&REPEATED_RECORD, line, "section", &name);
-        }
         let section = Section {
             name,
             started_ms: record.started_ms,

@@ -51,8 +51,8 @@ pub(super) struct Block<S> {
     pub(super) root_lines: u64,
     /// Records that are few.
     pub(super) other_lines: Vec<(Box<OtherLine>, u64)>,
-    /// Starts of sections: what comes before each, its record and line.
-    pub(super) sections: Vec<(ListLengths, Box<OtherLine>, u64)>,
+    /// Starts of sections: what comes before each, and its record.
+    pub(super) sections: Vec<(ListLengths, Box<OtherLine>)>,
     /// (from, to, how).
     pub(super) soft_references: Vec<(u64, u64, SoftKind)>,
     /// (object of the block, the type whose class it is, line).
@@ -323,7 +323,7 @@ fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result
         }),
         Some(_) => {}
         None if other.section.is_some() && other.heapgraph.is_none() => {
-            block.sections.push((block.list_lengths(), Box::new(other), block.lines));
+            block.sections.push((block.list_lengths(), Box::new(other)));
             block.forget_types();
         }
         None => {
