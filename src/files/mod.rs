@@ -38,4 +38,4 @@ pub use target::{Target, TargetError};
 pub(crate) use unfinished::end_program;
 #[cfg(feature = "parquet")]
 pub(crate) use unfinished::{create_folders, remove_empty_folders};
-pub use unfinished::{give_way_to_signals, remove_unfinished, watch_signals};
+pub use unfinished::{remove_unfinished, wait_if_signalled, watch_signals};

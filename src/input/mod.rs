@@ -73,7 +73,7 @@ pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
+    Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;

@@ -16,7 +16,8 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::collect::{
-    CollectObserver, CollectOptions, Collected, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
+    CollectObserver, CollectOptions, Collected, Plan, TargetRuntime, collect, default_file_name, list_processes,
+    list_targets,
 };
 use crate::files::{AtEnd, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
@@ -50,8 +51,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     /// What runs in the process, where it is not found out
-    #[arg(long, value_parser = word_parser(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
-    runtime: Option<Runtime>,
+    #[arg(long, value_parser = word_parser(TargetRuntime::WORDS), value_name = "NAME", hide_short_help = true)]
+    runtime: Option<TargetRuntime>,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
     all: bool,
@@ -93,7 +94,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
-        return list(args, session);
+        return print_list(args, session);
     }
     let to_output = args.output.as_ref().is_some_and(|output| output.as_os_str() == "-");
     match args.form.format {
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         false => collect(&args.options(), &mut CollectListener { session, args }),
     };
     // What the end by a signal has broken off is no answer.
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     if args.form.format == Format::Json {
         session.print_answer(&collected, &args.form)?;
     }
@@ -134,7 +135,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     // Less a tenth.
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
-    let options = CollectOptions { output: Some(path), max_size: most, whole_only: true, ..args.options() };
+    let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
@@ -160,7 +161,7 @@ fn overwrite(mut file: File) {
     let _ = file.sync_data();
 }
 
-fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
     listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;
@@ -173,7 +174,7 @@ struct CollectListener<'a> {
 }
 
 impl CollectObserver for CollectListener<'_> {
-    fn before(&mut self, plan: &Plan) -> bool {
+    fn approve(&mut self, plan: &Plan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }
@@ -206,14 +207,14 @@ impl Args {
             target: self.target.clone(),
             open_inspector: self.open_inspector,
             output: self.output.clone(),
-            force: self.force,
+            replace_existing: self.force,
             runtime: self.runtime,
-            all: self.all,
-            buffer: self.buffer,
+            include_unreachable: self.all,
+            max_buffer_bytes: self.buffer,
             no_names: self.no_names,
             timeout: self.timeout,
-            max_size: self.max_size,
-            yes: self.yes,
+            max_bytes: self.max_size,
+            accept_risk: self.yes,
             whole_only: false,
             socket: self.socket.clone(),
         }

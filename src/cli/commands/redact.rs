@@ -62,7 +62,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if let (Some(file), Some(copy)) = (&args.file, &args.copy) {
-        return verify(file, copy, args, session);
+        return verify_copy(file, copy, args, session);
     }
     let Some(output) = &args.output else { bail!("where to? heapdump redact FILE -o shared.hprof") };
     let input = DumpInput::find(args.file.as_deref())?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
         DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
     };
-    let of_input = |error: Error| input.unless_url(error).context(input.name());
+    let of_input = |error: Error| input.explain_if_url(error).context(input.name());
     let file = file.map_err(|error| of_input(error.into()))?;
     let redacted = write_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
     if !args.read.quiet {
@@ -121,7 +121,7 @@ pub(crate) fn write_copy(
 }
 
 /// Says what of a dump and its copy is the same, and whether a text is left.
-fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn verify_copy(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     let (read, memory) = open_options(session, None, &args.read)?;
     let open = OpenOptions { index: IndexUse::Never, hides_values: true, ..read.clone() };

@@ -22,7 +22,7 @@ mod record;
 use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -36,7 +36,7 @@ impl Reader for IbmClassic {
 
     /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail
     /// around the dump, or records without those words (shape D), leave it at "maybe".
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut rest = start;
         let mut first = true;
         while !rest.is_empty() {
@@ -48,11 +48,11 @@ impl Reader for IbmClassic {
             }
             let certain = record::version(line).is_some() || record::names_object_or_class(line);
             if certain || record::begins_record(line) {
-                return if certain && first { Detected::Yes } else { Detected::Maybe };
+                return if certain && first { FormatMatch::Yes } else { FormatMatch::Maybe };
             }
             first = false;
         }
-        Detected::No
+        FormatMatch::No
     }
 
     /// An object of 14 bytes of memory has some 40 to 100 characters with its type's name, a reference of 4 bytes 11 or 19;

@@ -33,7 +33,7 @@ mod window;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Blot, Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    Blot, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
     ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
@@ -55,8 +55,8 @@ impl Reader for Nettrace {
     }
 
     /// By its first bytes. NetPerf, the container before, is recognised too, to say what it is.
-    fn detect(&self, start: &[u8]) -> Detected {
-        if start.starts_with(container::MAGIC) || is_netperf(start) { Detected::Yes } else { Detected::No }
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        if start.starts_with(container::MAGIC) || is_netperf(start) { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
@@ -102,7 +102,7 @@ fn collect(
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOST };
+    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))

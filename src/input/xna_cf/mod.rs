@@ -22,7 +22,7 @@ mod record;
 use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -36,16 +36,16 @@ impl Reader for XnaCf {
 
     /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but
     /// goes on with `0x`, and never begins with one.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut rest = start;
         while !rest.is_empty() {
             let (line, after) = text::split_any_line(rest);
             if !block::is_blank_line(line) {
-                return if record::is_app_domain(text::trim(line)) { Detected::Yes } else { Detected::No };
+                return if record::is_app_domain(text::trim(line)) { FormatMatch::Yes } else { FormatMatch::No };
             }
             rest = after;
         }
-        Detected::No
+        FormatMatch::No
     }
 
     /// An object of 14 bytes of memory has some 16 to 20 characters, a reference of 4 bytes 9 of them at most; in UTF-16
