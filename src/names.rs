@@ -86,9 +86,9 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
             }
             let part = &text[range.clone()];
             let shorter: Cow<'_, str> = match *kind {
-                PartKind::Type { simple_start } if order == 0 => without_package(part, simple_start, over),
-                PartKind::Member { simple_start } if order == 1 => without_package(part, simple_start, over),
-                PartKind::Text if order == 2 => {
+                NamePartKind::Type { simple_start } if order == 0 => without_package(part, simple_start, over),
+                NamePartKind::Member { simple_start } if order == 1 => without_package(part, simple_start, over),
+                NamePartKind::Text if order == 2 => {
                     let columns = columns_of(part);
                     shorten_middle(part, columns.saturating_sub(over).max(MIN_TEXT_COLUMNS).min(columns)).into()
                 }
@@ -191,7 +191,7 @@ pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Ve
 
 /// What may go of a part of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum PartKind {
+enum NamePartKind {
     /// A type: all before its simple name.
     Type { simple_start: usize },
     /// A member of a class: all before the simple name of that.
@@ -199,27 +199,27 @@ enum PartKind {
     /// A key, a text, the path of a file: its middle.
     Text,
     /// Nothing.
-    Fixed,
+    Uncuttable,
 }
 
 /// Words before a member that stands behind its class.
 const MEMBER_PREFIXES: [&str; 4] = ["static ", "static field ", "local of ", " of method "];
 
 /// The parts of a name.
-fn name_parts(text: &str) -> Vec<(Range<usize>, PartKind)> {
+fn name_parts(text: &str) -> Vec<(Range<usize>, NamePartKind)> {
     let is_in_name = |c: char| c.is_alphanumeric() || "._$`+/@".contains(c);
     let (mut parts, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let rest = &text[at..];
         let word = &rest[..rest.find(' ').unwrap_or(rest.len())];
         let (length, kind) = if rest.starts_with('"') {
-            (quote_end(rest), PartKind::Text)
+            (quote_end(rest), NamePartKind::Text)
         } else if word.starts_with('/') || word.contains("://") || word.get(1..3) == Some(":\\") {
-            (word.len(), PartKind::Text)
+            (word.len(), NamePartKind::Text)
         } else {
             let name = &rest[..rest.find(|c| !is_in_name(c)).unwrap_or(rest.len())];
             match name.len() {
-                0 => (rest.find(|c| is_in_name(c) || c == '"').unwrap_or(rest.len()), PartKind::Fixed),
+                0 => (rest.find(|c| is_in_name(c) || c == '"').unwrap_or(rest.len()), NamePartKind::Uncuttable),
                 length => (length, part_kind(&text[..at], name, &rest[length..])),
             }
         };
@@ -240,22 +240,22 @@ fn quote_end(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-fn part_kind(before: &str, name: &str, after: &str) -> PartKind {
+fn part_kind(before: &str, name: &str, after: &str) -> NamePartKind {
     let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
     let is_member = MEMBER_PREFIXES.iter().any(|words| before.ends_with(words))
         || after.starts_with('(')
         || after.starts_with(" (");
     if is_member {
         let simple_start = starts.rev().nth(1).unwrap_or(0);
-        return PartKind::Member { simple_start };
+        return NamePartKind::Member { simple_start };
     }
     // A field has no package. A constant is one, and stands behind its class.
     let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
-    let Some(simple_start) = starts.rfind(is_class) else { return PartKind::Fixed };
+    let Some(simple_start) = starts.rfind(is_class) else { return NamePartKind::Uncuttable };
     let is_constant = !name[simple_start..].contains(char::is_lowercase);
     match starts.next_back().or(Some(0)).filter(is_class).filter(|_| is_constant) {
-        Some(simple_start) => PartKind::Member { simple_start },
-        None => PartKind::Type { simple_start },
+        Some(simple_start) => NamePartKind::Member { simple_start },
+        None => NamePartKind::Type { simple_start },
     }
 }
 

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 /// Items that a thread takes at once, at least.
-const MIN_ITEMS: usize = 4096;
+const MIN_ITEMS_PER_THREAD: usize = 4096;
 
 fn piece_length(count: usize) -> usize {
     // One piece is done where it is: threads that nobody asks for are not started.
-    if count <= MIN_ITEMS {
-        return MIN_ITEMS;
+    if count <= MIN_ITEMS_PER_THREAD {
+        return MIN_ITEMS_PER_THREAD;
     }
-    count.div_ceil(8 * rayon::current_num_threads()).max(MIN_ITEMS)
+    count.div_ceil(8 * rayon::current_num_threads()).max(MIN_ITEMS_PER_THREAD)
 }
 
 /// `0..count` in pieces.
@@ -21,7 +21,7 @@ pub(crate) fn pieces(count: usize) -> Vec<Range<usize>> {
 }
 
 /// Calls `work` with pieces of `items`, and the number of the first item of each.
-pub(crate) fn each_piece<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
+pub(crate) fn for_each_piece<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let length = piece_length(items.len());
     if items.len() <= length {
         return work(0, items);
@@ -34,9 +34,9 @@ pub(crate) fn each_piece<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut [T
 }
 
 /// A value for each number below `count`.
-pub(crate) fn collect<T: Clone + Default + Send>(count: usize, value: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn collect_indexed<T: Clone + Default + Send>(count: usize, value: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut values = vec![T::default(); count];
-    each_piece(&mut values, &|first, piece| {
+    for_each_piece(&mut values, &|first, piece| {
         for (at, slot) in piece.iter_mut().enumerate() {
             *slot = value(first + at);
         }
@@ -67,9 +67,9 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync
 mod tests {
     #[test]
     fn every_number_comes_once_and_in_order() {
-        for wanted in [0, 1, super::MIN_ITEMS, 100_000] {
+        for wanted in [0, 1, super::MIN_ITEMS_PER_THREAD, 100_000] {
             let numbers: Vec<usize> = (0..wanted).collect();
-            assert_eq!(super::collect(wanted, |at| at), numbers);
+            assert_eq!(super::collect_indexed(wanted, |at| at), numbers);
             assert_eq!(super::pieces(wanted).into_iter().flatten().collect::<Vec<_>>(), numbers);
             let twice: Vec<usize> = numbers.iter().map(|number| 2 * number).collect();
             assert_eq!(super::map(numbers, &|number| 2 * number), twice);

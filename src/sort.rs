@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 /// Sorts `rows` by `compare`; equal rows keep their order. Takes eight bytes a row while it works.
-pub(crate) fn by<T>(rows: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
+pub(crate) fn rows_by<T>(rows: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
     let mut places: Vec<usize> = (0..rows.len()).collect();
     sort_places(&mut places, &|a, b| compare(&rows[a], &rows[b]));
     // Each cycle of the permutation is walked once.
@@ -20,8 +20,8 @@ pub(crate) fn by<T>(rows: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
 }
 
 /// Sorts `rows` by a key, which is asked anew for each comparison.
-pub(crate) fn by_key<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
-    by(rows, &|a, b| key(a).cmp(&key(b)));
+pub(crate) fn rows_by_key<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
+    rows_by(rows, &|a, b| key(a).cmp(&key(b)));
 }
 
 fn sort_places(places: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
@@ -38,7 +38,7 @@ mod tests {
             let mut rows: Vec<(u8, usize)> = numbers.iter().copied().zip(0..).collect();
             let mut expected = rows.clone();
             expected.sort_by_key(|row| row.0);
-            super::by_key(&mut rows, |row| row.0);
+            super::rows_by_key(&mut rows, |row| row.0);
             prop_assert_eq!(rows, expected);
         }
     }

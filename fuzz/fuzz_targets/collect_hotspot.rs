@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump::collect::peers::read_hotspot(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump::collect::peer_answers::read_hotspot(bytes));

@@ -4,12 +4,12 @@
 use std::io::{Cursor, Write};
 use std::sync::OnceLock;
 
-use heapdump::analysis::dominators::{DomNode, Dominators, DominatorWalkStep, StoredDominators};
+use heapdump::analysis::dominators::{DominatorNode, Dominators, DominatorWalkStep, StoredDominators};
 use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::RootsByNode;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::shortest_parents::ShortestParents;
-use heapdump::files::{Inputs, Target};
+use heapdump::files::{Inputs, OutputTarget};
 use heapdump::graph::{HeapGraph, StoredGraph};
 use heapdump::index::{self, Index};
 use heapdump::input::{self, Dump, ReadOptions, Source};
@@ -29,7 +29,7 @@ fn good() -> &'static [u8] {
         let retained = RetainedSizes::compute(&graph, &dominators);
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("good.hdx");
-        let target = Target::find(Some(&path), &Inputs::new()).expect("a target");
+        let target = OutputTarget::find(Some(&path), &Inputs::new()).expect("a target");
         index::write(&target, None, |sink| {
             ShortestParents::compute(&graph).store(sink)?;
             Ok((graph.store(sink)?, dominators.store(&retained, sink)?))
@@ -74,7 +74,7 @@ fn ask(index: Index) -> Option<()> {
         let _ = (dominators.dominator_of(node), retained.bytes_of(&dominators, node));
         let _ = parents.path_to(&graph, &roots, node);
     }
-    dominators.children().walk(DomNode::ROOT, |step| {
+    dominators.children().walk(DominatorNode::ROOT, |step| {
         let (DominatorWalkStep::Enter(number) | DominatorWalkStep::Leave(number)) = step;
         let _ = dominators.node_at(number);
     });

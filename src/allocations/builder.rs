@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Entry, Frame, NameId};
+use super::{AllocationEntry, Frame, NameId};
 
 /// A path of names from the top down; the same in all heaps of a builder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct HeapBuilder {
     frames: Vec<Frame>,
     /// By node: its path.
     node_paths: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<AllocationEntry>,
     /// Place of the entry of a node and type.
     entry_indices: FxHashMap<u64, u32>,
 }
@@ -90,7 +90,7 @@ impl HeapBuilder {
     }
 
     /// Adds figures to those of the same node and type. O(1).
-    pub fn add_entry(&mut self, entry: Entry) {
+    pub fn add_entry(&mut self, entry: AllocationEntry) {
         let next = self.entries.len() as u32;
         let place = *self.entry_indices.entry(entry.frame_and_type()).or_insert(next);
         if place == next {
@@ -103,7 +103,7 @@ impl HeapBuilder {
 
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
     /// allocated themselves.
-    pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<Entry>) {
+    pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<AllocationEntry>) {
         for &path in &self.node_paths[1..] {
             self.paths[path as usize].1 = NO_NODE;
         }
@@ -128,11 +128,11 @@ impl HeapBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocations::{Names, add_counts};
+    use crate::allocations::{NameTable, add_counts};
 
     #[test]
     fn backtraces_of_one_path_are_one_node_and_entries_of_one_place_are_added() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let [root, main, run, own] = ["", "main", "run", "<self>"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(root);
         for round in 0..2 {
@@ -143,11 +143,12 @@ mod tests {
             assert_eq!((first, second, itself, builder.find_or_add_frame_of_path(0, again)), (1, 2, 3, 1), "{round}");
             assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
             for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
-                builder.add_entry(Entry::new(second, Some(run), bytes, allocations));
+                builder.add_entry(AllocationEntry::new(second, Some(run), bytes, allocations));
             }
-            builder.add_entry(Entry::new(second, None, 5, None));
+            builder.add_entry(AllocationEntry::new(second, None, 5, None));
             let (frames, entries) = builder.finish_heap(Some(own));
-            let figures = |entry: &Entry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
+            let figures =
+                |entry: &AllocationEntry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
             let entries: Vec<_> = entries.iter().map(figures).collect();
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
             let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent, frame.is_self_cost)).collect();
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_node_with_callees_is_no_part_of_its_parent() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let [root, own] = ["", "<self>"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn names_are_stored_once() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let numbers = ["a", "b", "a", ""].map(|text| names.intern(text));
         assert_eq!((numbers[0], numbers[1] == numbers[0], names.text(numbers[1])), (numbers[2], false, "b"));
         let before = names.memory_bytes();

@@ -15,19 +15,19 @@ use rustc_hash::FxHashMap;
 
 pub use builder::{HeapBuilder, PathId};
 
-/// A name, by its number in [`Names`].
+/// A name, by its number in [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub u32);
 
 /// Strings, each stored once.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameTable {
     texts: Vec<std::sync::Arc<str>>,
     numbers: FxHashMap<std::sync::Arc<str>, u32>,
     text_bytes: usize,
 }
 
-impl Names {
+impl NameTable {
     /// The number of a text; new texts are stored.
     pub fn intern(&mut self, text: &str) -> NameId {
         if let Some(&number) = self.numbers.get(text) {
@@ -67,7 +67,7 @@ pub struct Frame {
 
 /// Amounts at a node. 24 bytes: a trace can have millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct AllocationEntry {
     /// The node, with a mark when allocations are counted.
     frame_and_mark: u32,
     type_name_number: u32,
@@ -80,10 +80,10 @@ const HAS_ALLOCATION_COUNT: u32 = 1 << 31;
 /// Stands for all types together.
 const ALL_TYPES: u32 = u32::MAX;
 
-impl Entry {
+impl AllocationEntry {
     /// An entry of a node below 2^31.
     pub fn new(frame: u32, type_name: Option<NameId>, bytes: u64, allocations: Option<u64>) -> Self {
-        Entry {
+        AllocationEntry {
             frame_and_mark: frame | if allocations.is_some() { HAS_ALLOCATION_COUNT } else { 0 },
             type_name_number: type_name.map_or(ALL_TYPES, |name| name.0),
             bytes,
@@ -117,15 +117,15 @@ impl Entry {
     }
 
     /// With the figures of another of the same node and type.
-    fn merged_with(&self, other: &Entry) -> Entry {
+    fn merged_with(&self, other: &AllocationEntry) -> AllocationEntry {
         let allocations = add_counts(self.allocations(), other.allocations());
-        Entry::new(self.frame(), self.type_name(), self.bytes.saturating_add(other.bytes), allocations)
+        AllocationEntry::new(self.frame(), self.type_name(), self.bytes.saturating_add(other.bytes), allocations)
     }
 }
 
 /// Coverage of an entry's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counting {
+pub enum CountingMode {
     /// Everything below the node; entries that were too small to dump are missing.
     Inclusive,
     /// Everything below the node; nothing was left out, so a node without an entry has what is below it and no more.
@@ -150,11 +150,11 @@ pub struct AllocationHeap {
     /// The allocator's name.
     pub allocator: String,
     /// Coverage of the entries' figures.
-    pub counting: Counting,
+    pub counting: CountingMode,
     /// The backtrace tree.
     pub frames: Vec<Frame>,
     /// Figures, at most one entry for each node and type.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AllocationEntry>,
 }
 
 impl AllocationHeap {
@@ -170,7 +170,7 @@ impl AllocationDump {
         let of_heap = |heap: &AllocationHeap| {
             size_of::<AllocationHeap>()
                 + heap.frames.len() * size_of::<Frame>()
-                + heap.entries.len() * size_of::<Entry>()
+                + heap.entries.len() * size_of::<AllocationEntry>()
                 + heap.process.len()
                 + heap.labels.len()
         };
@@ -193,7 +193,7 @@ pub struct MemoryDump {
 #[derive(Debug, Default)]
 pub struct AllocationDump {
     /// All names of frames and types.
-    pub names: Names,
+    pub names: NameTable,
     /// The moments that have heaps, in order of time; `AllocationHeap::dump_number` is the place in this list, from 1.
     pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::allocations::{AllocationHeap, Counting, NameId, add_counts};
+use crate::allocations::{AllocationHeap, CountingMode, NameId, add_counts};
 use crate::sort;
 
 /// Bytes and allocations.
@@ -38,7 +38,7 @@ impl AllocationAmount {
         self.allocations = add_counts(self.allocations, allocations);
     }
 
-    fn of(entry: &crate::allocations::Entry) -> Self {
+    fn of(entry: &crate::allocations::AllocationEntry) -> Self {
         AllocationAmount {
             bytes: entry.bytes(),
             allocations: entry.allocations(),
@@ -110,7 +110,7 @@ pub struct TotalsOptions<'a> {
 /// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
 /// some 120 bytes. Programs have backtraces of 48 frames at most and share most of them, so that real heaps come to a
 /// few for each entry.
-pub(super) fn max_pairs(heap: &AllocationHeap) -> usize {
+pub(super) fn max_backtrace_type_pairs(heap: &AllocationHeap) -> usize {
     let entries = heap.entries.len();
     let of_deep = entries.saturating_mul(64).max(50_000);
     let of_many = entries.saturating_mul(16).max(1_000_000);
@@ -121,7 +121,7 @@ pub(super) fn max_pairs(heap: &AllocationHeap) -> usize {
 #[derive(Debug)]
 pub struct AllocationTotals {
     /// By backtrace; `None` where nothing is known.
-    totals: Vec<Option<AllocationAmount>>,
+    inclusive_by_frame: Vec<Option<AllocationAmount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
     exclusive: Vec<AllocationAmount>,
     types: Vec<Vec<TypeAmount>>,
@@ -142,12 +142,12 @@ impl AllocationTotals {
 
     /// Amount at a backtrace with everything below it. O(1).
     pub fn total_at(&self, frame: u32) -> AllocationAmount {
-        self.totals[frame as usize].unwrap_or_default()
+        self.inclusive_by_frame[frame as usize].unwrap_or_default()
     }
 
     /// Is anything known of the backtrace?
     pub fn is_known(&self, frame: u32) -> bool {
-        self.totals[frame as usize].is_some()
+        self.inclusive_by_frame[frame as usize].is_some()
     }
 
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
@@ -169,9 +169,9 @@ impl AllocationTotals {
     /// Backtraces one level below that have a type, ascending. O(log) and what is found; for the first type of a
     /// backtrace O(types of all callees).
     pub fn callees_with_type(&self, frame: u32, type_name: NameId) -> Vec<u32> {
-        const FEW: usize = 8;
+        const MAX_UNINDEXED_CALLEES: usize = 8;
         let callees = self.callees(frame);
-        if callees.len() <= FEW {
+        if callees.len() <= MAX_UNINDEXED_CALLEES {
             return callees.iter().copied().filter(|&callee| self.of_type(callee, type_name).is_some()).collect();
         }
         let mut known = self.callees_by_type.borrow_mut();
@@ -207,18 +207,18 @@ struct TotalsComputation<'a> {
     by_type: bool,
     is_filtered: bool,
     reported: Vec<Option<AllocationAmount>>,
-    /// Pairs by frame; `pair_places` finds one among them.
+    /// Pairs by frame; `pair_indices` finds one among them.
     pairs: Vec<Vec<BacktraceAndType>>,
-    pair_places: FxHashMap<(u32, NameId), usize>,
+    pair_indices: FxHashMap<(u32, NameId), usize>,
     inferred_pairs: usize,
-    max_pairs: usize,
+    max_backtrace_type_pairs: usize,
     pairs_left_out: u64,
 }
 
 impl<'a> TotalsComputation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
-        let is_of_parts = heap.counting == Counting::Exclusive;
+        let is_of_parts = heap.counting == CountingMode::Exclusive;
         // The backtrace that a frame counts for: itself, or its caller at the deepest level.
         let mut shown: Vec<u32> = (0..count as u32).collect();
         if is_of_parts {
@@ -233,14 +233,14 @@ impl<'a> TotalsComputation<'a> {
         let mut computation = TotalsComputation {
             heap,
             is_of_parts,
-            is_complete: heap.counting == Counting::CompleteInclusive,
+            is_complete: heap.counting == CountingMode::CompleteInclusive,
             by_type: options.by_type || !is_of_parts,
             is_filtered: options.is_wanted.is_some(),
             reported: vec![None; count],
             pairs: vec![Vec::new(); count],
-            pair_places: FxHashMap::default(),
+            pair_indices: FxHashMap::default(),
             inferred_pairs: 0,
-            max_pairs: max_pairs(heap),
+            max_backtrace_type_pairs: max_backtrace_type_pairs(heap),
             pairs_left_out: 0,
         };
         for entry in &heap.entries {
@@ -252,7 +252,7 @@ impl<'a> TotalsComputation<'a> {
                         .add(entry.bytes(), entry.allocations());
                 }
                 Some(type_name) if options.is_wanted.is_none_or(|is_wanted| is_wanted(type_name)) => {
-                    let pair = computation.pair(frame, type_name);
+                    let pair = computation.pair_mut(frame, type_name);
                     match &mut pair.reported {
                         Some(reported) => reported.add(entry.bytes(), entry.allocations()),
                         none => *none = Some(AllocationAmount::of(entry)),
@@ -264,9 +264,9 @@ impl<'a> TotalsComputation<'a> {
         computation
     }
 
-    fn pair(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
+    fn pair_mut(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
         let pairs = &mut self.pairs[frame as usize];
-        let place = *self.pair_places.entry((frame, type_name)).or_insert_with(|| {
+        let place = *self.pair_indices.entry((frame, type_name)).or_insert_with(|| {
             pairs.push(BacktraceAndType { type_name, reported: None, below: AllocationAmount::default() });
             pairs.len() - 1
         });
@@ -277,7 +277,7 @@ impl<'a> TotalsComputation<'a> {
         let count = self.heap.frames.len();
         let mut below = vec![None::<AllocationAmount>; count];
         let mut totals = AllocationTotals {
-            totals: vec![None; count],
+            inclusive_by_frame: vec![None; count],
             exclusive: vec![AllocationAmount::default(); count],
             types: vec![Vec::new(); count],
             callees: vec![Vec::new(); count],
@@ -290,20 +290,20 @@ impl<'a> TotalsComputation<'a> {
             let at = frame as usize;
             let parent = self.heap.frames[at].parent;
             let mut types: Vec<TypeAmount> =
-                std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.settled(pair)).collect();
-            sort::by_key(&mut types, |amount| amount.type_name);
+                std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.amount_of_pair(pair)).collect();
+            sort::rows_by_key(&mut types, |amount| amount.type_name);
             let mut of_types = AllocationAmount::default();
             for amount in &types {
                 let counted = if self.is_of_parts { amount.exclusive } else { amount.total };
                 of_types.add(counted.bytes, counted.allocations);
                 if frame != 0 && self.by_type {
-                    self.pass_up(parent, amount);
+                    self.add_to_caller(parent, amount);
                 }
             }
-            totals.totals[at] = self.settled_all(frame, &types, of_types, below[at]);
+            totals.inclusive_by_frame[at] = self.amount_of_all_types(frame, &types, of_types, below[at]);
             totals.exclusive[at] = if self.is_of_parts { of_types } else { AllocationAmount::default() };
             totals.types[at] = types;
-            if let (Some(amount), true) = (totals.totals[at], frame != 0) {
+            if let (Some(amount), true) = (totals.inclusive_by_frame[at], frame != 0) {
                 below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
                 totals.callees[parent as usize].push(frame);
             }
@@ -313,7 +313,7 @@ impl<'a> TotalsComputation<'a> {
         totals
     }
 
-    fn settled(&self, pair: &BacktraceAndType) -> TypeAmount {
+    fn amount_of_pair(&self, pair: &BacktraceAndType) -> TypeAmount {
         let (total, own) = if self.is_of_parts {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;
@@ -325,7 +325,7 @@ impl<'a> TotalsComputation<'a> {
         TypeAmount { type_name: pair.type_name, total, exclusive: own }
     }
 
-    fn settled_all(
+    fn amount_of_all_types(
         &self,
         frame: u32,
         types: &[TypeAmount],
@@ -360,14 +360,14 @@ impl<'a> TotalsComputation<'a> {
         all
     }
 
-    fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {
-        if !self.pair_places.contains_key(&(parent, amount.type_name)) {
-            if self.inferred_pairs >= self.max_pairs {
+    fn add_to_caller(&mut self, parent: u32, amount: &TypeAmount) {
+        if !self.pair_indices.contains_key(&(parent, amount.type_name)) {
+            if self.inferred_pairs >= self.max_backtrace_type_pairs {
                 self.pairs_left_out += 1;
                 return;
             }
             self.inferred_pairs += 1;
         }
-        self.pair(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
+        self.pair_mut(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
     }
 }

@@ -12,7 +12,7 @@ use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals};
 
 /// Along which axis a tree is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Axes {
+pub enum BreakdownAxes {
     /// Backtraces; types below backtraces that have none below them.
     #[default]
     Backtrace,
@@ -132,7 +132,7 @@ pub struct BreakdownTree<'a> {
     /// Its totals by backtrace.
     pub totals: &'a AllocationTotals,
     /// The axes.
-    pub axes: Axes,
+    pub axes: BreakdownAxes,
     /// Types below backtraces, when laid out by backtrace.
     pub shows_types_below_backtraces: bool,
 }
@@ -140,14 +140,14 @@ pub struct BreakdownTree<'a> {
 /// A node of [`BreakdownTree`].
 pub type BreakdownNode = PositionedRow<Option<BreakdownPosition>>;
 
-fn node(row: BreakdownEntry, position: BreakdownPosition) -> BreakdownNode {
+fn breakdown_node(row: BreakdownEntry, position: BreakdownPosition) -> BreakdownNode {
     PositionedRow { row, position: Some(position) }
 }
 
 impl BreakdownTree<'_> {
     /// The heap.
     pub fn root(&self) -> BreakdownNode {
-        node(
+        breakdown_node(
             BreakdownEntry::root(self.totals.total_at(0)),
             BreakdownPosition { frame: 0, type_name: None, is_exclusive: false },
         )
@@ -159,24 +159,25 @@ impl BreakdownTree<'_> {
         let BreakdownPosition { frame, type_name, is_exclusive } = position;
         if type_name.is_some() {
             // Below a type there are backtraces, but not where a backtrace has come before and only types follow.
-            let stop = self.axes == Axes::Backtrace || is_exclusive;
-            return if stop { Vec::new() } else { vec![(self.callees(position), Axis::Backtrace)] };
+            let stop = self.axes == BreakdownAxes::Backtrace || is_exclusive;
+            return if stop { Vec::new() } else { vec![(self.callee_nodes(position), Axis::Backtrace)] };
         }
         let is_root = of.row.kind == BreakdownRowKind::Root;
-        let callees = if is_exclusive || self.axes == Axes::Type { Vec::new() } else { self.callees(position) };
+        let callees =
+            if is_exclusive || self.axes == BreakdownAxes::Type { Vec::new() } else { self.callee_nodes(position) };
         let types = match self.axes {
-            Axes::Type => is_root,
-            Axes::Both => true,
-            Axes::Backtrace => callees.is_empty() && self.shows_types_below_backtraces,
+            BreakdownAxes::Type => is_root,
+            BreakdownAxes::Both => true,
+            BreakdownAxes::Backtrace => callees.is_empty() && self.shows_types_below_backtraces,
         };
-        let mut types = if types { self.types(frame, is_exclusive) } else { Vec::new() };
+        let mut types = if types { self.type_nodes(frame, is_exclusive) } else { Vec::new() };
         // In profiles that know no types the function stands for one.
         types.retain(|of| is_exclusive || of.row.name != Some(self.heap.frames[frame as usize].name));
         vec![(callees, Axis::Backtrace), (types, Axis::Type)]
     }
 
     /// Backtraces one level below, of one type or of all, and what the place has itself.
-    fn callees(&self, position: BreakdownPosition) -> Vec<BreakdownNode> {
+    fn callee_nodes(&self, position: BreakdownPosition) -> Vec<BreakdownNode> {
         let amount_at = |frame: u32| match position.type_name {
             None => Some(self.totals.total_at(frame)),
             Some(type_name) => self.totals.of_type(frame, type_name).map(|amount| amount.total),
@@ -193,7 +194,7 @@ impl BreakdownTree<'_> {
                 let amount = amount_at(frame).filter(|amount| amount.is_nonzero() || amount.is_reported)?;
                 let row =
                     BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
-                Some(node(row, BreakdownPosition { frame, is_exclusive: false, ..position }))
+                Some(breakdown_node(row, BreakdownPosition { frame, is_exclusive: false, ..position }))
             })
             .collect();
         // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
@@ -219,12 +220,12 @@ impl BreakdownTree<'_> {
                 frame: None,
                 amount,
             };
-            found.push(node(row, BreakdownPosition { is_exclusive: true, ..position }));
+            found.push(breakdown_node(row, BreakdownPosition { is_exclusive: true, ..position }));
         }
         found
     }
 
-    fn types(&self, frame: u32, is_exclusive: bool) -> Vec<BreakdownNode> {
+    fn type_nodes(&self, frame: u32, is_exclusive: bool) -> Vec<BreakdownNode> {
         let amounts = self.totals.types_at(frame).iter();
         amounts
             .filter_map(|amount| {
@@ -240,7 +241,7 @@ impl BreakdownTree<'_> {
                     frame: None,
                     amount,
                 };
-                Some(node(row, BreakdownPosition { frame, type_name, is_exclusive }))
+                Some(breakdown_node(row, BreakdownPosition { frame, type_name, is_exclusive }))
             })
             .collect()
     }
@@ -272,7 +273,7 @@ pub struct CallerTree<'a> {
 impl<'a> CallerTree<'a> {
     /// The tree and its root. O(backtraces).
     pub fn new(heap: &'a AllocationHeap, totals: &AllocationTotals) -> (Self, CallerNode) {
-        let shares = last_frames(heap, totals);
+        let shares = shares_by_last_frame(heap, totals);
         let whole = totals.total_at(0);
         let known: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
         let tree = CallerTree { heap, has_unattributed_bytes: known < whole.bytes };
@@ -289,7 +290,7 @@ impl<'a> CallerTree<'a> {
 }
 
 /// The last frames of backtraces with what is known to be theirs.
-fn last_frames(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec<FrameShare> {
+fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec<FrameShare> {
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];

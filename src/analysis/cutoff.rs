@@ -70,7 +70,7 @@ pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cu
             }
         }
     }
-    sort::by_key(&mut chosen, |entry| (entry.frame, entry.is_exclusive, entry.type_name));
+    sort::rows_by_key(&mut chosen, |entry| (entry.frame, entry.is_exclusive, entry.type_name));
     chosen
 }
 
@@ -93,7 +93,7 @@ fn add_exclusive_entries(totals: &AllocationTotals, frame: u32, rule: Cutoff, ch
 type Child = (u32, Option<NameId>, AllocationAmount);
 
 fn children_above_cutoff(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
-    sort::by_key(&mut list, |&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
+    sort::rows_by_key(&mut list, |&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
     let mut taken = 0u64;
     list.into_iter().take_while(move |(.., amount)| {
         taken = taken.saturating_add(amount.bytes);

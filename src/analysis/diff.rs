@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
+use crate::allocations::{AllocationHeap, NameId, NameTable, add_counts};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TypeAmount};
 use crate::analysis::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind};
@@ -88,7 +88,7 @@ pub fn join_by_name(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Am
         })
         .collect();
     changes.extend(new.into_iter().map(|(name, new)| (name, Change { old: Amounts::default(), new })));
-    sort::by(&mut changes, &|(a_name, a), (b_name, b)| {
+    sort::rows_by(&mut changes, &|(a_name, a), (b_name, b)| {
         let key = |change: &Change<Amounts>| [Measure::Bytes, Measure::Count].map(|of| change.growth(of));
         key(b).cmp(&key(a)).then_with(|| a_name.cmp(b_name))
     });
@@ -214,7 +214,7 @@ const MAX_PATH_LEVELS: u32 = 500;
 /// The names of both sides, and the paths and types that they have together.
 #[derive(Debug, Default)]
 pub struct AllocationDiff {
-    names: Names,
+    names: NameTable,
     paths: FxHashMap<(u32, NameId), u32>,
     /// (path one level up, name) of each path but 0, which is the top.
     nodes: Vec<(u32, Option<NameId>)>,
@@ -229,7 +229,7 @@ impl AllocationDiff {
     }
 
     /// Adds a heap's types to the old side or the new one. O(types).
-    pub fn add_types(&mut self, types: &[TypeAmount], names: &Names, new: bool) {
+    pub fn add_types(&mut self, types: &[TypeAmount], names: &NameTable, new: bool) {
         for amount in types {
             let name = self.names.intern(names.text(amount.type_name));
             add_amount(self.types.entry(name).or_default().side(new), amount.total);
@@ -241,7 +241,7 @@ impl AllocationDiff {
         &mut self,
         heap: &AllocationHeap,
         totals: &AllocationTotals,
-        names: &Names,
+        names: &NameTable,
         prefix: Option<&str>,
         new: bool,
     ) {
@@ -346,9 +346,9 @@ pub struct ObjectChanges {
     /// Objects of the old dump that do not count in the new one.
     pub gone: NodeSet,
     /// Objects that count in both.
-    pub kept: u64,
+    pub in_both_count: u64,
     /// Of these how many have the same type and the same bytes in both.
-    pub alike: u64,
+    pub unchanged_count: u64,
 }
 
 impl ObjectChanges {
@@ -356,7 +356,7 @@ impl ObjectChanges {
     /// have nearly all alike, of two programs not half. Two runs of one program, stopped at the same step, can
     /// be as alike as one.
     pub fn are_of_one_process(&self) -> bool {
-        self.kept > 0 && u128::from(self.alike) * 10 >= u128::from(self.kept) * 9
+        self.in_both_count > 0 && u128::from(self.unchanged_count) * 10 >= u128::from(self.in_both_count) * 9
     }
 }
 
@@ -365,13 +365,17 @@ pub fn compare_objects(old: &HeapGraph, new: &HeapGraph) -> ObjectChanges {
     let mut numbers = FxHashMap::default();
     let old_types = name_numbers_by_type(old, &mut numbers);
     let new_types = name_numbers_by_type(new, &mut numbers);
-    let mut changes =
-        ObjectChanges { new: NodeSet::new(new.node_count()), gone: NodeSet::new(old.node_count()), kept: 0, alike: 0 };
+    let mut changes = ObjectChanges {
+        new: NodeSet::new(new.node_count()),
+        gone: NodeSet::new(old.node_count()),
+        in_both_count: 0,
+        unchanged_count: 0,
+    };
     merge_by_id(old, new, |before, after| match (before, after) {
         (Some(before), Some(after)) => {
             let same_type = old_types[old.type_of(before).index()] == new_types[new.type_of(after).index()];
-            changes.kept += 1;
-            changes.alike += u64::from(same_type && old.shallow_bytes(before) == new.shallow_bytes(after));
+            changes.in_both_count += 1;
+            changes.unchanged_count += u64::from(same_type && old.shallow_bytes(before) == new.shallow_bytes(after));
         }
         (None, Some(after)) => {
             changes.new.insert(after);
@@ -385,7 +389,7 @@ pub fn compare_objects(old: &HeapGraph, new: &HeapGraph) -> ObjectChanges {
 }
 
 /// Objects of `then` that are in `among` and count in `now` too: each as it is in both. O(objects of both * log objects).
-pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(NodeId, NodeId)> {
+pub fn surviving_objects(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(NodeId, NodeId)> {
     let mut found = Vec::new();
     merge_by_id(then, now, |then, now| {
         if let (Some(then), Some(now)) = (then, now)
@@ -400,11 +404,11 @@ pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(Nod
 /// Calls `meet` for every id, ascending, with the objects that count and have it. Objects stand in the order of their ids in
 /// either graph; one counts where it has bytes of its own.
 fn merge_by_id(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<NodeId>, Option<NodeId>)) {
-    fn ids_of_counted_objects(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
+    fn nodes_with_own_bytes_by_id(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
         let nodes = graph.nodes().filter(move |&node| graph.shallow_bytes(node) > 0);
         nodes.map(move |node| (graph.original_id(node), node))
     }
-    let (mut olds, mut news) = (ids_of_counted_objects(old).peekable(), ids_of_counted_objects(new).peekable());
+    let (mut olds, mut news) = (nodes_with_own_bytes_by_id(old).peekable(), nodes_with_own_bytes_by_id(new).peekable());
     loop {
         let id = match (olds.peek(), news.peek()) {
             (None, None) => return,

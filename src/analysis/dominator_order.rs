@@ -1,6 +1,6 @@
 //! Places in a walk down the dominator tree: what an object retains is one range of them.
 
-use super::dominators::{DomNode, Dominators};
+use super::dominators::{DominatorNode, Dominators};
 use super::retained::RetainedSizes;
 
 /// The place of each reached object in a walk that meets every object before those that it dominates, and how deep it is.
@@ -33,12 +33,12 @@ impl DominatorOrder {
 
     /// The place in the walk, from 0. What the object retains has this place and those behind it, as many as it retains
     /// objects. O(1).
-    pub fn place_at(&self, number: DomNode) -> u32 {
+    pub fn place_at(&self, number: DominatorNode) -> u32 {
         self.places[number.index()]
     }
 
     /// Dominators above the object, itself included: 1 for those that nothing single dominates. O(1).
-    pub fn depth_at(&self, number: DomNode) -> u32 {
+    pub fn depth_at(&self, number: DominatorNode) -> u32 {
         self.depths[number.index()]
     }
 }
@@ -64,7 +64,7 @@ mod tests {
             assert_eq!(sum, retained.bytes_at(number));
             let mut steps = 0;
             let mut at = number;
-            while at != DomNode::ROOT {
+            while at != DominatorNode::ROOT {
                 at = dominators.immediate_of(at);
                 steps += 1;
             }

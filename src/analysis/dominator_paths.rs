@@ -2,9 +2,9 @@
 //!
 //! The size of a path is that of all that its last objects retain. Objects whose dominators have the same types are one node.
 
-use super::dominators::{DomNode, DominatorWalkStep, Dominators};
+use super::dominators::{DominatorNode, DominatorWalkStep, Dominators};
 use super::type_tree::ChosenObjects;
-use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
+use crate::allocations::{AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, NameId, NameTable};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The heap of the objects below `from`, of those that are wanted; where some are chosen, these alone count, and others are
@@ -14,22 +14,22 @@ use crate::graph::{HeapGraph, NodeId, TypeId};
 pub fn dominator_tree_as_allocations(
     graph: &HeapGraph,
     dominators: &Dominators,
-    from: DomNode,
+    from: DominatorNode,
     depth: u32,
     wanted: impl Fn(NodeId) -> bool,
     chosen: Option<&ChosenObjects<'_>>,
-) -> (Names, AllocationHeap, Vec<(DomNode, DomNode)>) {
+) -> (NameTable, AllocationHeap, Vec<(DominatorNode, DominatorNode)>) {
     let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.contains(node));
-    let mut names = Names::default();
+    let mut names = NameTable::default();
     let root = names.intern("");
     let types: Vec<NameId> =
         (0..graph.type_count()).map(|index| names.intern(graph.type_name(TypeId::new(index)))).collect();
     let mut builder = HeapBuilder::new(root);
-    if from != DomNode::ROOT {
+    if from != DominatorNode::ROOT {
         let node = dominators.node_at(from);
         let type_name = types[graph.type_of(node).index()];
         if counts(node) {
-            builder.add_entry(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+            builder.add_entry(AllocationEntry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
         }
     }
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
@@ -64,7 +64,7 @@ pub fn dominator_tree_as_allocations(
         };
         above.push(place);
         if counts(node) {
-            builder.add_entry(Entry::new(place.0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+            builder.add_entry(AllocationEntry::new(place.0, Some(type_name), graph.shallow_bytes(node), Some(1)));
         }
     });
     let (frames, entries) = builder.finish_heap(None);
@@ -76,7 +76,7 @@ pub fn dominator_tree_as_allocations(
         process: process.map_or(String::new(), |section| section.name.clone()),
         labels: String::new(),
         allocator: "objects".into(),
-        counting: Counting::Exclusive,
+        counting: CountingMode::Exclusive,
         frames,
         entries,
     };

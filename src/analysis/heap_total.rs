@@ -5,8 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions, TypeAmount, max_pairs};
-use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
+use super::allocation_totals::{
+    AllocationAmount, AllocationTotals, TotalsOptions, TypeAmount, max_backtrace_type_pairs,
+};
+use crate::allocations::{AllocationEntry, AllocationHeap, CountingMode, NameId};
 
 /// Amounts of a heap in all, and of each type.
 #[derive(Debug)]
@@ -24,8 +26,8 @@ impl HeapTotal {
     pub fn compute(heap: &AllocationHeap) -> Self {
         let by_type = EntriesByType::new(&heap.entries);
         let top = match heap.counting {
-            Counting::Exclusive => Some(total_of_parts(&by_type)),
-            Counting::Inclusive | Counting::CompleteInclusive => FrameTotalComputation::new(heap).run(&by_type),
+            CountingMode::Exclusive => Some(total_of_parts(&by_type)),
+            CountingMode::Inclusive | CountingMode::CompleteInclusive => FrameTotalComputation::new(heap).run(&by_type),
         };
         top.unwrap_or_else(|| Self::from_backtrace_totals(heap))
     }
@@ -46,11 +48,11 @@ impl HeapTotal {
 struct EntriesByType {
     /// (type, end of its entries), by type.
     types: Vec<(NameId, usize)>,
-    entries: Vec<Entry>,
+    entries: Vec<AllocationEntry>,
 }
 
 impl EntriesByType {
-    fn new(entries: &[Entry]) -> Self {
+    fn new(entries: &[AllocationEntry]) -> Self {
         let typed = || entries.iter().filter_map(|entry| entry.type_name().map(|type_name| (type_name, entry)));
         let mut counts: FxHashMap<NameId, usize> = FxHashMap::default();
         typed().for_each(|(type_name, _)| *counts.entry(type_name).or_default() += 1);
@@ -63,7 +65,7 @@ impl EntriesByType {
             end += *count;
             *count = end;
         }
-        let mut sorted = vec![Entry::new(0, None, 0, None); end];
+        let mut sorted = vec![AllocationEntry::new(0, None, 0, None); end];
         for (type_name, entry) in typed() {
             let place = next.entry(type_name).or_default();
             sorted[*place] = *entry;
@@ -72,7 +74,7 @@ impl EntriesByType {
         EntriesByType { types, entries: sorted }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (NameId, &[Entry])> {
+    fn iter(&self) -> impl Iterator<Item = (NameId, &[AllocationEntry])> {
         let starts = std::iter::once(0).chain(self.types.iter().map(|&(_, end)| end));
         self.types.iter().zip(starts).map(|(&(type_name, end), start)| (type_name, &self.entries[start..end]))
     }
@@ -143,7 +145,7 @@ impl<'a> FrameTotalComputation<'a> {
         let count = heap.frames.len();
         FrameTotalComputation {
             heap,
-            is_complete: heap.counting == Counting::CompleteInclusive,
+            is_complete: heap.counting == CountingMode::CompleteInclusive,
             frame_sums: Vec::new(),
             places: vec![0; count],
             places_base: 0,
@@ -157,10 +159,10 @@ impl<'a> FrameTotalComputation<'a> {
     /// `None` when there are more pairs than are kept in [`AllocationTotals`].
     fn run(mut self, by_type: &EntriesByType) -> Option<HeapTotal> {
         let mut types = Vec::with_capacity(by_type.types.len());
-        let most = max_pairs(self.heap);
+        let most = max_backtrace_type_pairs(self.heap);
         for (type_name, entries) in by_type.iter() {
             for entry in entries {
-                let place = self.reach(entry.frame());
+                let place = self.mark_with_callers(entry.frame());
                 let reported = &mut self.frame_sums[place].reported;
                 self.inferred_pairs -= usize::from(reported.is_none());
                 reported.get_or_insert(NOTHING_REPORTED).add(entry.bytes(), entry.allocations());
@@ -168,13 +170,13 @@ impl<'a> FrameTotalComputation<'a> {
             if self.inferred_pairs > most {
                 return None;
             }
-            types.push(TypeAmount { type_name, total: self.settle(), exclusive: AllocationAmount::default() });
+            types.push(TypeAmount { type_name, total: self.finish_type(), exclusive: AllocationAmount::default() });
         }
         Some(HeapTotal { total: self.total(), types, pairs_left_out: 0 })
     }
 
     /// Marks a backtrace and its callers as ones that have the type; gives its place among them.
-    fn reach(&mut self, frame: u32) -> usize {
+    fn mark_with_callers(&mut self, frame: u32) -> usize {
         let (mut at, mut callee) = (frame, None);
         loop {
             let place = self.places[at as usize].checked_sub(self.places_base + 1).map(|place| place as usize);
@@ -203,7 +205,7 @@ impl<'a> FrameTotalComputation<'a> {
     }
 
     /// The total of the type at the top: its figures are passed up. The next type begins.
-    fn settle(&mut self) -> AllocationAmount {
+    fn finish_type(&mut self) -> AllocationAmount {
         let mut top = AllocationAmount::default();
         for place in 0..self.frame_sums.len() {
             let mut at = place;
@@ -267,11 +269,11 @@ impl<'a> FrameTotalComputation<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocations::{HeapBuilder, Names};
+    use crate::allocations::{HeapBuilder, NameTable};
     use proptest::prelude::*;
 
-    fn heap(counting: Counting, parents: &[usize], entries: &[(usize, u32, u64, u64)]) -> AllocationHeap {
-        let mut names = Names::default();
+    fn heap(counting: CountingMode, parents: &[usize], entries: &[(usize, u32, u64, u64)]) -> AllocationHeap {
+        let mut names = NameTable::default();
         let types = ["", "A", "B", "C"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(types[0]);
         let mut frames = vec![0];
@@ -281,7 +283,12 @@ mod tests {
         }
         for &(frame, type_number, bytes, allocations) in entries {
             let type_name = types.get(type_number as usize).copied().filter(|_| type_number > 0);
-            builder.add_entry(Entry::new(frames[frame % frames.len()], type_name, bytes, allocations.checked_sub(1)));
+            builder.add_entry(AllocationEntry::new(
+                frames[frame % frames.len()],
+                type_name,
+                bytes,
+                allocations.checked_sub(1),
+            ));
         }
         let (frames, entries) = builder.finish_heap(None);
         let (process, labels, allocator) = (String::new(), String::new(), String::new());
@@ -291,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_top_is_that_of_the_totals(
-            counting in prop_oneof![Just(Counting::Inclusive), Just(Counting::CompleteInclusive), Just(Counting::Exclusive)],
+            counting in prop_oneof![Just(CountingMode::Inclusive), Just(CountingMode::CompleteInclusive), Just(CountingMode::Exclusive)],
             parents in proptest::collection::vec(0usize..64, 0..40),
             entries in proptest::collection::vec((0usize..64, 0u32..4, prop_oneof![0u64..9, Just(u64::MAX)], 0u64..9), 0..60),
         ) {

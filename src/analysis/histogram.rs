@@ -7,7 +7,7 @@ use crate::parallel;
 
 /// Objects and shallow bytes of a group, and how much of both strong roots reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct GroupTally {
     /// Objects.
     pub objects: u64,
     /// Their shallow bytes.
@@ -18,7 +18,7 @@ pub struct Tally {
     pub reachable_bytes: u64,
 }
 
-impl Tally {
+impl GroupTally {
     /// Counts one object.
     #[inline]
     pub fn add_object(&mut self, bytes: u64, is_reachable: bool) {
@@ -31,7 +31,7 @@ impl Tally {
     }
 
     /// Takes another group in.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &GroupTally) {
         self.objects += other.objects;
         self.shallow_bytes = self.shallow_bytes.saturating_add(other.shallow_bytes);
         self.reachable_objects += other.reachable_objects;
@@ -62,21 +62,21 @@ impl Estimate {
 }
 
 /// One tally per type, for the nodes of a range (all, or a section's) that histograms count. O(nodes), on all threads.
-pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) -> Vec<Tally> {
+pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) -> Vec<GroupTally> {
     let types = graph.type_count();
     let pieces = if nodes.len() < 100_000 { 1 } else { rayon::current_num_threads() };
     let length = nodes.len().div_ceil(pieces).max(1);
     let ranges: Vec<Range<usize>> =
         nodes.clone().step_by(length).map(|start| start..(start + length).min(nodes.end)).collect();
     let parts = parallel::map(ranges, &|range| {
-        let mut tallies = vec![Tally::default(); types];
+        let mut tallies = vec![GroupTally::default(); types];
         let counts_all = !graph.counts_bytes_only;
         for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
             tallies[type_id.index()].add_object(bytes, reachable.contains(node));
         }
         tallies
     });
-    let mut sum = vec![Tally::default(); types];
+    let mut sum = vec![GroupTally::default(); types];
     for part in parts {
         sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.add(part));
     }
@@ -84,8 +84,8 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
 }
 
 /// The tally of one section: of the objects that histograms count. O(nodes of the section).
-pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
-    let mut tally = Tally::default();
+pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> GroupTally {
+    let mut tally = GroupTally::default();
     for (node, _, bytes) in graph.objects(graph.section_nodes(section)).filter(|(node, ..)| graph.is_counted(*node)) {
         tally.add_object(bytes, reachable.contains(node));
     }

@@ -27,7 +27,7 @@ pub struct MergedPathNode {
     /// Rows from the top, 0 at the top.
     pub depth: usize,
     /// Of a row below one of its type: the name of the first reference between the two, as the caller numbers names.
-    step: Option<u32>,
+    reference_name: Option<u32>,
     /// Objects of the longest chain of the type that folded into this row; 1 where none did.
     pub chain_objects: u32,
     /// Wanted objects at this row and below.
@@ -50,7 +50,7 @@ pub struct ExampleReferences {
 
 impl ExampleReferences {
     /// At most so many are chosen.
-    pub const MAX: usize = 32;
+    pub const MAX_EXAMPLES: usize = 32;
 
     /// The chosen references.
     pub fn chosen(&self) -> &[(NodeId, NodeId)] {
@@ -64,7 +64,7 @@ impl ExampleReferences {
 
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
         if self.seen & ((1 << self.stride_log2) - 1) == 0 {
-            if self.chosen.len() == Self::MAX {
+            if self.chosen.len() == Self::MAX_EXAMPLES {
                 let mut number = 0;
                 self.chosen.retain(|_| {
                     number += 1;
@@ -162,10 +162,10 @@ pub fn merge_root_paths(
         // Its parent is done with: the length of the chain that it ends, for what it holds.
         parents[node.index()] = chain;
         if is_wanted(node) {
-            merger.count(row, weight_of(node));
+            merger.add_path_end(row, weight_of(node));
         }
     }
-    merger.finish()
+    merger.into_merged_paths()
 }
 
 /// Objects of a path that are looked at: of a longer one the first ones.
@@ -186,9 +186,9 @@ pub fn merge_paths<'p>(
             above = merger.child_row(above, last, node);
             last = node;
         }
-        merger.count(above.0, 0);
+        merger.add_path_end(above.0, 0);
     }
-    merger.finish()
+    merger.into_merged_paths()
 }
 
 /// Rows while they are found.
@@ -261,7 +261,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     }
 
     /// One more ends in a row.
-    fn count(&mut self, row: usize, weight_bytes: u64) {
+    fn add_path_end(&mut self, row: usize, weight_bytes: u64) {
         self.merged.reached_objects += 1;
         let row = &mut self.merged.rows[row];
         row.objects += 1;
@@ -269,7 +269,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     }
 
     /// With what is below each row counted there too. The way to a class may have nothing else.
-    fn finish(self) -> MergedPaths {
+    fn into_merged_paths(self) -> MergedPaths {
         let mut merged = self.merged;
         for row in (0..merged.rows.len()).rev() {
             if let Some(above) = merged.rows[row].above {
@@ -303,7 +303,7 @@ impl MergedPaths {
             class: None,
             above,
             depth,
-            step,
+            reference_name: step,
             chain_objects,
             objects: 0,
             weight_bytes: 0,
@@ -315,7 +315,7 @@ impl MergedPaths {
     /// The names of the references by which objects of one type follow one another, from a row up.
     fn steps_of_chain(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let rows = std::iter::successors(Some(&self.rows[row]), |row| Some(&self.rows[row.above?]));
-        rows.map_while(|row| row.step)
+        rows.map_while(|row| row.reference_name)
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
         let mut examples = ExampleReferences::default();
         for at in 0..1000 {
             examples.add(NodeId::new(at), NodeId::new(at + 1));
-            assert!(examples.chosen().len() <= ExampleReferences::MAX);
+            assert!(examples.chosen().len() <= ExampleReferences::MAX_EXAMPLES);
         }
         let chosen: Vec<usize> = examples.chosen().iter().map(|(from, _)| from.index()).collect();
         assert_eq!(chosen, (0..1000).step_by(32).collect::<Vec<_>>());

@@ -89,7 +89,7 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 
     let starts = classes.iter().chain(&unreferenced).copied().collect();
     let reached = reach_from(graph, starts, NodeSet::new(node_count));
-    let cycles = source_components(graph, reached);
+    let cycles = source_component_starts(graph, reached);
     for (nodes, kind) in [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
     {
         graph.add_roots(nodes.into_iter().map(|node| Root::new(node, kind, RootOrigin::Inferred)), true);
@@ -100,7 +100,7 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 /// remaining cycle. Every object is reached after. O(objects + references).
 pub fn add_unreachable_roots(graph: &mut HeapGraph) {
     let reached = super::reachability::compute_reachable(graph);
-    let added = source_components(graph, reached).into_iter();
+    let added = source_component_starts(graph, reached).into_iter();
     let roots: Vec<Root> = added.map(|node| Root::new(node, RootKind::Unreachable, RootOrigin::Requested)).collect();
     graph.add_roots(roots, false);
 }
@@ -109,7 +109,7 @@ pub fn add_unreachable_roots(graph: &mut HeapGraph) {
 /// `reached` must be closed: whatever a node in it refers to is in it too. No components are computed: walking from every
 /// node not yet seen, in ascending order, and then again from those starts in reverse order, leaves exactly one start per
 /// source component, its first object. Linear, whatever the graph.
-fn source_components(graph: &HeapGraph, reached: NodeSet) -> Vec<NodeId> {
+fn source_component_starts(graph: &HeapGraph, reached: NodeSet) -> Vec<NodeId> {
     let mut candidates = Vec::new();
     let mut walk = Dfs::from_parts(Vec::new(), reached.clone());
     for node in graph.nodes() {

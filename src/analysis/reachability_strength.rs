@@ -1,6 +1,6 @@
 //! Strength of the hold on objects: by strong references alone, or only by such as the runtime may give up.
 
-use crate::graph::{HeapGraph, NodeId, NodeSet, SoftKind, SoftReference};
+use crate::graph::{ClearableKind, HeapGraph, NodeId, NodeSet, SoftReference};
 
 /// The strongest way that leads to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +54,12 @@ pub fn reachability_strengths(graph: &HeapGraph) -> Option<Vec<ReachabilityStren
         sources,
         strengths: vec![ReachabilityStrength::Unreachable; graph.node_count()],
         pending: graph.strong_roots().map(|root| root.node).collect(),
-        waiting: Default::default(),
-        given_up: Vec::new(),
+        deferred_by_strength: Default::default(),
+        clearable_references: Vec::new(),
     };
     walk.run(ReachabilityStrength::Strong);
     for level in [ReachabilityStrength::Soft, ReachabilityStrength::Final] {
-        walk.pending = std::mem::take(&mut walk.waiting[level as usize]);
+        walk.pending = std::mem::take(&mut walk.deferred_by_strength[level as usize]);
         walk.run(level);
     }
     for node in graph.nodes().filter(|node| walk.strengths[node.index()] != ReachabilityStrength::Unreachable) {
@@ -77,9 +77,9 @@ struct StrengthWalk<'a> {
     strengths: Vec<ReachabilityStrength>,
     pending: Vec<NodeId>,
     /// By level: what is held no better than so.
-    waiting: [Vec<NodeId>; 3],
+    deferred_by_strength: [Vec<NodeId>; 3],
     /// Of the object at hand: its references that may be given up and were not met yet.
-    given_up: Vec<SoftReference>,
+    clearable_references: Vec<SoftReference>,
 }
 
 impl StrengthWalk<'_> {
@@ -100,19 +100,19 @@ impl StrengthWalk<'_> {
                 continue;
             }
             let first = self.soft.partition_point(|soft| soft.source < node);
-            self.given_up.clear();
-            self.given_up.extend(self.soft[first..].iter().take_while(|soft| soft.source == node));
+            self.clearable_references.clear();
+            self.clearable_references.extend(self.soft[first..].iter().take_while(|soft| soft.source == node));
             for &target in references {
                 // One reference for each that may be given up: another field may refer to the same object.
-                let at = self.given_up.iter().position(|soft| soft.target == target);
-                let least = match at.map(|at| self.given_up.swap_remove(at).kind) {
+                let at = self.clearable_references.iter().position(|soft| soft.target == target);
+                let least = match at.map(|at| self.clearable_references.swap_remove(at).kind) {
                     None => ReachabilityStrength::Strong,
-                    Some(SoftKind::Soft) => ReachabilityStrength::Soft,
-                    Some(SoftKind::Final) => ReachabilityStrength::Final,
+                    Some(ClearableKind::Soft) => ReachabilityStrength::Soft,
+                    Some(ClearableKind::Final) => ReachabilityStrength::Final,
                 };
                 match least <= level {
                     true => self.pending.push(target),
-                    false => self.waiting[least as usize].push(target),
+                    false => self.deferred_by_strength[least as usize].push(target),
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-use super::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use super::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
 use super::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
@@ -29,7 +29,7 @@ pub fn retained_lower_bound_by_set(
     dominators: &Dominators,
     retained: &RetainedSizes,
     children: &DominatorChildren<'_>,
-    from: DomNode,
+    from: DominatorNode,
     set_count: usize,
     set_of: impl Fn(NodeId) -> u32,
 ) -> Vec<TopmostTotals> {
@@ -58,10 +58,10 @@ pub fn topmost_members(
     dominators: &Dominators,
     children: &DominatorChildren<'_>,
     is_member: impl Fn(NodeId) -> bool,
-) -> Vec<DomNode> {
+) -> Vec<DominatorNode> {
     let mut members = Vec::new();
     let mut open = 0u32;
-    children.walk(DomNode::ROOT, |step| {
+    children.walk(DominatorNode::ROOT, |step| {
         let (DominatorWalkStep::Enter(number) | DominatorWalkStep::Leave(number)) = step;
         if !is_member(dominators.node_at(number)) {
             return;

@@ -77,7 +77,11 @@ impl<'g> RootPaths<'g> {
         let PathLinks::NextByNode(next, order) = &self.links else {
             let whole = self.iter().map(|path| path.nodes());
             return whole
-                .map(|nodes| PathNodes { done: nodes.left.saturating_sub(count), left: nodes.left.min(count), ..nodes })
+                .map(|nodes| PathNodes {
+                    given_nodes: nodes.remaining_nodes.saturating_sub(count),
+                    remaining_nodes: nodes.remaining_nodes.min(count),
+                    ..nodes
+                })
                 .collect();
         };
         // By object: where `count` are left of its path, itself if there are fewer; found for the nearer ones first.
@@ -91,9 +95,9 @@ impl<'g> RootPaths<'g> {
         }
         let end_of = |start: &PathStart<'_>| PathNodes {
             links: &self.links,
-            at: NodeId::new(gates[start.node.index()] as usize),
-            done: 0,
-            left: lefts[start.node.index()] as usize,
+            next_node: NodeId::new(gates[start.node.index()] as usize),
+            given_nodes: 0,
+            remaining_nodes: lefts[start.node.index()] as usize,
         };
         self.starts.iter().map(end_of).collect()
     }
@@ -107,7 +111,7 @@ impl<'g> RootPaths<'g> {
 impl<'p> RootPath<'p> {
     /// From the rooted object to the object asked for, both included.
     pub fn nodes(&self) -> PathNodes<'p> {
-        PathNodes { links: self.links, at: self.start, done: 0, left: self.length + 1 }
+        PathNodes { links: self.links, next_node: self.start, given_nodes: 0, remaining_nodes: self.length + 1 }
     }
 
     /// The object that the root holds.
@@ -120,31 +124,31 @@ impl<'p> RootPath<'p> {
 #[derive(Debug, Clone)]
 pub struct PathNodes<'p> {
     links: &'p PathLinks,
-    at: NodeId,
-    done: usize,
-    left: usize,
+    next_node: NodeId,
+    given_nodes: usize,
+    remaining_nodes: usize,
 }
 
 impl Iterator for PathNodes<'_> {
     type Item = NodeId;
 
     fn next(&mut self) -> Option<NodeId> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining_nodes = self.remaining_nodes.checked_sub(1)?;
         let node = match self.links {
-            PathLinks::SinglePath(nodes) => *nodes.get(self.done)?,
+            PathLinks::SinglePath(nodes) => *nodes.get(self.given_nodes)?,
             PathLinks::NextByNode(next, _) => {
-                if self.done > 0 {
-                    self.at = NodeId::new(next[self.at.index()] as usize);
+                if self.given_nodes > 0 {
+                    self.next_node = NodeId::new(next[self.next_node.index()] as usize);
                 }
-                self.at
+                self.next_node
             }
         };
-        self.done += 1;
+        self.given_nodes += 1;
         Some(node)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining_nodes, Some(self.remaining_nodes))
     }
 }
 

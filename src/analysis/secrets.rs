@@ -16,14 +16,14 @@ const MAX_SECRETS_PER_RULE: usize = 100;
 /// Rules for secrets.
 #[derive(Debug, Clone, Default)]
 pub struct SecretRules {
-    rules: Vec<Rule>,
+    rules: Vec<SecretRule>,
 }
 
 #[derive(Debug, Clone)]
-struct Rule {
+struct SecretRule {
     kind: String,
     /// One of them must be there; `true` where case does not matter.
-    words: Vec<(String, bool)>,
+    required_words: Vec<(String, bool)>,
     pattern: Regex,
     is_card_number: bool,
 }
@@ -56,7 +56,7 @@ impl SecretRules {
                 if let Some((begun, kind, words, pattern, is_card_number)) = open.take() {
                     let no_pattern = || RuleLineError { line: begun, why: format!("{kind} has no pattern") };
                     let pattern = pattern.ok_or_else(no_pattern)?;
-                    self.rules.push(Rule { kind, words, pattern, is_card_number });
+                    self.rules.push(SecretRule { kind, required_words: words, pattern, is_card_number });
                 }
                 open = Some((at, line.to_string(), Vec::new(), None, false));
                 continue;
@@ -89,7 +89,8 @@ impl SecretRules {
         };
         let mut found: Vec<(&str, regex_lite::Match<'t>)> = Vec::new();
         for rule in &self.rules {
-            let has_word = rule.words.is_empty() || rule.words.iter().any(|(word, any)| contains(word, *any));
+            let has_word =
+                rule.required_words.is_empty() || rule.required_words.iter().any(|(word, any)| contains(word, *any));
             if !has_word || (rule.is_card_number && digits < CARD_DIGITS) {
                 continue;
             }
@@ -131,7 +132,7 @@ pub fn entropy(text: &str) -> f64 {
 }
 
 /// A secret as it may be shown: four characters at the start and three at the end at most, less of a short one.
-pub fn masked(secret: &str) -> String {
+pub fn masked_secret(secret: &str) -> String {
     let count = secret.chars().count();
     let (start, end) = match count {
         0..8 => (0, 0),
@@ -218,7 +219,7 @@ mod tests {
     fn a_mask_shows_the_ends_of_long_ones_alone() {
         for (secret, shown) in [("hunter2", "…"), ("hunter2hunter2", "hu…"), ("ghp_0123456789abcXk2", "ghp_…Xk2")]
         {
-            assert_eq!(masked(secret), shown);
+            assert_eq!(masked_secret(secret), shown);
         }
     }
 }

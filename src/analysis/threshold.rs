@@ -9,15 +9,15 @@ use crate::units::parse_size;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percent {
     /// In units of 10^-12 percent.
-    units: u64,
+    trillionths_of_percent: u64,
 }
 
-const DECIMALS: usize = 12;
-const UNITS_PER_PERCENT: u128 = 10u128.pow(DECIMALS as u32);
+const PERCENT_DECIMALS: usize = 12;
+const UNITS_PER_PERCENT: u128 = 10u128.pow(PERCENT_DECIMALS as u32);
 
 impl Percent {
     /// 0.1 %.
-    pub const PER_MILLE: Percent = Percent { units: UNITS_PER_PERCENT as u64 / 10 };
+    pub const PER_MILLE: Percent = Percent { trillionths_of_percent: UNITS_PER_PERCENT as u64 / 10 };
 
     /// From a number as it was typed; `None` unless it is 0 to `MAX`.
     pub fn new(percent: f64) -> Option<Self> {
@@ -27,16 +27,16 @@ impl Percent {
         // The shortest decimal that gives this number is what was typed. It has no exponent.
         let text = percent.abs().to_string();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
-        let decimals = decimals.get(..DECIMALS).unwrap_or(decimals);
-        let units = format!("{whole}{decimals:0<DECIMALS$}").parse().ok()?;
-        Some(Percent { units })
+        let decimals = decimals.get(..PERCENT_DECIMALS).unwrap_or(decimals);
+        let units = format!("{whole}{decimals:0<PERCENT_DECIMALS$}").parse().ok()?;
+        Some(Percent { trillionths_of_percent: units })
     }
 
     /// The most that can be said.
     pub const MAX: f64 = 1e6;
 
     /// 10 %.
-    pub const TEN_PERCENT: Percent = Percent { units: 10 * UNITS_PER_PERCENT as u64 };
+    pub const TEN_PERCENT: Percent = Percent { trillionths_of_percent: 10 * UNITS_PER_PERCENT as u64 };
 
     /// The least whole number that is at least this share: a row of so much stays.
     pub fn at_least(self, whole: u64) -> u64 {
@@ -50,7 +50,7 @@ impl Percent {
 
     /// At most 2^124.
     fn product(self, whole: u64) -> u128 {
-        u128::from(self.units) * u128::from(whole)
+        u128::from(self.trillionths_of_percent) * u128::from(whole)
     }
 }
 
@@ -74,7 +74,7 @@ impl Threshold {
 
     /// Returns true for a share over 100 %.
     pub fn is_more_than_a_whole(self) -> bool {
-        matches!(self, Threshold::Share(percent) if percent.units > 100 * UNITS_PER_PERCENT as u64)
+        matches!(self, Threshold::Share(percent) if percent.trillionths_of_percent > 100 * UNITS_PER_PERCENT as u64)
     }
 
     /// The most bytes that do not go over it.
@@ -115,8 +115,11 @@ impl FromStr for Threshold {
 /// As it is typed: `12.5`.
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, rest) = (u128::from(self.units) / UNITS_PER_PERCENT, u128::from(self.units) % UNITS_PER_PERCENT);
-        let decimals = format!("{rest:0DECIMALS$}");
+        let (whole, rest) = (
+            u128::from(self.trillionths_of_percent) / UNITS_PER_PERCENT,
+            u128::from(self.trillionths_of_percent) % UNITS_PER_PERCENT,
+        );
+        let decimals = format!("{rest:0PERCENT_DECIMALS$}");
         match decimals.trim_end_matches('0') {
             "" => write!(f, "{whole}"),
             decimals => write!(f, "{whole}.{decimals}"),

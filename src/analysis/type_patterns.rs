@@ -201,7 +201,7 @@ fn glob_matches(pattern: &[char], name: &str) -> bool {
 
 /// The word among `known`, in small letters, that was probably meant: one of another case, a longer or shorter form, or a typing
 /// error away.
-pub fn nearest<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
+pub fn nearest_word<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
     let lower = typed.to_lowercase();
     let is_form = |word: &&&str| lower.len() > 2 && (lower.starts_with(**word) || word.starts_with(&lower));
     let most = (typed.chars().count() / 3).clamp(1, 3);
@@ -330,7 +330,7 @@ mod tests {
             ("ref", Some("references")),
             ("elephant", None),
         ] {
-            assert_eq!(nearest(typed, &known), meant, "{typed}");
+            assert_eq!(nearest_word(typed, &known), meant, "{typed}");
         }
     }
 

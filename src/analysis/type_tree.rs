@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::dominators::{DomNode, DominatorChildren, Dominators};
+use crate::analysis::dominators::{DominatorChildren, DominatorNode, Dominators};
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// One place of the merged tree.
@@ -19,7 +19,7 @@ pub struct TypeTreeNode {
     /// Places from the top, 0 for those at the top.
     pub depth: usize,
     /// The first of its objects that was found.
-    pub first: DomNode,
+    pub first: DominatorNode,
     /// Objects at this place.
     pub objects: u64,
     /// Their shallow bytes.
@@ -41,7 +41,7 @@ pub struct TypeTree {
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
 /// chains that folded into that place and the one above it are above them.
 struct PendingObject {
-    number: DomNode,
+    number: DominatorNode,
     above: Option<usize>,
     chain_lengths: [u32; 2],
 }
@@ -54,11 +54,11 @@ impl TypeTree {
         graph: &HeapGraph,
         dominators: &Dominators,
         children: &DominatorChildren<'_>,
-        starts: impl IntoIterator<Item = DomNode>,
+        starts: impl IntoIterator<Item = DominatorNode>,
         max_depth: usize,
         chosen: Option<&ChosenObjects<'_>>,
     ) -> Self {
-        let has_chosen_below = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads_to_member(*number));
+        let has_chosen_below = |number: &DominatorNode| chosen.is_none_or(|chosen| chosen.leads_to_member(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<PendingObject> = starts
@@ -130,7 +130,7 @@ impl TypeTree {
     }
 
     /// Adds a place without objects.
-    fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DomNode) -> usize {
+    fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DominatorNode) -> usize {
         let depth = above.map_or(0, |above| self.places[above].depth + 1);
         let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
         self.places.push(TypeTreeNode {
@@ -213,7 +213,7 @@ impl<'s> ChosenObjects<'s> {
     }
 
     /// Is it one of them, or does it dominate one?
-    pub fn leads_to_member(&self, number: DomNode) -> bool {
+    pub fn leads_to_member(&self, number: DominatorNode) -> bool {
         self.has_chosen_below[number.index()]
     }
 }
@@ -237,7 +237,8 @@ mod tests {
                     rows.sort();
                     rows
                 };
-                let walked = TypeTree::build(graph, dominators, &children, children.of(DomNode::ROOT), depth, None);
+                let walked =
+                    TypeTree::build(graph, dominators, &children, children.of(DominatorNode::ROOT), depth, None);
                 assert_eq!(rows(&TypeTree::of_all(graph, dominators, depth)), rows(&walked), "{file}");
             }
         }

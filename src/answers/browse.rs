@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-pub use crate::analysis::dominators::DomNode;
+pub use crate::analysis::dominators::DominatorNode;
 use crate::analysis::dominators::{DominatorChildren, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::{RootPaths, RootsByNode};
@@ -47,21 +47,21 @@ pub struct MergedObjects {
 
 /// A dump of objects with its dominator tree, to be looked at row by row.
 #[derive(Debug, Clone, Copy)]
-pub struct Browser<'d> {
+pub struct HeapBrowser<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     values: Option<ValueReader<'d>>,
 }
 
-impl<'d> Browser<'d> {
+impl<'d> HeapBrowser<'d> {
     /// Looks at a dump. Where there are references, the dominator tree.
     ///
     /// # Errors
     /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
+        Ok(HeapBrowser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
     }
 
     fn tree(&self) -> Result<(&'d Dominators, &'d RetainedSizes), AnswerError> {
@@ -70,7 +70,7 @@ impl<'d> Browser<'d> {
 
     /// Bytes that strong roots reach. O(1).
     pub fn reachable_bytes(&self) -> u64 {
-        self.tree.map_or(0, |(_, retained)| retained.bytes_at(DomNode::ROOT))
+        self.tree.map_or(0, |(_, retained)| retained.bytes_at(DominatorNode::ROOT))
     }
 
     /// Objects that an object directly dominates, or that nothing single dominates. O(objects); with an index O(rows).
@@ -80,7 +80,7 @@ impl<'d> Browser<'d> {
     pub fn dominated_by(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
         let (dominators, _) = self.tree()?;
         let from = match object {
-            None => DomNode::ROOT,
+            None => DominatorNode::ROOT,
             Some(node) => {
                 dominators.number_of(node).ok_or_else(|| AnswerError::Unreachable(self.graph.display_id(node)))?
             }
@@ -108,7 +108,7 @@ impl<'d> Browser<'d> {
             row.retained_bytes = row.retained_bytes.saturating_add(retained_bytes);
             row.objects += objects;
         }
-        sort::by(&mut merged, &|a, b| {
+        sort::rows_by(&mut merged, &|a, b| {
             b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.type_name.cmp(&b.type_name))
         });
         merged
@@ -263,7 +263,7 @@ pub struct LargestObjects<'d> {
     dominators: &'d Dominators,
     retained: &'d RetainedSizes,
     children: DominatorChildren<'d>,
-    top_places: Vec<DomNode>,
+    top_places: Vec<DominatorNode>,
     values: Option<ValueReader<'d>>,
     names: Option<ReferenceNames<'d>>,
 }
@@ -276,7 +276,7 @@ pub fn largest_objects<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::Descent, 0)?;
+    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
     let top_places = scope.top_level(dominators);
     let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
     Ok(LargestObjects { graph, dominators, retained, children, top_places, values, names })
@@ -284,18 +284,18 @@ pub fn largest_objects<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<
 
 impl LargestObjects<'_> {
     /// Objects at the top.
-    pub fn top_places(&self) -> &[DomNode] {
+    pub fn top_places(&self) -> &[DominatorNode] {
         &self.top_places
     }
 
     /// Objects that an object dominates.
-    pub fn children(&self, object: DomNode) -> Vec<DomNode> {
+    pub fn children(&self, object: DominatorNode) -> Vec<DominatorNode> {
         self.children.of(object).collect()
     }
 
     /// The objects of a run from this one on: each the only object of its type that the one before dominates, and of the
     /// same type; a linked list is one. At most `limit` of them. O(objects that they dominate directly).
-    pub fn same_type_run(&self, object: DomNode, limit: usize) -> Vec<DomNode> {
+    pub fn same_type_run(&self, object: DominatorNode, limit: usize) -> Vec<DominatorNode> {
         let mut run = vec![object];
         while run.len() < limit {
             match self.next_of_run(run[run.len() - 1]) {
@@ -307,7 +307,7 @@ impl LargestObjects<'_> {
     }
 
     /// The one object of the same type among those that an object dominates.
-    pub fn next_of_run(&self, object: DomNode) -> Option<DomNode> {
+    pub fn next_of_run(&self, object: DominatorNode) -> Option<DominatorNode> {
         let type_id = self.graph.type_of(self.node(object));
         let mut alike = self.children.of(object).filter(|&child| self.graph.type_of(self.node(child)) == type_id);
         let next = alike.next()?;
@@ -315,33 +315,33 @@ impl LargestObjects<'_> {
     }
 
     /// Bytes of the object itself.
-    pub fn shallow_bytes(&self, object: DomNode) -> u64 {
+    pub fn shallow_bytes(&self, object: DominatorNode) -> u64 {
         self.graph.shallow_bytes(self.node(object))
     }
 
     /// Bytes that would be freed with it.
-    pub fn retained_bytes(&self, object: DomNode) -> u64 {
+    pub fn retained_bytes(&self, object: DominatorNode) -> u64 {
         self.retained.bytes_at(object)
     }
 
     /// Objects that would be freed with it, itself included.
-    pub fn dominated_objects(&self, object: DomNode) -> u64 {
+    pub fn dominated_objects(&self, object: DominatorNode) -> u64 {
         self.retained.objects_at(object).into()
     }
 
     /// Its place by section and id.
-    pub fn id_rank(&self, object: DomNode) -> usize {
+    pub fn id_rank(&self, object: DominatorNode) -> usize {
         self.node(object).index()
     }
 
     /// Its id, type and size.
-    pub fn row(&self, object: DomNode) -> ObjectRow {
+    pub fn row(&self, object: DominatorNode) -> ObjectRow {
         ObjectRow::new(self.graph, self.node(object))
     }
 
     /// Values of some objects in words, where the dump has them; nothing of class objects, whose types say
     /// it. Reads the dump.
-    pub fn value_texts(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+    pub fn value_texts(&self, objects: &[DominatorNode]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         let nodes: Vec<NodeId> = objects.iter().map(|&object| self.node(object)).collect();
         let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
@@ -351,14 +351,14 @@ impl LargestObjects<'_> {
 
     /// Names of the references by which objects are held by those that dominate them: `…` where these refer to them only by
     /// way of others; `None` at the top, and where the dump names none. Reads the dump. O(references of the holders).
-    pub fn names_of_holders(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+    pub fn names_of_holders(&self, objects: &[DominatorNode]) -> Vec<Option<String>> {
         let mut found = vec![None; objects.len()];
         let Some(names) = &self.names else { return found };
-        let mut by_holder: HashMap<DomNode, Vec<usize>> = HashMap::new();
+        let mut by_holder: HashMap<DominatorNode, Vec<usize>> = HashMap::new();
         for (at, &object) in objects.iter().enumerate() {
             by_holder.entry(self.dominators.immediate_of(object)).or_default().push(at);
         }
-        by_holder.remove(&DomNode::ROOT);
+        by_holder.remove(&DominatorNode::ROOT);
         for (holder, held) in by_holder {
             let nodes: Vec<NodeId> = held.iter().map(|&at| self.node(objects[at])).collect();
             let own = names.of_dominated(self.node(holder), &nodes);
@@ -368,7 +368,7 @@ impl LargestObjects<'_> {
     }
 
     /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).
-    pub fn find(&self, id: &str) -> Option<DomNode> {
+    pub fn find(&self, id: &str) -> Option<DominatorNode> {
         let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
         self.dominators.number_of(node)
     }
@@ -386,12 +386,12 @@ impl LargestObjects<'_> {
         Some(self.graph.type_name(self.graph.type_of(self.node(top))))
     }
 
-    fn node(&self, object: DomNode) -> NodeId {
+    fn node(&self, object: DominatorNode) -> NodeId {
         self.dominators.node_at(object)
     }
 
     /// Objects above an object in the dominator tree: every path to it leads through these.
-    fn dominators_of(&self, object: DomNode) -> HashSet<NodeId> {
+    fn dominators_of(&self, object: DominatorNode) -> HashSet<NodeId> {
         dominators_above(self.dominators, object).map(|above| self.node(above)).collect()
     }
 }
@@ -426,7 +426,7 @@ pub struct FoundRootPath<'r> {
 
 impl RootPathFinder<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn path_to(&self, largest_objects: &LargestObjects<'_>, object: DomNode) -> Option<FoundRootPath<'_>> {
+    pub fn path_to(&self, largest_objects: &LargestObjects<'_>, object: DominatorNode) -> Option<FoundRootPath<'_>> {
         let target = largest_objects.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = largest_objects.dominators_of(object);

@@ -18,7 +18,7 @@ use super::values::ValueReader;
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
-use crate::analysis::dominators::{DomNode, DominatorWalkStep, Dominators};
+use crate::analysis::dominators::{DominatorNode, DominatorWalkStep, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
@@ -71,7 +71,7 @@ impl DominatorTreeOptions {
             _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
             _ => &mut line,
         };
-        line.sort(self.order, RETAINED);
+        line.sort_option(self.order, RETAINED);
         line.switch("--raw-types", self.types_apart);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -203,8 +203,8 @@ pub fn dominator_tree<'d>(
     let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::Descent, 0)?;
-    let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
+    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+    let from = start.map_or(Some(DominatorNode::ROOT), |node| dominators.number_of(node));
     let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     let part = DominatorTreeBuilder { graph, dominators, retained, options, order, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable_bytes_and_objects();
@@ -237,7 +237,7 @@ const ORDER_COLUMNS: [(Figure, (ObjectSortValue, Figure)); 3] = [
     (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
 ];
 
-type ObjectSortValue = fn(&DominatorTreeBuilder<'_, '_>, DomNode) -> u64;
+type ObjectSortValue = fn(&DominatorTreeBuilder<'_, '_>, DominatorNode) -> u64;
 
 /// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
 const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
@@ -262,18 +262,18 @@ impl DominatorTreeBuilder<'_, '_> {
         })
     }
 
-    fn tree(&self, from: DomNode) -> Tree<DominatorTreeNode> {
-        let wanted = Some(self.scope).filter(|scope| scope.chooses_some() && from == DomNode::ROOT);
+    fn tree(&self, from: DominatorNode) -> Tree<DominatorTreeNode> {
+        let wanted = Some(self.scope).filter(|scope| scope.chooses_some() && from == DominatorNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
-            _ if from != DomNode::ROOT => vec![from],
+            _ if from != DominatorNode::ROOT => vec![from],
             (Some(children), Some(wanted)) => topmost_members(self.dominators, children, |node| wanted.is_chosen(node)),
-            _ => self.dominators.children_of(DomNode::ROOT),
+            _ => self.dominators.children_of(DominatorNode::ROOT),
         };
         starts.retain(|&number| self.scope.range().contains(&self.dominators.node_at(number).index()));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
-        let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
+        let levels = if from != DominatorNode::ROOT { depth.saturating_add(1) } else { depth };
         let below = |&mut DominatorTreeNode { number, .. }: &mut DominatorTreeNode, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
@@ -288,8 +288,8 @@ impl DominatorTreeBuilder<'_, '_> {
 
     /// The rows that are shown of those below an object, each with the place of the reference to it. O(rows, and the
     /// references of the object).
-    fn level(&self, numbers: Vec<DomNode>, above: Option<DomNode>) -> TreeLevel<DominatorTreeNode> {
-        let node = |number: DomNode| self.dominators.node_at(number);
+    fn level(&self, numbers: Vec<DominatorNode>, above: Option<DominatorNode>) -> TreeLevel<DominatorTreeNode> {
+        let node = |number: DominatorNode| self.dominators.node_at(number);
         let value = |number| (self.order.0)(self, number);
         let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             value(b).cmp(&value(a)).then_with(|| node(a).cmp(&node(b)))
@@ -302,7 +302,7 @@ impl DominatorTreeBuilder<'_, '_> {
         TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
-    fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
+    fn groups(&self, dump: &OpenDump, from: DominatorNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
         let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
         let set_of = |node| groups.group_of(node);
@@ -377,14 +377,14 @@ impl DominatorNodes<'_> {
     /// The object above; `None` at the top.
     fn above(&self, place: DominatorTreeNode) -> Option<NodeId> {
         let above = self.dominators.immediate_of(place.number);
-        (above != DomNode::ROOT).then(|| self.dominators.node_at(above))
+        (above != DominatorNode::ROOT).then(|| self.dominators.node_at(above))
     }
 }
 
 /// The part of a row that the tree keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct DominatorTreeNode {
-    number: DomNode,
+    number: DominatorNode,
     /// The first reference to it among those of the object that dominates it; `None` where that has none.
     reference: Option<u32>,
 }

@@ -40,7 +40,7 @@ pub struct ObjectsOptions {
 }
 
 /// References that are stored in an object, with a short word of its own.
-const STORED_REFERENCES: Figure = REFERENCES.called("refs");
+const STORED_REFERENCES: Figure = REFERENCES.with_sort_word("refs");
 
 const ORDER_COLUMNS: [(Figure, ObjectOrder); 5] = [
     (SHALLOW, ObjectOrder::ShallowBytes),
@@ -66,7 +66,7 @@ impl ObjectsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("list");
-        line.sort(self.order, SHALLOW);
+        line.sort_option(self.order, SHALLOW);
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
         line.switch("--ids", self.ids_only).switch("--values", self.values).switch("--detached", self.detached);
@@ -198,7 +198,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         shown_order: options.order.unwrap_or(SHALLOW),
         order: order_by(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?,
         reverse: options.limits.reverse,
-        len: options.limits.shown(found),
+        len: options.limits.shown_count(found),
         nodes: RefCell::new(nodes),
         sorted_count: Cell::new(0),
         values,

@@ -62,7 +62,7 @@ impl ReferrersOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("referrers");
         line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
-        line.sort(self.order, REFERRERS);
+        line.sort_option(self.order, REFERRERS);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         if let ReferredTo::Object(object) = &self.of {

@@ -12,20 +12,20 @@ use super::reference_names::ReferenceNames;
 use super::values::unreadable_values;
 use super::{AnswerError, Limits, PathRow};
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::secrets::{SecretRules, entropy, masked};
+use crate::analysis::secrets::{SecretRules, entropy, masked_secret};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, ReadError, ReferenceKind, ReferenceName, Text, Value, WantedContents};
 
 /// Characters of a text that are looked through.
-const MAX_UNITS: usize = 1 << 20;
+const MAX_SEARCHED_UNITS: usize = 1 << 20;
 /// Parts of the names of fields that hold secrets.
 const SECRET_FIELDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
 /// The kind of what is found by the name of its field.
-const BY_FIELD: &str = "named-field";
+const NAMED_FIELD_KIND: &str = "named-field";
 /// A text in such a field is a secret from so many bits of information a character on, and of this length.
 const MIN_ENTROPY: f64 = 3.0;
-const LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
+const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
 
 /// Options of the search for secrets.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ pub struct SecretRow {
 }
 
 /// A secret before its row is made.
-struct Found {
+struct FoundSecret {
     kind: String,
     secret: String,
     copies: u32,
@@ -106,15 +106,15 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
             .map(|at| (at, grouped.strings.node(at)))
             .map(|(at, node)| (at, (1, named.contains_key(&node).then_some(node)))),
     );
-    let found: Mutex<Vec<Found>> = Mutex::default();
+    let found: Mutex<Vec<FoundSecret>> = Mutex::default();
     let look = |at: usize, text: Text| {
         let Some(&(copies, of_field)) = looked.get(&at) else { return };
         let text = if at >= strings { without_high_bytes(text.text) } else { text.text };
         let mut secrets = options.rules.find(&text);
         if secrets.is_empty() && of_field.is_some() && is_random(&text) {
-            secrets.push((BY_FIELD, &text));
+            secrets.push((NAMED_FIELD_KIND, &text));
         }
-        let found_one = |(kind, secret): (&str, &str)| Found {
+        let found_one = |(kind, secret): (&str, &str)| FoundSecret {
             kind: kind.to_string(),
             secret: secret.to_string(),
             copies,
@@ -125,7 +125,7 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(secrets.into_iter().map(found_one));
     };
     let places: Vec<usize> = looked.keys().copied().collect();
-    details.visit_texts(graph, &grouped.strings, &places, MAX_UNITS, &look).map_err(unreadable_values)?;
+    details.visit_texts(graph, &grouped.strings, &places, MAX_SEARCHED_UNITS, &look).map_err(unreadable_values)?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|a, b| {
         (&a.kind, Reverse(a.copies), a.node, &a.secret).cmp(&(&b.kind, Reverse(b.copies), b.node, &b.secret))
@@ -135,16 +135,16 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
         found.iter().filter(|one| !one.is_array).map(|one| one.secret.clone()).collect();
     found.retain(|one| !one.is_array || !of_strings.contains(&one.secret));
     let count = found.len();
-    options.limits.cut(&mut found);
-    let secrets = rows(dump, graph, options, found)?;
+    options.limits.reverse_and_cut(&mut found);
+    let secrets = secret_rows(dump, graph, options, found)?;
     Ok(Secrets { format: dump.info().format.to_string(), found: count, secrets })
 }
 
-fn rows(
+fn secret_rows(
     dump: &OpenDump,
     graph: &HeapGraph,
     options: &SecretsOptions,
-    found: Vec<Found>,
+    found: Vec<FoundSecret>,
 ) -> Result<Vec<SecretRow>, AnswerError> {
     if found.is_empty() {
         return Ok(Vec::new());
@@ -157,15 +157,15 @@ fn rows(
         let paths = dump.shortest_parents().path_to(graph, &roots, node)?;
         Some(PathRow::new(graph, &roots, paths.get(0)?, names).expression())
     };
-    let row = |(one, holder): (Found, &u32)| SecretRow {
+    let row = |(one, holder): (FoundSecret, &u32)| SecretRow {
         kind: one.kind,
-        masked: if options.are_shown { one.secret } else { masked(&one.secret) },
+        masked: if options.are_shown { one.secret } else { masked_secret(&one.secret) },
         copies: one.copies,
         holder: one.field.or_else(|| Some(held.names[*holder as usize].text())).filter(|holder| !holder.is_empty()),
         example: graph.display_id(one.node),
         path: path_to(one.node),
     };
-    Ok(found.into_iter().zip(&held.of).map(row).collect())
+    Ok(found.into_iter().zip(&held.name_by_object).map(row).collect())
 }
 
 /// The text in bytes of which there may be two a character: without zeros, if they are many.
@@ -176,7 +176,7 @@ fn without_high_bytes(text: String) -> String {
 
 /// Returns true for a text that nobody would write by hand.
 fn is_random(text: &str) -> bool {
-    LENGTHS.contains(&text.len())
+    SECRET_LENGTHS.contains(&text.len())
         && !text.contains(char::is_whitespace)
         && text.contains(|c: char| c.is_ascii_digit())
         && entropy(text) >= MIN_ENTROPY

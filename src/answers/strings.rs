@@ -14,7 +14,7 @@ use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
 use super::holders::{FieldHolderFinder, KnownCollections, ObjectHolders, short_holder};
 use super::scope::order_by;
 pub use super::shared::grouped_strings::{RedactedStrings, StringTotals};
-use super::values::{MAX_UNITS, text_in_table, text_words, unreadable_values};
+use super::values::{MAX_TEXT_UNITS_SHOWN, text_in_table, text_words, unreadable_values};
 use super::{AnswerError, CommandLine, Figure, Limits};
 use crate::analysis::type_patterns::TypePattern;
 use crate::dump::OpenDump;
@@ -61,8 +61,8 @@ impl StringsOptions {
         if let Some(pattern) = &self.grep {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
         }
-        line.each("--where", self.filter.iter().flat_map(Filter::texts));
-        line.sort(self.order, self.default_order());
+        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
+        line.sort_option(self.order, self.default_order());
         self.limits.add_to(&mut line);
         line
     }
@@ -135,7 +135,7 @@ pub struct TextHolder {
 }
 
 /// Error for a word that names no dump, with the way to look for a text.
-pub fn no_such_file(word: &str) -> String {
+pub fn no_such_file_message(word: &str) -> String {
     let line = CommandLine::new("strings").option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
     format!("{word}: no such file; to look for a text: {line}")
 }
@@ -172,7 +172,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     let figure = order_by(&ORDER_COLUMNS, options.order.unwrap_or(options.default_order()))?;
     groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
     let found = groups.len();
-    options.limits.cut(&mut groups);
+    options.limits.reverse_and_cut(&mut groups);
     let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
     let ends = if options.full { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
@@ -346,7 +346,7 @@ impl TextRows<'_> {
             found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, text));
         };
         // What cannot be read stays unknown.
-        let most_units = if self.full.is_some() { usize::MAX } else { MAX_UNITS };
+        let most_units = if self.full.is_some() { usize::MAX } else { MAX_TEXT_UNITS_SHOWN };
         let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, most_units, &take);
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_unstable_by_key(|(at, _)| *at);
@@ -371,7 +371,7 @@ impl TextRows<'_> {
 impl ObjectHolders {
     /// The holders of some of the objects, most objects first.
     fn count_by_holder(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
-        let mut numbers = self.of[objects].to_vec();
+        let mut numbers = self.name_by_object[objects].to_vec();
         numbers.sort_unstable();
         let runs = numbers.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
         let mut runs: Vec<(u32, u32)> = runs.collect();

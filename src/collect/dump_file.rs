@@ -10,9 +10,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY_MODE, link, link_over, lock, open_part_file, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtEnd, RawOutput, folder_of, free_bytes};
+use crate::files::{AtExit, RawOutput, folder_of, free_bytes};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.
@@ -30,7 +30,7 @@ enum UnfinishedDump {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
-    PartFile { path: PathBuf, removal: Option<AtEnd> },
+    PartFile { path: PathBuf, removal: Option<AtExit> },
     /// They are where they belong.
     Stream,
 }
@@ -39,7 +39,7 @@ enum UnfinishedDump {
 #[derive(Debug)]
 pub(super) struct DumpFile {
     out: Encoder,
-    place: UnfinishedDump,
+    unfinished: UnfinishedDump,
     path: PathBuf,
     replaces_existing: bool,
     /// Bytes of the dump, before compression.
@@ -61,9 +61,9 @@ impl DumpFile {
         replaces: bool,
         open_unnamed: impl FnOnce(&Path) -> io::Result<File>,
     ) -> Result<Self, Refusal> {
-        let file = |out, place| DumpFile {
+        let file = |out, unfinished| DumpFile {
             out,
-            place,
+            unfinished,
             path: path.to_path_buf(),
             replaces_existing: replaces,
             written_bytes: 0,
@@ -90,33 +90,33 @@ impl DumpFile {
             }
         }
         remove_dead_parts(path);
-        let (raw, place) = match open_unnamed(folder_of(path)) {
+        let (raw, unfinished) = match open_unnamed(folder_of(path)) {
             Ok(unnamed) => {
                 // It has another name for a moment when it replaces a file.
                 let _ = lock(&unnamed);
                 (unnamed, UnfinishedDump::Unnamed)
             }
             Err(error) if knows_no_unnamed_files(&error) => {
-                let (raw, part, removal) = open_part(path).map_err(cannot)?;
+                let (raw, part, removal) = open_part_file(path).map_err(cannot)?;
                 (raw, UnfinishedDump::PartFile { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),
         };
         // Whatever the user's mask says.
-        raw.set_permissions(fs::Permissions::from_mode(OWNER_ONLY)).map_err(cannot)?;
+        raw.set_permissions(fs::Permissions::from_mode(OWNER_ONLY_MODE)).map_err(cannot)?;
         let raw = RawOutput::File(raw);
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let out = match is_gzip {
             true => Encoder::Gzip(Box::new(GzEncoder::new(raw, Compression::fast()))),
             false => Encoder::Plain(raw),
         };
-        Ok(file(out, place))
+        Ok(file(out, unfinished))
     }
 
     /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.
     pub(super) fn with_limit(mut self, most: Option<u64>) -> Self {
         let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
-        let file = self.file().filter(|_| !matches!(self.place, UnfinishedDump::Stream));
+        let file = self.file().filter(|_| !matches!(self.unfinished, UnfinishedDump::Stream));
         let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
         self.limit_bytes = most.or(free).unwrap_or(u64::MAX);
         self
@@ -129,7 +129,7 @@ impl DumpFile {
 
     /// The folder of the file, where it is a file.
     pub(super) fn folder(&self) -> Option<PathBuf> {
-        (!matches!(self.place, UnfinishedDump::Stream)).then(|| folder_of(&self.path).to_path_buf())
+        (!matches!(self.unfinished, UnfinishedDump::Stream)).then(|| folder_of(&self.path).to_path_buf())
     }
 
     /// Is there room for about `expected` bytes, and a tenth? Error: `no-space`.
@@ -144,15 +144,15 @@ impl DumpFile {
     }
 
     /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
-    pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
-        match &mut self.place {
+    pub(super) fn take_removal(&mut self) -> Option<AtExit> {
+        match &mut self.unfinished {
             UnfinishedDump::PartFile { removal, .. } => removal.take(),
             _ => None,
         }
     }
 
-    pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
-        if let UnfinishedDump::PartFile { removal, .. } = &mut self.place {
+    pub(super) fn put_removal(&mut self, given: Option<AtExit>) {
+        if let UnfinishedDump::PartFile { removal, .. } = &mut self.unfinished {
             *removal = given;
         }
     }
@@ -197,7 +197,7 @@ impl DumpFile {
     pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
         const MAX_NAMES: u32 = 1000;
         self.sync_to_disk()?;
-        if matches!(self.place, UnfinishedDump::Stream) {
+        if matches!(self.unfinished, UnfinishedDump::Stream) {
             return Ok(None);
         }
         for number in 1..MAX_NAMES {
@@ -223,7 +223,7 @@ impl DumpFile {
         };
         flushed.map_err(|error| self.write_refusal(error))?;
         match self.file() {
-            Some(file) if !matches!(self.place, UnfinishedDump::Stream) => {
+            Some(file) if !matches!(self.unfinished, UnfinishedDump::Stream) => {
                 file.sync_all().map_err(|error| self.write_refusal(error))
             }
             _ => Ok(()),
@@ -244,7 +244,7 @@ impl DumpFile {
     fn give_name(&mut self, path: &Path, replaces: bool) -> Result<(), Refusal> {
         let Some(file) = self.file() else { return Ok(()) };
         crate::files::wait_if_signalled();
-        let named = match &self.place {
+        let named = match &self.unfinished {
             UnfinishedDump::Unnamed if replaces => link_over(file, path),
             UnfinishedDump::Unnamed => link(file, path),
             UnfinishedDump::PartFile { path: part, .. } if replaces => fs::rename(part, path),
@@ -265,9 +265,9 @@ impl DumpFile {
 }
 
 /// Is there room for `expected` bytes and a tenth on the file system of `place`?
-pub(super) fn check_space(place: impl AsFd, expected: u64, name: &str) -> Result<(), Refusal> {
+pub(super) fn check_space(unfinished: impl AsFd, expected: u64, name: &str) -> Result<(), Refusal> {
     // What the system does not tell stops nobody.
-    let Some(free) = free_bytes(place) else { return Ok(()) };
+    let Some(free) = free_bytes(unfinished) else { return Ok(()) };
     if free >= expected.saturating_add(expected / 10) {
         return Ok(());
     }
@@ -282,7 +282,7 @@ fn already_exists_refusal(path: &Path) -> Refusal {
 
 fn open_unnamed(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(OWNER_ONLY)).map(File::from)?)
+    Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(OWNER_ONLY_MODE)).map(File::from)?)
 }
 
 /// File systems without unnamed files say so in one of these ways.
@@ -316,7 +316,7 @@ mod tests {
         file.write(b"whole").expect("written");
         file.finish().expect("named");
         assert_eq!(fs::read(&path).expect("there"), b"whole");
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, OWNER_ONLY);
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, OWNER_ONLY_MODE);
         assert_eq!(names(folder.path()), ["a.hprof"]);
     }
 
@@ -380,7 +380,10 @@ mod tests {
         let mut file = without_unnamed(&path, false).expect("a file");
         file.write(b"whole").expect("written");
         assert_eq!(names(folder.path()), [part.as_str()]);
-        assert_eq!(fs::metadata(folder.path().join(&part)).expect("there").permissions().mode() & 0o777, OWNER_ONLY);
+        assert_eq!(
+            fs::metadata(folder.path().join(&part)).expect("there").permissions().mode() & 0o777,
+            OWNER_ONLY_MODE
+        );
         file.finish().expect("named");
         assert_eq!((fs::read(&path).expect("there"), names(folder.path())), (b"whole".to_vec(), vec!["a".to_string()]));
         // Another file has got the name meanwhile.

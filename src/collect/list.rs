@@ -19,7 +19,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
-pub enum Listed {
+pub enum DumpTargetList {
     /// On this machine.
     #[non_exhaustive]
     Processes {
@@ -75,19 +75,19 @@ pub struct TargetRow {
     pub url: String,
 }
 
-impl Listed {
+impl DumpTargetList {
     /// Is there nothing?
     pub fn is_empty(&self) -> bool {
         match self {
-            Listed::Processes { processes, .. } => processes.is_empty(),
-            Listed::Targets { targets } => targets.is_empty(),
+            DumpTargetList::Processes { processes, .. } => processes.is_empty(),
+            DumpTargetList::Targets { targets } => targets.is_empty(),
         }
     }
 
     /// Note beside the list.
     pub fn unreadable_note(&self) -> Option<String> {
         match self {
-            Listed::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
+            DumpTargetList::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
                 let which = match rustix::process::geteuid().is_root() {
                     // There are few, which protect themselves.
                     true => format!(": {}", first_pids(unreadable_pids)),
@@ -109,7 +109,7 @@ fn first_pids(pids: &[u32]) -> String {
 }
 
 /// Lists the processes of this machine.
-pub fn list_processes() -> Listed {
+pub fn list_processes() -> DumpTargetList {
     let mut pids: Vec<u32> = pids().collect();
     pids.sort_unstable();
     let (mut processes, mut unreadable_pids) = (Vec::new(), Vec::new());
@@ -122,14 +122,14 @@ pub fn list_processes() -> Listed {
             _ => {}
         }
     }
-    Listed::Processes { processes, unreadable: unreadable_pids.len() as u64, unreadable_pids }
+    DumpTargetList::Processes { processes, unreadable: unreadable_pids.len() as u64, unreadable_pids }
 }
 
 /// Lists the pages and workers behind an inspector. Error: `protocol`, `timeout`, what the system says.
-pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
+pub fn list_targets(url: &str) -> Result<DumpTargetList, Refusal> {
     let rows = inspector::list_targets(url)?.into_iter().enumerate();
     let row = |(at, (kind, title, url))| TargetRow { number: at + 1, kind, title, url };
-    Ok(Listed::Targets { targets: rows.map(row).collect() })
+    Ok(DumpTargetList::Targets { targets: rows.map(row).collect() })
 }
 
 fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> {
@@ -174,7 +174,7 @@ fn dotnet_version_and_refusal(process: &Process) -> (Option<String>, Option<Refu
     let by_path = || dotnet::version_by_path(process);
     match dotnet::probe_version(process, ANSWER_TIMEOUT) {
         Ok(Some(version)) => (version.or_else(by_path), None),
-        Ok(None) if dotnet::is_switched_off(process) => (by_path(), Some(RefusalCode::DiagnosticsDisabled)),
+        Ok(None) if dotnet::is_diagnostics_disabled(process) => (by_path(), Some(RefusalCode::DiagnosticsDisabled)),
         Ok(None) => (by_path(), Some(RefusalCode::SocketMissing)),
         Err(refusal) => (by_path(), Some(refusal.code)),
     }

@@ -6,8 +6,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::guard::FIRST_PROCESS_VARIABLE;
-use super::ports::{holder_of_socket, in_network_of};
+use super::cleanup_process::FIRST_PROCESS_VARIABLE;
+use super::ports::{holder_of_socket, in_network_namespace_of};
 use super::process::{Process, read_proc_file, stat_field};
 use super::refusal::{Refusal, RefusalCode};
 
@@ -25,14 +25,14 @@ pub(super) struct ProcessLock {
 
 impl ProcessLock {
     /// Takes the lock of a process. Error: `busy`.
-    pub(super) fn take(process: &Process) -> Result<Self, Refusal> {
+    pub(super) fn acquire(process: &Process) -> Result<Self, Refusal> {
         // The same for a run in the process's container, which knows it by that number.
         let name = format!("heapdump-collect-{}-{}", process.namespace_pid, process.start_ticks);
         let failed = |error: io::Error| Refusal::system("the lock of the process", error);
         let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
         let began = Instant::now();
         loop {
-            let bound = in_network_of(process, || UnixListener::bind_addr(&address))
+            let bound = in_network_namespace_of(process, || UnixListener::bind_addr(&address))
                 // Only root may go there: what is here keeps apart those that are here.
                 .unwrap_or_else(|_| UnixListener::bind_addr(&address));
             match bound {
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_second_run_is_told_who_is_there() {
         let process = Process::open(std::process::id()).expect("this process");
-        let lock = ProcessLock::take(&process).expect("free");
-        let refusal = ProcessLock::take(&process).expect_err("taken");
+        let lock = ProcessLock::acquire(&process).expect("free");
+        let refusal = ProcessLock::acquire(&process).expect_err("taken");
         assert_eq!(refusal.code, RefusalCode::Busy);
         let own = std::process::id();
         assert_eq!(refusal.text, format!("heapdump collect {own} is already running (process {own})"));
         drop(lock);
-        ProcessLock::take(&process).expect("free again");
+        ProcessLock::acquire(&process).expect("free again");
     }
 }

@@ -1,6 +1,6 @@
 //! Heap dumps of live processes, from outside: over the runtime's own socket, as its own tools do, with nothing but the
 //! kernel. One file a protocol; beside them what is common: what a process is (`process`), the file (`dump_file`), what
-//! is put right whatever happens ([`AtEnd`](crate::files::AtEnd)).
+//! is put right whatever happens ([`AtExit`](crate::files::AtExit)).
 //!
 //! The rules that hold for all runtimes:
 //!
@@ -11,25 +11,25 @@
 //!
 //! Not here: what the dump says (see `input`), how it is printed (see `cli`).
 
+mod background_writer;
+mod cleanup_process;
 mod detect;
 mod dotnet;
 mod dump_file;
-mod guard;
 mod hotspot;
 mod inspector;
 mod list;
 mod lock;
 mod part_file;
 #[doc(hidden)]
-pub mod peers;
+pub mod peer_answers;
 mod ports;
 mod private_folder;
 mod process;
-mod pump;
+mod process_watch;
 mod refusal;
 mod request;
 mod run;
-mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,8 +38,8 @@ use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
-pub use guard::run_guarded;
-pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
+pub use cleanup_process::run_with_cleanup_process;
+pub use list::{DumpTargetList, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::{collect, default_file_name};
 
@@ -62,7 +62,7 @@ pub enum TargetRuntime {
 
 impl TargetRuntime {
     /// The runtimes, by the words for them.
-    pub const WORDS: &[(&str, TargetRuntime)] = &[
+    pub const RUNTIME_NAMES: &[(&str, TargetRuntime)] = &[
         ("dotnet", TargetRuntime::Dotnet),
         ("hotspot", TargetRuntime::Hotspot),
         ("openj9", TargetRuntime::OpenJ9),
@@ -72,7 +72,7 @@ impl TargetRuntime {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        TargetRuntime::WORDS.iter().find(|(_, runtime)| *runtime == self).map_or("", |(name, _)| name)
+        TargetRuntime::RUNTIME_NAMES.iter().find(|(_, runtime)| *runtime == self).map_or("", |(name, _)| name)
     }
 
     /// The name of the format that its dumps have, and how their files' names end.
@@ -124,7 +124,7 @@ pub struct CollectOptions {
 /// Plan of a collection.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct CollectPlan {
     /// For people: the process, how long it will stop, what that takes.
     pub text: String,
     /// Time for which its threads will stop, about.
@@ -133,7 +133,7 @@ pub struct Plan {
     pub risk: Option<Refusal>,
 }
 
-impl Plan {
+impl CollectPlan {
     /// A pause that was estimated, in tenths of a second, at least one.
     fn rounded_pause(pause: Duration) -> Duration {
         Duration::from_millis(100) * (pause.as_millis() / 100).max(1) as u32
@@ -144,14 +144,14 @@ impl Plan {
 
     /// Will the process stand still for long?
     pub fn is_long(&self) -> bool {
-        self.pause > Plan::LONG_PAUSE
+        self.pause > CollectPlan::LONG_PAUSE
     }
 }
 
 /// Whoever is told what happens.
 pub trait CollectObserver {
     /// Called before the request. Returns false if it is not to be made.
-    fn approve(&mut self, plan: &Plan) -> bool;
+    fn approve(&mut self, plan: &CollectPlan) -> bool;
     /// Called every ten seconds while the process is at work.
     fn progress(&mut self, text: &str);
 }
@@ -162,7 +162,7 @@ struct AgreeingObserver;
 
 #[cfg(test)]
 impl CollectObserver for AgreeingObserver {
-    fn approve(&mut self, _: &Plan) -> bool {
+    fn approve(&mut self, _: &CollectPlan) -> bool {
         true
     }
 

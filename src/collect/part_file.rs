@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 
-use crate::files::{AtEnd, folder_of};
+use crate::files::{AtExit, folder_of};
 
 /// Permissions of a dump and of what becomes one.
-pub(super) const OWNER_ONLY: u32 = 0o600;
+pub(super) const OWNER_ONLY_MODE: u32 = 0o600;
 const PART_SUFFIX: &str = ".part";
 /// Names for such files beside each other: runs of other containers have the same number.
 const MAX_PARTS: u32 = 100;
@@ -66,9 +66,9 @@ fn part_path(path: &Path, number: u32) -> PathBuf {
 }
 
 /// Makes a file that is removed at the end.
-fn make_removed_at_end<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtEnd)> {
+fn make_removed_at_end<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtExit)> {
     let path = path.to_path_buf();
-    AtEnd::make(make, move || drop(fs::remove_file(path)))
+    AtExit::make(make, move || drop(fs::remove_file(path)))
 }
 
 /// Locked for as long as it is open. Returns false if another run holds the lock.
@@ -78,10 +78,10 @@ pub(super) fn lock(file: &File) -> bool {
 }
 
 /// A file of another name, which no other run takes for a leftover.
-pub(super) fn open_part(path: &Path) -> io::Result<(File, PathBuf, AtEnd)> {
+pub(super) fn open_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit)> {
     for part in (0..MAX_PARTS).map(|number| part_path(path, number)) {
         let mut options = File::options();
-        options.write(true).create_new(true).mode(OWNER_ONLY).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        options.write(true).create_new(true).mode(OWNER_ONLY_MODE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let (file, removal) = match make_removed_at_end(&part, || options.open(&part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             made => made?,
@@ -129,9 +129,9 @@ mod tests {
             let entries = folder.path().read_dir().expect("a folder").flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
         };
-        let held = open_part(&path).expect("a file");
+        let held = open_part_file(&path).expect("a file");
         // Of the same number, in another container.
-        let other = open_part(&path).expect("a second file");
+        let other = open_part_file(&path).expect("a second file");
         for name in [".a.4194305.part", ".a.1-3.part", ".b.4194305.part", ".a.x.part"] {
             fs::write(folder.path().join(name), "").expect("written");
         }

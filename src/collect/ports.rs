@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::process::{Process, pids, read_proc_file};
+use super::process_watch::CONNECT_TIMEOUT;
 use super::refusal::{Refusal, RefusalCode};
-use super::watch::CONNECT_TIMEOUT;
 
 /// A listening socket: its address and its number in the tables of open files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,10 @@ fn connectable_address(address: SocketAddr) -> SocketAddr {
 
 /// Does something in the network namespace of a process. Error: `not-permitted` for another namespace, which takes
 /// root.
-pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+pub(super) fn in_network_namespace_of<T: Send>(
+    process: &Process,
+    act: impl FnOnce() -> T + Send,
+) -> Result<T, Refusal> {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let of_process = namespace(&process.pid.to_string());
     // What cannot be read is tried here.
@@ -116,7 +119,7 @@ pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T 
 pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
     let address = connectable_address(address);
     let connected = match process {
-        Some(process) => in_network_of(process, || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT))?,
+        Some(process) => in_network_namespace_of(process, || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT))?,
         None => TcpStream::connect_timeout(&address, CONNECT_TIMEOUT),
     };
     connected.map_err(|error: io::Error| Refusal::system(&address.to_string(), error))

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::process::Process;
 use super::refusal::Refusal;
-use crate::files::AtEnd;
+use crate::files::AtExit;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A file, or a FIFO that nobody has opened for writing, and no link.
@@ -37,7 +37,7 @@ pub(super) struct PrivateFolder {
     parent: OwnedFd,
     /// As the process names what is in it.
     pub(super) path_in_process: String,
-    removal: AtEnd,
+    removal: AtExit,
 }
 
 impl PrivateFolder {
@@ -50,7 +50,7 @@ impl PrivateFolder {
         let name = format!("{FOLDER_PREFIX}{}-{random:016x}", process.namespace_pid);
         let kept = (parent.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
         let make = || Ok(mkdirat(&parent, name.as_str(), Mode::RWXU)?);
-        let made = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1));
+        let made = AtExit::make(make, move || remove_folder(kept.0.as_fd(), &kept.1));
         let ((), removal) = made.map_err(as_errno).map_err(failed)?;
         let folder = open_folder(parent.as_fd(), &name).map_err(failed)?;
         // Whoever may rename what is in `place` may have put another folder there.
@@ -118,7 +118,7 @@ fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
 }
 
 /// Removes a folder of ours and the files in it. The process may just be making one there.
-fn remove(parent: impl AsFd, name: &str) {
+fn remove_folder(parent: impl AsFd, name: &str) {
     const MAX_TRIES: u32 = 3;
     for _ in 0..MAX_TRIES {
         remove_files(&parent, name);
@@ -153,7 +153,7 @@ pub(super) fn remove_leftovers(process: &Process, parent: impl AsFd) {
         let own = [rustix::process::geteuid().as_raw(), process.uid];
         let is_own = fstat(&folder).is_ok_and(|facts| own.contains(&facts.st_uid));
         if is_own && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            remove(&parent, name);
+            remove_folder(&parent, name);
         }
     }
 }
@@ -165,12 +165,12 @@ fn unlink(parent: &OwnedFd, name: &str) {
 
 /// Removes such a file that a run has left that was killed. One that is younger may be another tool's, just now.
 pub(super) fn remove_old_attach_file(process: &Process, parent: &OwnedFd, name: &str) {
-    const OLD_SECONDS: i64 = 2;
+    const MIN_STALE_SECONDS: i64 = 2;
     let Ok(facts) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
     let own = [rustix::process::geteuid().as_raw(), process.uid];
     let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
-    if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime >= OLD_SECONDS {
+    if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime >= MIN_STALE_SECONDS {
         unlink(parent, name);
     }
 }
@@ -181,13 +181,13 @@ pub(super) fn place_attach_file(
     parent: &OwnedFd,
     name: &str,
     wait: impl FnOnce() + Send + 'static,
-) -> rustix::io::Result<AtEnd> {
+) -> rustix::io::Result<AtExit> {
     let kept = (parent.try_clone().map_err(as_errno)?, name.to_string());
     let removal = move || {
         wait();
         unlink(&kept.0, &kept.1);
     };
-    let ((), removal) = AtEnd::make(|| Ok(make_attach_file(process, parent, name)?), removal).map_err(as_errno)?;
+    let ((), removal) = AtExit::make(|| Ok(make_attach_file(process, parent, name)?), removal).map_err(as_errno)?;
     Ok(removal)
 }
 

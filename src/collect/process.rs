@@ -127,11 +127,11 @@ impl Process {
 
     /// Has a process ended that has just closed its end of a connection? It does so a moment before.
     pub(super) fn is_dying(&self) -> bool {
-        const MAX_LOOKS: u32 = 20;
-        const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-        (0..MAX_LOOKS).any(|moment| {
+        const MAX_POLLS: u32 = 20;
+        const POLL_INTERVAL: Duration = Duration::from_millis(10);
+        (0..MAX_POLLS).any(|moment| {
             if moment > 0 {
-                std::thread::sleep(LOOK_INTERVAL);
+                std::thread::sleep(POLL_INTERVAL);
             }
             !self.is_alive()
         })
@@ -140,10 +140,10 @@ impl Process {
     /// CPU time of all its threads; nothing when it has ended.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
         // Linux counts in hundredths of a second here, on every architecture.
-        const TICK: Duration = Duration::from_millis(10);
+        const CLOCK_TICK: Duration = Duration::from_millis(10);
         let stat = proc_text(self.pid, "stat").ok()?;
         let ticks = stat_field(&stat, 14)?.checked_add(stat_field(&stat, 15)?)?;
-        Some(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
+        Some(CLOCK_TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
     /// Memory that it has in use.
@@ -155,7 +155,7 @@ impl Process {
 
     /// Sends a signal that the process catches at this very moment. Error: `signal-not-caught`, where it would end the
     /// process; `stopped`.
-    pub(super) fn wake(&self, signal: Signal, name: &str) -> Result<(), Refusal> {
+    pub(super) fn send_wake_signal(&self, signal: Signal, name: &str) -> Result<(), Refusal> {
         let state = self.state()?;
         if state.is_stopped() {
             return Err(self.stopped_refusal());
@@ -272,12 +272,12 @@ pub(super) fn free_memory(process: &Process) -> Option<u64> {
     let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let machine = available.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
     let groups = read_proc_file(process.pid, "cgroup").unwrap_or_default();
-    let of_groups = free_in_groups(&String::from_utf8_lossy(&groups), Path::new("/sys/fs/cgroup"));
+    let of_groups = free_in_cgroups(&String::from_utf8_lossy(&groups), Path::new("/sys/fs/cgroup"));
     [machine, of_groups].into_iter().flatten().min()
 }
 
 /// `0::/a/b` is a group of version 2, `5:memory:/a/b` one of version 1: each group up to the top has a limit of its own.
-fn free_in_groups(groups: &str, root: &Path) -> Option<u64> {
+fn free_in_cgroups(groups: &str, root: &Path) -> Option<u64> {
     let free = |folder: &Path, limit: &str, used: &str| {
         let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
         Some(number(limit)?.saturating_sub(number(used)?))
@@ -359,12 +359,12 @@ mod tests {
         ] {
             fs::write(root.path().join(file), number).expect("written");
         }
-        assert_eq!(free_in_groups("0::/a/b\n", root.path()), Some(70));
-        assert_eq!(free_in_groups("0::/elsewhere\n1:cpu:/a\nnonsense", root.path()), None);
+        assert_eq!(free_in_cgroups("0::/a/b\n", root.path()), Some(70));
+        assert_eq!(free_in_cgroups("0::/elsewhere\n1:cpu:/a\nnonsense", root.path()), None);
         fs::create_dir_all(root.path().join("memory/x")).expect("made");
         fs::write(root.path().join("memory/x/memory.limit_in_bytes"), "50").expect("written");
         fs::write(root.path().join("memory/x/memory.usage_in_bytes"), "60").expect("written");
-        assert_eq!(free_in_groups("3:cpu,memory:/x\n0::/a/b", root.path()), Some(0));
+        assert_eq!(free_in_cgroups("3:cpu,memory:/x\n0::/a/b", root.path()), Some(0));
     }
 
     #[test]

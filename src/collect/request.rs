@@ -2,10 +2,10 @@
 
 use super::dump_file::DumpFile;
 use super::refusal::{Refusal, RefusalCode};
-use super::{CollectObserver, CollectOptions, Plan};
+use super::{CollectObserver, CollectOptions, CollectPlan};
 
 /// A request that may be made, with what it needs.
-pub(super) struct Request<'a> {
+pub(super) struct DumpRequest<'a> {
     pub(super) options: &'a CollectOptions,
     pub(super) file: DumpFile,
     pub(super) observer: &'a mut dyn CollectObserver,
@@ -14,9 +14,9 @@ pub(super) struct Request<'a> {
 /// The file of a dump, and why it is not whole where it is not.
 pub(super) type Dumped = (DumpFile, Option<Refusal>);
 
-impl Request<'_> {
+impl DumpRequest<'_> {
     /// Says what is going to happen, and asks where that must be. Error: `declined`, or what speaks against it.
-    pub(super) fn announce(&mut self, plan: Plan) -> Result<(), Refusal> {
+    pub(super) fn announce(&mut self, plan: CollectPlan) -> Result<(), Refusal> {
         let may_go_on = self.observer.approve(&plan);
         match plan.risk {
             Some(risk) if !self.options.accept_risk => Err(risk),

@@ -10,7 +10,7 @@ use super::dump_file::DumpFile;
 use super::lock::ProcessLock;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
-use super::request::Request;
+use super::request::DumpRequest;
 use super::{CollectObserver, CollectOptions, Collected, TargetRuntime, dotnet, hotspot, inspector};
 
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
@@ -50,10 +50,10 @@ fn run(options: &CollectOptions, observer: &mut dyn CollectObserver, collected: 
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
     let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, runtime));
-    let _lock = process.map(ProcessLock::take).transpose()?;
+    let _lock = process.map(ProcessLock::acquire).transpose()?;
     let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
     let name = file.name();
-    let request = Request { options, file, observer };
+    let request = DumpRequest { options, file, observer };
     let (file, incomplete) = match (runtime, process) {
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),

@@ -20,7 +20,7 @@ pub struct IndexesInUse {
 
 struct IndexInUse {
     path: PathBuf,
-    check: IndexCheck,
+    index_check: IndexCheck,
     is_quiet: bool,
 }
 
@@ -33,7 +33,7 @@ impl IndexesInUse {
     pub fn remember(&self, dump: &OpenDump, is_quiet: bool) {
         if let Some(check) = dump.index_check() {
             let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
-            self.lock().push(IndexInUse { path, check, is_quiet });
+            self.lock().push(IndexInUse { path, index_check: check, is_quiet });
         }
     }
 
@@ -46,7 +46,7 @@ impl IndexesInUse {
     /// asked again.
     pub fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
         let mut in_use = self.lock();
-        let damaged = in_use.iter().find_map(|index| Some((index, index.check.damage()?)));
+        let damaged = in_use.iter().find_map(|index| Some((index, index.index_check.damage()?)));
         let Some((IndexInUse { path, is_quiet, .. }, why)) = damaged else { return false };
         if !is_quiet {
             say(&format!("note: the index of {} is damaged ({why}); reading the dump", path.display()));
@@ -58,7 +58,7 @@ impl IndexesInUse {
 
     /// Fails when an index in use is not to be believed.
     fn check(&self) -> io::Result<()> {
-        let damage = self.lock().iter().find_map(|index| index.check.damage());
+        let damage = self.lock().iter().find_map(|index| index.index_check.damage());
         damage.map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
@@ -67,7 +67,7 @@ impl IndexesInUse {
     /// # Errors
     /// When one is damaged.
     pub fn verify_all(&self) -> io::Result<()> {
-        self.lock().iter().for_each(|index| index.check.verify_all());
+        self.lock().iter().for_each(|index| index.index_check.verify_all());
         self.check()
     }
 }

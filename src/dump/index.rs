@@ -20,7 +20,7 @@ use crate::files::{Inputs, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
-    Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, Rules, SizeRadix, SnapshotChoice,
+    Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, RereadableFile, Rules, SizeRadix, SnapshotChoice,
 };
 
 /// Results that follow from a graph and its strong roots, ready in an index.
@@ -63,7 +63,7 @@ pub(super) struct IndexedResults {
 }
 
 impl IndexedResults {
-    pub(super) fn check(&self) -> IndexCheck {
+    pub(super) fn check_handle(&self) -> IndexCheck {
         self.columns.check()
     }
 }
@@ -262,7 +262,7 @@ pub enum IndexMatch {
     /// All is as it was.
     Same,
     /// All bytes are as they were, the time of the dump is another: commands do not use the index.
-    OtherTime,
+    OnlyTimeDiffers,
     /// The reason for which it is not to be believed, in words that follow its name.
     Mismatch(String),
 }
@@ -291,7 +291,7 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
     check.verify_all();
     match check.damage() {
         Some(_) => mismatch(&IndexError::Damaged.to_string()),
-        None => Ok(if is_used { IndexMatch::Same } else { IndexMatch::OtherTime }),
+        None => Ok(if is_used { IndexMatch::Same } else { IndexMatch::OnlyTimeDiffers }),
     }
 }
 
@@ -310,12 +310,12 @@ fn load_index(
     options.memory.check_mapped(bytes).map_err(IndexRejection::TooLarge)?;
     let meta: IndexMeta = index.content()?;
     if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
-        return Err(IndexRejection::Options(meta.options.words()));
+        return Err(IndexRejection::OtherReadOptions(meta.options.words()));
     }
     let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
     let sees_more = options.read.strict && reader.is_some_and(|reader| reader.sees_more_under_strict());
     if sees_more || meta.diagnostics.check(options.read.strict).is_err() {
-        return Err(IndexRejection::Strict);
+        return Err(IndexRejection::StrictRequested);
     }
     let columns = index.into_columns();
     let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|mut graph| {
@@ -325,7 +325,7 @@ fn load_index(
     });
     // What is read whole when it is opened (names, roots) was checked just now.
     let is_packed = !meta.info.compression.is_empty();
-    let input = dump.map(|dump| Reread::new(dump, is_packed).limited(options.memory.left_bytes()));
+    let input = dump.map(|dump| RereadableFile::new(dump, is_packed).limited(options.memory.left_bytes()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
         Some((graph, derived)) if columns.check().damage().is_none() => Ok(LoadedIndex {
@@ -352,13 +352,13 @@ enum IndexRejection {
     OtherUser,
     /// The options it was made with, in words.
     #[error("was made with other reading options ({0})")]
-    Options(String),
+    OtherReadOptions(String),
     /// It takes more memory than it may.
     #[error(transparent)]
     TooLarge(super::MemoryError),
     /// It holds problems, and under strict reading these are to be reported as the reader reports them.
     #[error("cannot tell how --strict ends")]
-    Strict,
+    StrictRequested,
 }
 
 /// The reason for which an index was not written.

@@ -50,7 +50,7 @@ impl Drop for HeldMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerNeed {
     /// To walk down the dominator tree.
-    Descent,
+    DominatorDescent,
     /// Shortest paths from all roots.
     MergedPaths,
     /// Best ways to all objects.
@@ -60,7 +60,7 @@ pub enum AnswerNeed {
 impl AnswerNeed {
     fn bytes_per_object(self) -> u64 {
         match self {
-            AnswerNeed::Descent => DESCENT_BYTES_PER_OBJECT,
+            AnswerNeed::DominatorDescent => DESCENT_BYTES_PER_OBJECT,
             AnswerNeed::MergedPaths => MERGED_PATHS_BYTES_PER_OBJECT,
             AnswerNeed::BestPaths => BEST_PATHS_BYTES_PER_OBJECT,
         }
@@ -184,7 +184,7 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for so many bytes beside all that is held.
-    pub(super) fn check(&self, what: MemoryPurpose, bytes: u64) -> Result<(), MemoryError> {
+    pub(super) fn check_fits(&self, what: MemoryPurpose, bytes: u64) -> Result<(), MemoryError> {
         let needed_bytes = self.held_bytes.load(Ordering::Relaxed).saturating_add(bytes);
         match self.bytes {
             Some(limit_bytes) if needed_bytes > limit_bytes => {
@@ -196,18 +196,21 @@ impl MemoryLimit {
 
     /// Fails when what an index has does not fit: all of it may come into memory.
     pub(super) fn check_mapped(&self, bytes: u64) -> Result<(), MemoryError> {
-        if self.counts_mapped { self.check(MemoryPurpose::MappedIndex, bytes) } else { Ok(()) }
+        if self.counts_mapped { self.check_fits(MemoryPurpose::MappedIndex, bytes) } else { Ok(()) }
     }
 
     /// Fails when the dominator tree of a graph that is held will not fit.
     pub(super) fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryPurpose::Dominators, dominators_bytes(graph))
+        self.check_fits(MemoryPurpose::Dominators, dominators_bytes(graph))
     }
 
     /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
     /// columns on their way out.
     pub(super) fn check_index_memory(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryPurpose::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
+        self.check_fits(
+            MemoryPurpose::Index,
+            dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT,
+        )
     }
 
     /// Fails when there is no room for a walk down the dominator tree of a graph that is held, or for paths from all
@@ -220,18 +223,18 @@ impl MemoryLimit {
         bytes: u64,
     ) -> Result<(), MemoryError> {
         let own = graph.node_count() as u64 * need.bytes_per_object();
-        self.check(MemoryPurpose::Answer, (results.bytes_still_needed(graph) + own).saturating_add(bytes))
+        self.check_fits(MemoryPurpose::Answer, (results.bytes_still_needed(graph) + own).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
     pub(super) fn check_referrers_memory(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
-        self.check(MemoryPurpose::Referrers, results.bytes_still_needed(graph) + reverse)
+        self.check_fits(MemoryPurpose::Referrers, results.bytes_still_needed(graph) + reverse)
     }
 
     /// Fails when there is no room for markings without each of some sets beside a graph that is held.
     pub(super) fn check_exact(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check(MemoryPurpose::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
+        self.check_fits(MemoryPurpose::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
     }
 }
 
@@ -258,14 +261,14 @@ mod tests {
         let held = limit.hold_bytes(60);
         assert_eq!((held.bytes, same.left_bytes()), (60, Some(40)));
         for (bytes, fits) in [(0, true), (40, true), (41, false), (u64::MAX, false)] {
-            assert_eq!(same.check(MemoryPurpose::Answer, bytes).is_ok(), fits, "{bytes}");
+            assert_eq!(same.check_fits(MemoryPurpose::Answer, bytes).is_ok(), fits, "{bytes}");
         }
-        let error = same.check(MemoryPurpose::Graph, 41).expect_err("too much");
+        let error = same.check_fits(MemoryPurpose::Graph, 41).expect_err("too much");
         assert_eq!(error.to_string(), "its graph takes at least 101 B of memory, and 100 B are allowed");
         drop(held);
-        assert!(same.check(MemoryPurpose::Answer, 100).is_ok());
+        assert!(same.check_fits(MemoryPurpose::Answer, 100).is_ok());
         let none = MemoryLimit::default();
-        assert!(none.check(MemoryPurpose::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
+        assert!(none.check_fits(MemoryPurpose::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
     }
 
     #[test]

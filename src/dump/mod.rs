@@ -23,7 +23,7 @@ pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{DominatorError, NoValues, OpenError};
 pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryPurpose};
-pub use open::{Counted, open};
+pub use open::{CountedTypes, open};
 pub use options::{IndexUse, OpenOptions};
 pub use roots::{RootPolicy, excluded_kind};
 pub use write_index::write_index;
@@ -278,7 +278,7 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_rows(&self, rows: u64, bytes_per_row: u64) -> Result<(), MemoryError> {
-        self.memory.check(MemoryPurpose::Answer, rows.saturating_mul(bytes_per_row))
+        self.memory.check_fits(MemoryPurpose::Answer, rows.saturating_mul(bytes_per_row))
     }
 
     /// Memory that the dominator tree takes beside the graph, at the most.
@@ -350,11 +350,11 @@ impl OpenDump {
     /// Check of the index that the dump came from; `None` for a dump that came from no index. To be asked after the
     /// rows of an answer were made and before they are printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {
-        self.indexed.as_ref().map(IndexedResults::check)
+        self.indexed.as_ref().map(IndexedResults::check_handle)
     }
 
     fn graph_or_empty(&self) -> &HeapGraph {
-        static EMPTY: OnceLock<HeapGraph> = OnceLock::new();
-        self.graph().unwrap_or_else(|| EMPTY.get_or_init(HeapGraph::default))
+        static EMPTY_GRAPH: OnceLock<HeapGraph> = OnceLock::new();
+        self.graph().unwrap_or_else(|| EMPTY_GRAPH.get_or_init(HeapGraph::default))
     }
 }

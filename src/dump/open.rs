@@ -11,9 +11,9 @@ use super::options::OpenOptions;
 use super::roots::complete_roots;
 use super::{MemoryError, OpenDump, OpenError};
 use crate::graph::BuildError;
-use crate::input::{self, Dump, Loaded, NamesOnly, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
+use crate::input::{self, Dump, LoadedDump, NamesOnly, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
 
-pub use crate::input::Counted;
+pub use crate::input::CountedTypes;
 
 /// Opens a dump as it is: format detected by content, unpacked on the way, by its index where there is a fresh one.
 ///
@@ -38,7 +38,7 @@ impl OpenOptions {
         match super::index::choose_source(path, self)? {
             DumpSource::Indexed(indexed) => {
                 let LoadedIndex { graph, results, info, diagnostics, details, bytes } = *indexed;
-                let loaded = Loaded { dump: Dump::Graph(graph), info, diagnostics, details };
+                let loaded = LoadedDump { dump: Dump::Graph(graph), info, diagnostics, details };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held_for_graph = None;
@@ -82,36 +82,36 @@ impl OpenOptions {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn count_types(&self, path: impl AsRef<Path>) -> Result<Counted, OpenError> {
+    pub fn count_types(&self, path: impl AsRef<Path>) -> Result<CountedTypes, OpenError> {
         // An index has no records to count: its dump has.
         let path = path.as_ref();
         let behind = dump_behind(path)?;
         let source = Source::open_observed(behind.as_deref().unwrap_or(path), Arc::clone(&self.observer))?;
-        self.count(source)
+        self.count_types_of_source(source)
     }
 
     /// The same of a dump that comes from a reader.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn count_types_of_reader(&self, reader: impl Read + Send + 'static) -> Result<Counted, OpenError> {
-        self.count(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)
+    pub fn count_types_of_reader(&self, reader: impl Read + Send + 'static) -> Result<CountedTypes, OpenError> {
+        self.count_types_of_source(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)
     }
 
-    fn count(&self, source: Source) -> Result<Counted, OpenError> {
+    fn count_types_of_source(&self, source: Source) -> Result<CountedTypes, OpenError> {
         let counted = self.explain_over_limit(input::count_types(source, &self.read_options()))?;
         self.check_snapshot(counted.info.snapshots.len())?;
         Ok(counted)
     }
 
     /// Reads a dump, unless it takes more memory than it may.
-    pub(super) fn read(&self, source: Source) -> Result<Loaded, OpenError> {
+    pub(super) fn read(&self, source: Source) -> Result<LoadedDump, OpenError> {
         let options = self.read_options();
         if source.compression.is_empty() {
             // What cannot be recognised is reported by whoever reads it.
             if let Ok(reader) = input::detect(&source, &options) {
                 let needed = reader.least_memory_bytes(source.file_bytes.unwrap_or(0));
-                self.memory.check(MemoryPurpose::Graph, needed)?;
+                self.memory.check_fits(MemoryPurpose::Graph, needed)?;
             }
         }
         let mut loaded = self.explain_over_limit(input::read(source, &options))?;
@@ -136,8 +136,8 @@ impl OpenOptions {
         })
     }
 
-    fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, mut info, mut diagnostics, mut details } = loaded;
+    fn finish(&self, loaded: LoadedDump, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
+        let LoadedDump { dump: mut content, mut info, mut diagnostics, mut details } = loaded;
         if self.hides_values {
             // The reason why a dump was written may name a thread.
             if let Some((what, rest)) = info.reason.as_deref().and_then(|reason| reason.split_once(" of thread \"")) {

@@ -3,7 +3,7 @@
 use super::index::{DerivedResults, IndexMeta, ReadKey, WriteIndexError};
 use super::options::OpenOptions;
 use super::{OpenDump, Phase};
-use crate::files::Target;
+use crate::files::OutputTarget;
 use crate::index::{self, SourceKey};
 
 /// Writes the graph of a dump that was opened with `options` and without an index, and what follows from it, as an index
@@ -14,7 +14,7 @@ use crate::index::{self, SourceKey};
 /// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
 pub fn write_index(
     dump: &OpenDump,
-    target: &Target,
+    target: &OutputTarget,
     source: Option<SourceKey>,
     options: &OpenOptions,
 ) -> Result<u64, WriteIndexError> {

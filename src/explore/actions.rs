@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::export::ListExport;
 use super::frame::ViewFrame;
 use super::input_events::{KeyPress, Mouse};
-use super::list::{ListRow, Listing, RowLook, RowTarget};
+use super::list::{ListRow, Listing, RowStyle, RowTarget};
 use super::state::{BrowserState, ClickTarget, Prompt};
 use super::tasks::Task;
 use super::view::{BrowsedObject, BrowserView, Tab};
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 use crate::answers::diff::DiffBy;
 use crate::answers::{GroupBy, ObjectId, ScopeOptions};
 use crate::graph::NodeId;
@@ -77,7 +77,7 @@ impl BrowserState {
         use KeyPress::Char;
         let page = self.rows_on_page();
         if let (Some(frame), Some(steps)) = (self.frame_mut(), key.steps(page)) {
-            return frame.move_by(steps);
+            return frame.move_cursor(steps);
         }
         match key.without_aliases() {
             Char('q') => tasks.push(Task::Quit),
@@ -104,7 +104,7 @@ impl BrowserState {
             Char('n') => self.find_again(1),
             Char('N') => self.find_again(-1),
             Char('s') => self.sort_by_next_column(),
-            Char('S') => self.with_frame(ViewFrame::turn_order),
+            Char('S') => self.with_frame(ViewFrame::reverse_order),
             Char(':') => self.prompt = Some(Prompt::GoToObject(String::new())),
             Char('y') => {
                 // Of the object that is looked at, where the row has none.
@@ -184,8 +184,8 @@ impl BrowserState {
         let browser = self.browser;
         let retained = |node| browser.and_then(|browser| browser.sizes(node).retained);
         let into = match (&frame.view, row.target) {
-            (_, RowTarget::Nowhere) => {
-                self.note = (row.look != RowLook::Title).then(|| "nothing is below this row".into());
+            (_, RowTarget::NoTarget) => {
+                self.note = (row.look != RowStyle::Title).then(|| "nothing is below this row".into());
                 None
             }
             (_, RowTarget::View(view)) => Some(*view),
@@ -212,7 +212,7 @@ impl BrowserState {
     }
 
     /// The objects of a type: those of the group whose types are shown.
-    fn scope_of(&self, browser: Browser<'static>, name: &str) -> ScopeOptions {
+    fn scope_of(&self, browser: HeapBrowser<'static>, name: &str) -> ScopeOptions {
         let group = match self.frame().map(|frame| &frame.view) {
             Some(BrowserView::Types(Some(group))) => group.scope.clone(),
             _ => ScopeOptions::default(),
@@ -275,7 +275,7 @@ impl BrowserState {
             self.note = Some("these are all paths".into());
         } else {
             *count += 5;
-            frame.ask_again();
+            frame.drop_answer();
         }
     }
 
@@ -294,7 +294,7 @@ impl BrowserState {
                 }
                 _ => return,
             }
-            frame.start_anew();
+            frame.drop_answer_and_position();
         });
     }
 
@@ -315,7 +315,7 @@ impl BrowserState {
             if let BrowserView::Groups(by) = &mut frame.view {
                 let at = there.iter().position(|other| other == by).unwrap_or(0);
                 *by = there[(at + 1) % there.len()];
-                frame.start_anew();
+                frame.drop_answer_and_position();
             }
         });
     }
@@ -333,7 +333,7 @@ impl BrowserState {
     }
 
     pub(super) fn sort_by_next_column(&mut self) {
-        let sorted = self.frame_mut().is_some_and(ViewFrame::next_order);
+        let sorted = self.frame_mut().is_some_and(ViewFrame::select_next_sort_column);
         if !sorted {
             self.note = Some("this list has one order".into());
         }
@@ -342,7 +342,7 @@ impl BrowserState {
     pub(super) fn find_again(&mut self, steps: isize) {
         let last = self.last_find.clone();
         match self.frame_mut() {
-            Some(frame) if !frame.find.is_empty() => frame.next_found(steps),
+            Some(frame) if !frame.find.is_empty() => frame.move_to_next_match(steps),
             _ if !last.is_empty() => self.set_find(last),
             _ => {}
         }
@@ -366,7 +366,7 @@ impl BrowserState {
     /// The command that prints what is looked at.
     pub(super) fn command(&self) -> Option<String> {
         let frame = self.frame()?;
-        let seen = frame.top + self.rows_on_page();
+        let seen = frame.first_shown_row + self.rows_on_page();
         let line =
             frame.view.command(&self.context, frame.sort, frame.pattern.as_ref(), frame.listing.as_deref(), seen);
         Some(self.context.for_shell(&frame.view, line))
@@ -393,7 +393,7 @@ impl BrowserState {
                     self.click_targets.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
                 match target.map(|(.., target)| *target) {
                     Some(ClickTarget::Tab(tab)) => self.go_to_tab(tab.number()),
-                    Some(ClickTarget::Crumb(at)) => {
+                    Some(ClickTarget::Breadcrumb(at)) => {
                         if let Some((_, way)) = self.frames_by_tab.get_mut(self.tab) {
                             way.truncate(at + 1);
                         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::list::{ArrangedRows, ListColumn, ListPart, ListRow, Listing, RowLook};
+use super::list::{ArrangedRows, ListColumn, ListPart, ListRow, Listing, RowStyle};
 use super::setup::BrowsedDumps;
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 use crate::dump::inputs_of;
-use crate::files::Target;
+use crate::files::OutputTarget;
 use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, Unit, write};
 use crate::units::count_of;
 
@@ -41,9 +41,9 @@ impl ListExport {
         }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
         let paths = dumps.all().map(|dump| dump.path());
-        let target = Target::find(Some(path), &inputs_of(paths, Some(path)))
+        let target = OutputTarget::find(Some(path), &inputs_of(paths, Some(path)))
             .map_err(|error| format!("{} {error}", path.display()))?;
-        let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
+        let browser = if self.listing.has_objects() { HeapBrowser::of(dumps.new).ok() } else { None };
         let rows = ExportedRows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
         write(&rows, &mut out, &Style { format, ..Style::PLAIN }).map_err(|error| failed(error.to_string()))?;
@@ -59,7 +59,7 @@ impl ListExport {
 
 struct ExportedRows<'e> {
     export: &'e ListExport,
-    browser: Option<Browser<'static>>,
+    browser: Option<HeapBrowser<'static>>,
     /// The places of all but titles; `None` for all.
     places: Option<Vec<usize>>,
 }
@@ -73,13 +73,13 @@ fn column_key(column: &ListColumn) -> String {
 impl ListExport {
     /// The places of all rows that are no titles, where there are titles.
     fn places_of_rows(&self) -> Option<Vec<usize>> {
-        let is_title = |row: &ListRow| row.look == RowLook::Title && row.lead.is_empty();
+        let is_title = |row: &ListRow| row.look == RowStyle::Title && row.lead.is_empty();
         let has_titles = self.listing.parts.iter().any(|part| match part {
             ListPart::Rows(rows) => rows.iter().any(is_title),
             ListPart::Objects { .. } => false,
         });
         let is_row = |&at: &usize| {
-            let row = self.rows.get(at).and_then(|row| self.listing.made_row(row));
+            let row = self.rows.get(at).and_then(|row| self.listing.stored_row(row));
             !row.is_some_and(is_title)
         };
         has_titles.then(|| (0..self.rows.len).filter(is_row).collect())

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::list::{ArrangedRows, ListRow, Listing, RowLook, SortOrder};
+use super::list::{ArrangedRows, ListRow, Listing, RowStyle, SortOrder};
 use super::tasks::ListId;
 use super::view::BrowserView;
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 
 /// A view on the way here, as it was left.
 #[derive(Debug, Default)]
@@ -32,11 +32,11 @@ pub(super) struct ViewFrame {
     /// The order and the find that were asked for.
     asked_arrangement: (SortOrder, String),
     /// Those that `rows` have.
-    arranged_as: (SortOrder, String),
+    shown_arrangement: (SortOrder, String),
     /// The word of the order that the list had before it was asked for again.
     order: Option<&'static str>,
     pub(super) cursor: usize,
-    pub(super) top: usize,
+    pub(super) first_shown_row: usize,
     /// Cells that the names take at least that were drawn so far.
     pub(super) name_width: usize,
     /// Rows that were drawn last; 0 before.
@@ -49,7 +49,7 @@ impl ViewFrame {
     }
 
     /// Asks again, and stays where it is.
-    pub(super) fn ask_again(&mut self) {
+    pub(super) fn drop_answer(&mut self) {
         if let Some(listing) = self.listing.take() {
             // Its columns may be others.
             let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
@@ -62,10 +62,10 @@ impl ViewFrame {
     }
 
     /// Asks for something else.
-    pub(super) fn start_anew(&mut self) {
-        self.ask_again();
+    pub(super) fn drop_answer_and_position(&mut self) {
+        self.drop_answer();
         self.order = None;
-        (self.sort, self.cursor, self.top) = (SortOrder::default(), 0, 0);
+        (self.sort, self.cursor, self.first_shown_row) = (SortOrder::default(), 0, 0);
         self.set_find(String::new());
     }
 
@@ -83,9 +83,9 @@ impl ViewFrame {
                 let column = same.or(listing.sorted_by);
                 self.sort = SortOrder { column, reverse: self.sort.reverse && column.is_some() };
                 self.asked_arrangement = (comes, String::new());
-                self.arranged_as = self.asked_arrangement.clone();
+                self.shown_arrangement = self.asked_arrangement.clone();
                 self.rows = arranged;
-                let is_title = listing.row(0, None).is_some_and(|row| row.look == RowLook::Title);
+                let is_title = listing.row(0, None).is_some_and(|row| row.look == RowStyle::Title);
                 if self.cursor == 0 && is_title && self.rows.len > 1 {
                     self.cursor = 1;
                 }
@@ -100,19 +100,19 @@ impl ViewFrame {
             // Other places than those that matched before.
             (self.matches, self.asked_matches) = (Vec::new(), None);
             self.rows = arranged;
-            self.arranged_as = self.asked_arrangement.clone();
+            self.shown_arrangement = self.asked_arrangement.clone();
         }
     }
 
     /// Returns true if rows are still in another order than the one that was asked for.
     pub(super) fn is_being_sorted(&self) -> bool {
-        self.listing.is_some() && self.asked_arrangement.0 != self.arranged_as.0
+        self.listing.is_some() && self.asked_arrangement.0 != self.shown_arrangement.0
     }
 
     /// Returns true if all rows are there, in the order that is wanted.
     pub(super) fn is_arranged(&self) -> bool {
         let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);
-        self.listing.is_some() && !is_part && self.arranged_as == self.wanted_arrangement()
+        self.listing.is_some() && !is_part && self.shown_arrangement == self.wanted_arrangement()
     }
 
     /// The order, and what is left of the rows.
@@ -128,13 +128,13 @@ impl ViewFrame {
     }
 
     /// The pattern that the rows that are asked for now are to match.
-    pub(super) fn start_arranging(&mut self) -> Option<TypePattern> {
+    pub(super) fn take_arrangement_request(&mut self) -> Option<TypePattern> {
         self.asked_arrangement = self.wanted_arrangement();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
     /// The pattern to be asked for, where a find does not leave other rows out.
-    pub(super) fn start_finding(&mut self) -> Option<TypePattern> {
+    pub(super) fn take_find_request(&mut self) -> Option<TypePattern> {
         if self.view.is_narrowed_by_find() || !self.is_arranged() {
             return None;
         }
@@ -170,7 +170,7 @@ impl ViewFrame {
         self.find = find;
         self.matches.clear();
         if self.view.is_narrowed_by_find() {
-            (self.cursor, self.top) = (0, 0);
+            (self.cursor, self.first_shown_row) = (0, 0);
             if !self.sort.column.is_none_or(|column| self.can_sort(column)) {
                 let column = self.listing.as_ref().and_then(|listing| listing.sorted_by);
                 self.sort = SortOrder { column, reverse: false };
@@ -180,7 +180,7 @@ impl ViewFrame {
 
     fn can_sort(&self, column: usize) -> bool {
         let order = self.listing.as_ref().and_then(|listing| listing.figures.get(column)?.order);
-        order.is_some_and(|order| self.find.is_empty() || self.view.sorts_found_by(order))
+        order.is_some_and(|order| self.find.is_empty() || self.view.sorts_matches_by(order))
     }
 
     pub(super) fn has_orders(&self) -> bool {
@@ -189,9 +189,9 @@ impl ViewFrame {
     }
 
     /// The next of the rows that are found, or the one before.
-    pub(super) fn next_found(&mut self, steps: isize) {
+    pub(super) fn move_to_next_match(&mut self, steps: isize) {
         if self.view.is_narrowed_by_find() {
-            return self.wrap_by(steps);
+            return self.move_cursor_wrapping(steps);
         }
         let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
         let is_on_one = self.matches.get(at).is_some_and(|&place| place as usize == self.cursor);
@@ -203,43 +203,43 @@ impl ViewFrame {
     }
 
     /// Moves the cursor and stays within the rows.
-    pub(super) fn move_by(&mut self, steps: isize) {
+    pub(super) fn move_cursor(&mut self, steps: isize) {
         let last = self.rows.len.saturating_sub(1);
         self.cursor = self.cursor.saturating_add_signed(steps).min(last);
     }
 
     /// The same round and round.
-    fn wrap_by(&mut self, steps: isize) {
+    fn move_cursor_wrapping(&mut self, steps: isize) {
         if self.rows.len > 0 {
             self.cursor = (self.cursor as isize + steps).rem_euclid(self.rows.len as isize) as usize;
         }
     }
 
-    pub(super) fn keep_in_sight(&mut self, page: usize) {
+    pub(super) fn scroll_to_cursor(&mut self, page: usize) {
         if self.listing.is_some() && !self.is_pending {
             self.cursor = self.cursor.min(self.rows.len.saturating_sub(1));
         }
-        self.top = self.top.clamp((self.cursor + 1).saturating_sub(page), self.cursor);
+        self.first_shown_row = self.first_shown_row.clamp((self.cursor + 1).saturating_sub(page), self.cursor);
         // No empty lines below the last row where there are rows above the first.
-        self.top = self.top.min(self.rows.len.saturating_sub(page)).min(self.cursor);
+        self.first_shown_row = self.first_shown_row.min(self.rows.len.saturating_sub(page)).min(self.cursor);
     }
 
     /// The next column that its command can be sorted by. Returns false if there is no other.
-    pub(super) fn next_order(&mut self) -> bool {
+    pub(super) fn select_next_sort_column(&mut self) -> bool {
         let Some(listing) = &self.listing else { return false };
         let count = listing.figures.len();
         let Some(now) = self.sort.column.filter(|_| listing.sorted_by.is_some()) else { return false };
         let mut others = (1..count).map(|step| (now + step) % count);
         let Some(next) = others.find(|&column| self.can_sort(column)) else { return false };
         self.sort = SortOrder { column: Some(next), reverse: false };
-        (self.cursor, self.top) = (0, 0);
+        (self.cursor, self.first_shown_row) = (0, 0);
         true
     }
 
-    pub(super) fn turn_order(&mut self) {
+    pub(super) fn reverse_order(&mut self) {
         if self.listing.as_ref().is_some_and(|listing| listing.sorted_by.is_some()) {
             self.sort.reverse = !self.sort.reverse;
-            (self.cursor, self.top) = (0, 0);
+            (self.cursor, self.first_shown_row) = (0, 0);
         }
     }
 
@@ -249,7 +249,7 @@ impl ViewFrame {
     }
 
     /// A row by its place among those that are shown.
-    pub(super) fn row(&self, at: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
+    pub(super) fn row(&self, at: usize, browser: Option<&HeapBrowser<'static>>) -> Option<ListRow> {
         self.listing.as_ref()?.row(self.rows.get(at)?, browser)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::view::BrowserView;
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::browse::{Browser, ObjectSizes};
+use crate::answers::browse::{HeapBrowser, ObjectSizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
 use crate::names::row_lines;
@@ -52,7 +52,7 @@ impl ListColumn {
 #[derive(Debug, Clone, Default)]
 pub(super) enum RowTarget {
     #[default]
-    Nowhere,
+    NoTarget,
     Object(NodeId),
     /// Objects of this type.
     Type(String),
@@ -62,7 +62,7 @@ pub(super) enum RowTarget {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum RowLook {
+pub(super) enum RowStyle {
     #[default]
     Plain,
     Title,
@@ -85,7 +85,7 @@ pub(super) struct ListRow {
     pub(super) target: RowTarget,
     /// The object of the row, where that is another than its target.
     pub(super) node: Option<NodeId>,
-    pub(super) look: RowLook,
+    pub(super) look: RowStyle,
     /// Levels of a tree above it, or steps of a path.
     pub(super) level: Option<u32>,
     /// Further lines of the row, by what they are of.
@@ -109,7 +109,7 @@ impl ListRow {
     }
 
     pub(super) fn title(text: impl Into<String>) -> Self {
-        ListRow { look: RowLook::Title, ..ListRow::new(text, RowTarget::Nowhere) }
+        ListRow { look: RowStyle::Title, ..ListRow::new(text, RowTarget::NoTarget) }
     }
 }
 
@@ -211,7 +211,7 @@ impl Listing {
         }
     }
 
-    pub(super) fn made_row(&self, row: usize) -> Option<&ListRow> {
+    pub(super) fn stored_row(&self, row: usize) -> Option<&ListRow> {
         match self.place(row)? {
             (ListPart::Rows(rows), at) => rows.get(at),
             (ListPart::Objects { .. }, _) => None,
@@ -219,11 +219,11 @@ impl Listing {
     }
 
     pub(super) fn is_title(&self, row: usize) -> bool {
-        self.made_row(row).is_some_and(|row| row.look == RowLook::Title)
+        self.stored_row(row).is_some_and(|row| row.look == RowStyle::Title)
     }
 
     /// A row. O(log objects).
-    pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<ListRow> {
+    pub(super) fn row(&self, row: usize, browser: Option<&HeapBrowser<'static>>) -> Option<ListRow> {
         let (part, at) = self.place(row)?;
         let (nodes, references, lead, faint) = match part {
             ListPart::Rows(rows) => return rows.get(at).cloned(),
@@ -236,13 +236,13 @@ impl Listing {
             id: object.id.clone(),
             lead: lead.to_string(),
             reference: references.get(at).cloned().flatten().unwrap_or_default(),
-            look: if faint.binary_search(&(at as u32)).is_ok() { RowLook::Faint } else { RowLook::Plain },
+            look: if faint.binary_search(&(at as u32)).is_ok() { RowStyle::Faint } else { RowStyle::Plain },
             ..ListRow::new(object.type_text(), RowTarget::Object(node))
         })
     }
 
     /// The largest figure of the first column among all rows: what the bars are drawn by. O(rows that were made).
-    pub(super) fn largest(&self, first: Option<usize>, browser: Option<&Browser<'static>>) -> i64 {
+    pub(super) fn largest(&self, first: Option<usize>, browser: Option<&HeapBrowser<'static>>) -> i64 {
         let made = self.parts.iter().filter_map(|part| match part {
             ListPart::Rows(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
             ListPart::Objects { .. } => None,
@@ -253,9 +253,9 @@ impl Listing {
 }
 
 /// By row its place in an order, which decides between rows whose figures are alike.
-pub(super) fn ties_by<T>(rows: &[T], order: &dyn Fn(&T, &T) -> Ordering) -> Vec<u32> {
+pub(super) fn tie_ranks<T>(rows: &[T], order: &dyn Fn(&T, &T) -> Ordering) -> Vec<u32> {
     let mut in_order: Vec<usize> = (0..rows.len()).collect();
-    sort::by(&mut in_order, &|&a, &b| order(&rows[a], &rows[b]));
+    sort::rows_by(&mut in_order, &|&a, &b| order(&rows[a], &rows[b]));
     let mut ties = vec![0; rows.len()];
     in_order.iter().zip(0..).for_each(|(&row, rank)| ties[row] = rank);
     ties
@@ -290,7 +290,7 @@ impl ArrangedRows {
 /// Puts the rows of a list that match in order; the first `first` at least. O(rows), and a sort of those.
 pub(super) fn arrange(
     listing: &Listing,
-    browser: Option<&Browser<'static>>,
+    browser: Option<&HeapBrowser<'static>>,
     sort: SortOrder,
     find: Option<&TypePattern>,
     first: usize,
@@ -313,11 +313,11 @@ pub(super) fn arrange(
         let column = sort.column.or(listing.sorted_by).unwrap_or(0);
         let key = |place: u32| {
             listing
-                .made_row(place as usize)
+                .stored_row(place as usize)
                 .map(|row| (row.figures.get(column).copied().flatten(), row.tie_rank))
                 .unwrap_or_default()
         };
-        sort::by(&mut places, &|&a, &b| -> Ordering {
+        sort::rows_by(&mut places, &|&a, &b| -> Ordering {
             let ((figure, tie_rank), (other, place)) = (key(a), key(b));
             let ordering = other.cmp(&figure).then(tie_rank.cmp(&place));
             if sort.reverse { ordering.reverse() } else { ordering }
@@ -325,7 +325,7 @@ pub(super) fn arrange(
         rows = Some(places);
     }
     let len = rows.as_ref().map_or(listing.len(), Vec::len);
-    let retained = |nodes: &[NodeId], browser: &Browser<'static>, rows: &[u32]| {
+    let retained = |nodes: &[NodeId], browser: &HeapBrowser<'static>, rows: &[u32]| {
         let of_row = |&row: &u32| browser.sizes(nodes[row as usize]).retained.map_or(0, |(bytes, _)| bytes);
         signed(rows.iter().map(of_row).max().unwrap_or(0))
     };
@@ -343,7 +343,7 @@ pub(super) fn arrange(
 /// The places, in the order that is shown, of the rows that a pattern matches. O(rows).
 pub(super) fn matching_places(
     listing: &Listing,
-    browser: Option<&Browser<'static>>,
+    browser: Option<&HeapBrowser<'static>>,
     shown: &ArrangedRows,
     pattern: &TypePattern,
 ) -> Vec<u32> {
@@ -357,7 +357,7 @@ pub(super) fn matching_places(
 /// references that lead to them, too.
 fn matching_rows(
     listing: &Listing,
-    browser: Option<&Browser<'static>>,
+    browser: Option<&HeapBrowser<'static>>,
     pattern: &TypePattern,
     with_references: bool,
 ) -> Vec<u32> {
@@ -368,7 +368,7 @@ fn matching_rows(
             ListPart::Rows(rows) => {
                 let leads_there = |row: &ListRow| with_references && pattern.matches(&row.reference);
                 let matches_find =
-                    |row: &ListRow| row.look != RowLook::Title && (row.matches_find(pattern) || leads_there(row));
+                    |row: &ListRow| row.look != RowStyle::Title && (row.matches_find(pattern) || leads_there(row));
                 places.extend(rows.iter().zip(start..).filter(|(row, _)| matches_find(row)).map(|(_, at)| at));
             }
             ListPart::Objects { nodes, references, .. } => {

@@ -5,7 +5,6 @@
 //! leaves, reads keys, and runs the loop. Not here: opening dumps, options.
 
 mod actions;
-mod cells;
 mod command;
 mod draw;
 mod export;
@@ -14,6 +13,7 @@ mod input_events;
 mod list;
 mod lists;
 mod load_progress;
+mod screen_cells;
 mod setup;
 mod state;
 mod tasks;

@@ -10,7 +10,7 @@ use super::load_progress::ReadProgress;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::tasks::{ListId, Task, TaskResult, TextKind};
 use super::view::{BrowserView, CommandContext, Tab};
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 use crate::answers::cut_word;
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
@@ -24,7 +24,7 @@ pub(super) enum BrowserMessage {
     Opened(BrowsedDumps),
     Answer(TaskResult),
     /// Time went by, and this is being done.
-    Tick(ReadProgress),
+    ReadProgressed(ReadProgress),
 }
 
 /// A line that is typed.
@@ -44,7 +44,7 @@ pub(super) type ClickTargets = Vec<(u16, std::ops::Range<u16>, ClickTarget)>;
 pub(super) enum ClickTarget {
     Tab(Tab),
     /// That many steps from the beginning of the way here.
-    Crumb(usize),
+    Breadcrumb(usize),
     /// A row, by its place among those that are shown.
     Row(usize),
 }
@@ -56,7 +56,7 @@ pub(super) struct BrowserState {
     /// `None` while they are read.
     pub(super) dumps: Option<BrowsedDumps>,
     /// Once the tree is there.
-    pub(super) browser: Option<Browser<'static>>,
+    pub(super) browser: Option<HeapBrowser<'static>>,
     /// The reason why there is no dominator tree.
     pub(super) no_tree_reason: Option<String>,
     pub(super) tree_asked: bool,
@@ -93,30 +93,30 @@ pub(super) struct BrowserState {
 /// Texts of objects, read for those on the screen.
 #[derive(Debug, Default)]
 pub(super) struct ObjectTexts {
-    known: HashMap<NodeId, Option<String>>,
-    asked: Vec<NodeId>,
+    texts_by_node: HashMap<NodeId, Option<String>>,
+    asked_nodes: Vec<NodeId>,
 }
 
 impl ObjectTexts {
     pub(super) fn of(&self, node: NodeId) -> Option<&str> {
-        self.known.get(&node)?.as_deref()
+        self.texts_by_node.get(&node)?.as_deref()
     }
 
     /// Those of some objects that are to be asked for: nothing is known of them, and nothing was asked.
     fn ask(&mut self, seen: &[NodeId]) -> Vec<NodeId> {
-        let is_new = |node: &&NodeId| !self.known.contains_key(node) && !self.asked.contains(node);
+        let is_new = |node: &&NodeId| !self.texts_by_node.contains_key(node) && !self.asked_nodes.contains(node);
         let new: Vec<NodeId> = seen.iter().filter(is_new).copied().collect();
-        self.asked.extend(&new);
+        self.asked_nodes.extend(&new);
         new
     }
 
     /// Takes texts that were read; those of objects that were not read are asked for again when they are seen again.
-    fn read(&mut self, nodes: &[NodeId], texts: Vec<Option<String>>) {
-        if self.known.len() > MAX_TEXTS_KEPT {
-            self.known.clear();
+    fn add_texts(&mut self, nodes: &[NodeId], texts: Vec<Option<String>>) {
+        if self.texts_by_node.len() > MAX_TEXTS_KEPT {
+            self.texts_by_node.clear();
         }
-        self.asked.retain(|node| !nodes.contains(node));
-        self.known.extend(nodes.iter().copied().zip(texts));
+        self.asked_nodes.retain(|node| !nodes.contains(node));
+        self.texts_by_node.extend(nodes.iter().copied().zip(texts));
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) struct SidePane {
 }
 
 /// Columns from which the object under the cursor stands beside the list.
-pub(super) const MIN_PANE_COLUMNS: u16 = 160;
+pub(super) const MIN_SCREEN_COLUMNS_FOR_PANE: u16 = 160;
 
 /// Texts of objects that are kept; all of them are forgotten beyond that.
 const MAX_TEXTS_KEPT: usize = 20_000;
@@ -148,7 +148,7 @@ impl BrowserState {
         let mut tasks = Vec::new();
         match msg {
             BrowserMessage::Resize(width, height) => self.size = (width, height),
-            BrowserMessage::Tick(progress) => self.progress = progress,
+            BrowserMessage::ReadProgressed(progress) => self.progress = progress,
             BrowserMessage::Opened(dumps) => self.opened(dumps, &mut tasks),
             BrowserMessage::Answer(answer) => self.take_answer(answer),
             BrowserMessage::Mouse(mouse) => self.act_on_mouse(mouse, &mut tasks),
@@ -182,7 +182,7 @@ impl BrowserState {
         self.frames_by_tab.get_mut(self.tab)?.1.last_mut()
     }
 
-    pub(super) fn way(&self) -> &[ViewFrame] {
+    pub(super) fn open_frames(&self) -> &[ViewFrame] {
         self.frames_by_tab.get(self.tab).map_or(&[], |(_, way)| way)
     }
 
@@ -219,7 +219,7 @@ impl BrowserState {
             known.filter(is_there).map(|tab| (tab, vec![ViewFrame::new(tab.view(is_objects))])).collect();
         self.dumps = Some(dumps);
         match graph {
-            Some(_) if dumps.new.is_indexed() => self.tree_is_there(Ok(())),
+            Some(_) if dumps.new.is_indexed() => self.take_dominators(Ok(())),
             Some(_) => {
                 self.tree_asked = true;
                 tasks.push(Task::ComputeDominators);
@@ -243,7 +243,7 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn tree_is_there(&mut self, result: Result<(), String>) {
+    pub(super) fn take_dominators(&mut self, result: Result<(), String>) {
         let Some(dumps) = self.dumps else { return };
         self.tree_asked = false;
         match result {
@@ -251,20 +251,20 @@ impl BrowserState {
             Err(why) => self.no_tree_reason = Some(why),
         }
         if self.no_tree_reason.is_none() {
-            self.browser = Browser::of(dumps.new).ok();
+            self.browser = HeapBrowser::of(dumps.new).ok();
         }
         // What was shown without retained bytes is asked again.
         let has_references = self.context.has_references;
         for frame in self.frames_by_tab.iter_mut().flat_map(|(_, way)| way) {
             if frame.is_without_tree && has_references {
-                frame.ask_again();
+                frame.drop_answer();
             }
         }
     }
 
     pub(super) fn take_answer(&mut self, answer: TaskResult) {
         match answer {
-            TaskResult::Dominators(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
+            TaskResult::Dominators(result) => self.take_dominators(result.map_err(|error| error.to_string())),
             TaskResult::List(id, result) => {
                 if let Some(frame) = self.frame_of(id) {
                     frame.take_listing(result);
@@ -274,14 +274,14 @@ impl BrowserState {
                 let last = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
                     frame.take_arranged(sort, find.as_deref(), arranged);
-                    frame.keep_in_sight(last);
+                    frame.scroll_to_cursor(last);
                 }
             }
-            TaskResult::Found(id, sort, find, places) => {
+            TaskResult::FoundRows(id, sort, find, places) => {
                 let page = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
                     frame.take_matches(sort, &find, places);
-                    frame.keep_in_sight(page);
+                    frame.scroll_to_cursor(page);
                 }
             }
             TaskResult::Superseded(id) => {
@@ -290,8 +290,8 @@ impl BrowserState {
                 }
             }
             TaskResult::Texts(kind, nodes, texts) => match kind {
-                TextKind::Value => self.value_texts.read(&nodes, texts),
-                TextKind::ReferenceFrom(_) => self.reference_names.read(&nodes, texts),
+                TextKind::Value => self.value_texts.add_texts(&nodes, texts),
+                TextKind::ReferenceFrom(_) => self.reference_names.add_texts(&nodes, texts),
             },
             TaskResult::ExactRetained(name, result) => {
                 self.note = Some(match result {
@@ -300,12 +300,12 @@ impl BrowserState {
                 });
             }
             TaskResult::FileExists(file) => self.prompt = Some(Prompt::ReplaceFile(file)),
-            TaskResult::Pane(node, listing) => {
+            TaskResult::SidePaneList(node, listing) => {
                 if let Some(pane) = self.pane.as_mut().filter(|pane| pane.node == node) {
                     pane.listing = Some(listing);
                 }
             }
-            TaskResult::Note(result) => self.note = Some(result.unwrap_or_else(|why| why)),
+            TaskResult::StatusNote(result) => self.note = Some(result.unwrap_or_else(|why| why)),
         }
     }
 
@@ -332,13 +332,13 @@ impl BrowserState {
             }
             return;
         }
-        frame.keep_in_sight(page);
+        frame.scroll_to_cursor(page);
         if let Some(listing) = &frame.listing {
             let listing = Arc::clone(listing);
             if frame.wants_arranging() {
-                let pattern = frame.start_arranging();
+                let pattern = frame.take_arrangement_request();
                 tasks.push(Task::ArrangeRows(frame.id, listing, frame.sort, pattern));
-            } else if let Some(pattern) = frame.start_finding() {
+            } else if let Some(pattern) = frame.take_find_request() {
                 tasks.push(Task::FindRows(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
             }
         }
@@ -349,7 +349,7 @@ impl BrowserState {
     /// The object under the cursor, where there is room for it.
     pub(super) fn ask_pane(&mut self, tasks: &mut Vec<Task>) {
         let is_object = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Object(_)));
-        match self.selected_place().filter(|_| self.size.0 > MIN_PANE_COLUMNS && !is_object) {
+        match self.selected_place().filter(|_| self.size.0 > MIN_SCREEN_COLUMNS_FOR_PANE && !is_object) {
             None => self.pane = None,
             Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
                 self.pane = Some(SidePane { node: place.node, listing: None });
@@ -365,7 +365,7 @@ impl BrowserState {
         let Some(frame) = self.frame() else { return };
         let Some(listing) = &frame.listing else { return };
         let holder = frame.view.holder();
-        let places = frame.top..frame.top + self.lines_of_rows();
+        let places = frame.first_shown_row..frame.first_shown_row + self.lines_of_rows();
         let seen: Vec<NodeId> = places.filter_map(|at| listing.node(frame.rows.get(at)?)).collect();
         let values = if has_values { self.value_texts.ask(&seen) } else { Vec::new() };
         tasks.extend((!values.is_empty()).then_some(Task::ReadTexts(TextKind::Value, values)));

@@ -13,7 +13,7 @@ use super::lists;
 use super::setup::{BrowsedDumps, WriteIndex};
 use super::view::{BrowsedObject, BrowserView, CommandContext};
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::graph::NodeId;
 
@@ -60,7 +60,7 @@ pub(super) enum TaskResult {
     Dominators(Result<(), AnswerError>),
     List(ListId, Result<(Arc<Listing>, ArrangedRows), String>),
     Arranged(ListId, SortOrder, Option<String>, ArrangedRows),
-    Found(ListId, SortOrder, String, Vec<u32>),
+    FoundRows(ListId, SortOrder, String, Vec<u32>),
     /// It was not answered: a newer question came.
     Superseded(ListId),
     /// Texts of objects; none where nobody sees these any more.
@@ -68,8 +68,8 @@ pub(super) enum TaskResult {
     ExactRetained(String, Result<u64, String>),
     /// The file of an export is there already.
     FileExists(String),
-    Pane(NodeId, Arc<Listing>),
-    Note(Result<String, String>),
+    SidePaneList(NodeId, Arc<Listing>),
+    StatusNote(Result<String, String>),
 }
 
 impl Task {
@@ -150,7 +150,7 @@ impl BrowserWorker {
                     let why = "this failed; it is a defect of heapdump".to_string();
                     (self.answer)(match id {
                         Some(id) => TaskResult::List(id, Err(why)),
-                        None => TaskResult::Note(Err(why)),
+                        None => TaskResult::StatusNote(Err(why)),
                     });
                 }
             }
@@ -194,10 +194,10 @@ impl BrowserWorker {
             Task::FindRows(id, listing, rows, sort, pattern) => {
                 let browser = self.browser_of(&listing);
                 let places = matching_places(&listing, browser.as_ref(), &rows, &pattern);
-                TaskResult::Found(id, sort, pattern.text().to_string(), places)
+                TaskResult::FoundRows(id, sort, pattern.text().to_string(), places)
             }
             Task::ReadTexts(kind, nodes) => {
-                let texts = Browser::of(new).map_or(vec![None; nodes.len()], |browser| match kind {
+                let texts = HeapBrowser::of(new).map_or(vec![None; nodes.len()], |browser| match kind {
                     TextKind::Value => browser.value_texts(&nodes),
                     TextKind::ReferenceFrom(holder) => browser.names_of_dominated(holder, &nodes),
                 });
@@ -207,19 +207,19 @@ impl BrowserWorker {
                 let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());
                 TaskResult::ExactRetained(name, exact)
             }
-            Task::WriteIndex => TaskResult::Note(match &self.write_index {
+            Task::WriteIndex => TaskResult::StatusNote(match &self.write_index {
                 Some(write) => write(new),
                 None => Err("there is nothing to write an index beside".into()),
             }),
             Task::Export(export) => match export.write(self.dumps) {
                 Err(why) if why == FILE_EXISTS_TEXT => TaskResult::FileExists(export.file),
-                done => TaskResult::Note(done),
+                done => TaskResult::StatusNote(done),
             },
             Task::FillPane(place) => {
                 let node = place.node;
                 match lists::facts_beside_list(new, &place) {
-                    Ok(listing) => TaskResult::Pane(node, Arc::new(listing)),
-                    Err(why) => TaskResult::Note(Err(why)),
+                    Ok(listing) => TaskResult::SidePaneList(node, Arc::new(listing)),
+                    Err(why) => TaskResult::StatusNote(Err(why)),
                 }
             }
             Task::CopyText(_) | Task::Suspend | Task::Redraw | Task::Quit => return,
@@ -228,8 +228,8 @@ impl BrowserWorker {
     }
 
     /// Lists of allocation totals, and of types before the tree is there, are made without it.
-    fn browser_of(&self, listing: &Listing) -> Option<Browser<'static>> {
-        listing.has_objects().then(|| Browser::of(self.dumps.new).ok()).flatten()
+    fn browser_of(&self, listing: &Listing) -> Option<HeapBrowser<'static>> {
+        listing.has_objects().then(|| HeapBrowser::of(self.dumps.new).ok()).flatten()
     }
 
     fn list(&self, id: ListId, view: &BrowserView, context: &CommandContext) {
@@ -249,7 +249,7 @@ impl BrowserWorker {
         &self,
         id: ListId,
         listing: &Listing,
-        browser: Option<&Browser<'static>>,
+        browser: Option<&HeapBrowser<'static>>,
         sort: SortOrder,
         find: Option<&TypePattern>,
         is_new: Option<&Arc<Listing>>,

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::cells::{Rect, ScreenBuffer, ScreenCell};
 use super::draw::draw;
 use super::input_events::{KeyPress, Mouse};
 use super::list::RowTarget;
 use super::load_progress::ReadProgress;
+use super::screen_cells::{Rect, ScreenBuffer, ScreenCell};
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{BrowserWorker, Task, TaskResult};
@@ -105,7 +105,7 @@ impl Driver {
     }
 
     fn way(&self) -> Vec<String> {
-        self.state.way().iter().map(|frame| frame.view.breadcrumb()).collect()
+        self.state.open_frames().iter().map(|frame| frame.view.breadcrumb()).collect()
     }
 
     fn cursor(&self) -> usize {
@@ -186,7 +186,7 @@ fn names_are_whole_at_every_width() {
             let screen = driver.keys(script).screen();
             let frame = driver.state.frame().unwrap();
             let text = squeezed(&screen);
-            for at in frame.top..(frame.top + frame.drawn_rows).min(frame.rows.len) {
+            for at in frame.first_shown_row..(frame.first_shown_row + frame.drawn_rows).min(frame.rows.len) {
                 let row = frame.row(at, driver.state.browser.as_ref()).unwrap();
                 let reference = driver
                     .state
@@ -302,7 +302,7 @@ fn waiting_is_shown() {
     let second = std::time::Duration::from_secs(1);
     let (phase, objects) = (Some(Phase::Reading), 12_345);
     let progress = ReadProgress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
-    assert!(state.update(BrowserMessage::Tick(progress)).is_empty());
+    assert!(state.update(BrowserMessage::ReadProgressed(progress)).is_empty());
     let mut buffer = ScreenBuffer::new((80, 24));
     draw(&mut state, Rect { x: 0, y: 0, width: 80, height: 24 }, &mut buffer);
     let text: String = buffer.lines().flatten().flat_map(ScreenCell::chars).collect();
@@ -386,7 +386,7 @@ fn groups_lead_to_their_own_objects() {
         for at in 0..browser.state.frame().unwrap().rows.len.min(12) {
             let frame = browser.state.frame().unwrap();
             let row = frame.row(at, browser.state.browser.as_ref()).unwrap();
-            if matches!(row.target, RowTarget::Nowhere) {
+            if matches!(row.target, RowTarget::NoTarget) {
                 continue;
             }
             let objects = row.figures[2].unwrap();

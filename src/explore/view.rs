@@ -151,15 +151,17 @@ impl BrowserView {
             BrowserView::Types(None) => "types".into(),
             BrowserView::Types(Some(group)) => format!("{} {}", group.by.titles().0.to_lowercase(), group.name),
             BrowserView::Dominators { of: None, .. } => "everything".into(),
-            BrowserView::Dominators { of: Some(place), .. } => format!("{} {}", place.id, last_name(&place.type_name)),
+            BrowserView::Dominators { of: Some(place), .. } => {
+                format!("{} {}", place.id, last_name_part(&place.type_name))
+            }
             BrowserView::Groups(by) => by.titles().1.into(),
             BrowserView::Growth(DiffBy::Paths | DiffBy::Backtraces) => "growth by path".into(),
             BrowserView::Growth(DiffBy::RootKinds) => "growth by root".into(),
             BrowserView::Growth(_) => "growth".into(),
-            BrowserView::Objects { type_name, .. } => format!("objects of {}", last_name(type_name)),
+            BrowserView::Objects { type_name, .. } => format!("objects of {}", last_name_part(type_name)),
             BrowserView::Object(place) => format!("object {}", place.id),
             BrowserView::Paths(place, _) => format!("paths to {}", place.id),
-            BrowserView::MergedPaths { type_name, .. } => format!("paths to {}", last_name(type_name)),
+            BrowserView::MergedPaths { type_name, .. } => format!("paths to {}", last_name_part(type_name)),
             BrowserView::Heaps => "heaps".into(),
             BrowserView::Frames { name, .. } => name.clone(),
         }
@@ -212,7 +214,7 @@ impl BrowserView {
     }
 
     /// Returns true if its command has this order for the rows that match as well.
-    pub(super) fn sorts_found_by(&self, order: Figure) -> bool {
+    pub(super) fn sorts_matches_by(&self, order: Figure) -> bool {
         match self {
             BrowserView::Dominators { by_type: false, .. } => order != DOMINATED,
             BrowserView::Dominators { by_type: true, .. } => order == BYTES,
@@ -222,7 +224,7 @@ impl BrowserView {
 }
 
 /// The name behind the last dot that is not inside brackets: `Generic.List<A.B>` as `List<B>` would be too much of a cut.
-fn last_name(name: &str) -> &str {
+fn last_name_part(name: &str) -> &str {
     let end = name.find(['<', '[', '(', '`']).unwrap_or(name.len());
     name[..end].rfind(['.', '/']).map_or(name, |at| &name[at + 1..])
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::ExportError;
 use super::error::verify_index_file;
-use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::dominators::{DominatorNode, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
@@ -49,7 +49,7 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
     verify_index_file(dump)?;
     let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::Descent, 0)?;
+    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
     if options.draws_retained && dominators.number_of(node).is_none() {
         return Err(AnswerError::Unreachable(graph.display_id(node)).into());
     }
@@ -124,7 +124,7 @@ fn dominated_largest_first<'d>(
     let children = dominators.children();
     move |node| {
         let Some(number) = dominators.number_of(node) else { return Vec::new() };
-        let mut numbers: Vec<DomNode> = children.of(number).collect();
+        let mut numbers: Vec<DominatorNode> = children.of(number).collect();
         numbers.sort_by_key(|&number| (Reverse(retained.bytes_at(number)), number));
         numbers.into_iter().map(|number| dominators.node_at(number)).collect()
     }

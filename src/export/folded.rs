@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::ExportError;
 use super::error::verify_index_file;
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
@@ -73,15 +73,15 @@ impl<'d> TypePaths<'d> {
         let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
         let scope = scope.resolve(dump)?;
         let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
+        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
         let children = dominators.children();
-        let starts: Vec<DomNode> = match object.map(|node| (node, dominators.number_of(node))) {
-            None => children.of(DomNode::ROOT).collect(),
+        let starts: Vec<DominatorNode> = match object.map(|node| (node, dominators.number_of(node))) {
+            None => children.of(DominatorNode::ROOT).collect(),
             Some((_, Some(number))) => vec![number],
             Some((node, None)) => return Err(AnswerError::Unreachable(graph.display_id(node)).into()),
         };
-        let is_wanted = |number: &DomNode| scope.range().contains(&dominators.node_at(*number).index());
-        let starts: Vec<DomNode> = starts.into_iter().filter(is_wanted).collect();
+        let is_wanted = |number: &DominatorNode| scope.range().contains(&dominators.node_at(*number).index());
+        let starts: Vec<DominatorNode> = starts.into_iter().filter(is_wanted).collect();
         let mut whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
         let chosen = scope.chosen(dominators);
         let tree = TypeTree::build(graph, dominators, &children, starts, options.depth, chosen.as_ref());
@@ -175,7 +175,7 @@ fn parts_of<'n>(
         }
         parts.push(FoldedPart { name, suffix: ";".into(), places: vec![place] });
     }
-    sort::by(&mut parts, &FoldedPart::compare);
+    sort::rows_by(&mut parts, &FoldedPart::compare);
     // Places of one name are one.
     parts.dedup_by(|next, part| {
         let is_same = !next.places.is_empty() && !part.places.is_empty() && next.name == part.name;
@@ -217,7 +217,7 @@ mod tests {
     /// So large that nothing is cut off.
     fn place(type_number: usize, above: Option<usize>, bytes: u64) -> TypeTreeNode {
         let type_id = TypeId::new(type_number);
-        let first = DomNode::ROOT;
+        let first = DominatorNode::ROOT;
         TypeTreeNode {
             type_id,
             above,

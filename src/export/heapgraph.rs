@@ -11,7 +11,7 @@ use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
 use crate::graph::{
-    HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftKind, SoftReference,
+    ClearableKind, HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
     StackFrame, Thread, TypeId,
 };
 use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
@@ -220,8 +220,9 @@ impl HeapgraphWriter<'_> {
         graph.types().ids().for_each(|type_id| *names.entry(graph.type_name(type_id)).or_default() += 1);
         let stacks = self.references_of_threads();
         let name_of = self.names_of_threads();
-        let collections =
-            self.details.and_then(|details| details.allocated_by(graph, AllocationGroup::Generation).ok().flatten());
+        let collections = self
+            .details
+            .and_then(|details| details.allocated_by(graph, AllocationGroup::CollectionCount).ok().flatten());
         let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         for (number, section) in graph.sections().iter().enumerate() {
             let id = SectionId::new(number);
@@ -254,7 +255,7 @@ impl HeapgraphWriter<'_> {
             ("objects-hold-class", graph.types().objects_hold_class()),
             ("soft-references-told", graph.soft_references().is_some()),
             ("roots-told", !graph.roots_inferred()),
-            ("threads-told", self.has_unheld_thread()),
+            ("threads-told", self.has_unrooted_thread()),
             ("frozen-heap", info.frozen_heap),
             ("unheld-in-tree", graph.unheld_in_tree()),
             ("counts-bytes-only", graph.counts_bytes_only),
@@ -273,7 +274,7 @@ impl HeapgraphWriter<'_> {
     }
 
     /// A thread's object is no root by itself, as readers take it to be.
-    fn has_unheld_thread(&self) -> bool {
+    fn has_unrooted_thread(&self) -> bool {
         let held: FxHashSet<NodeId> =
             self.graph.roots().iter().filter(|root| !root.is_weak()).map(|root| root.node).collect();
         self.graph.threads().iter().filter_map(|thread| thread.node).any(|node| !held.contains(&node))
@@ -491,12 +492,12 @@ impl HeapgraphWriter<'_> {
     fn push_soft(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
         let own = self.soft.partition_point(|soft| soft.source < node);
         let own = self.soft[own..].iter().take_while(|soft| soft.source == node);
-        let mut left: FxHashMap<NodeId, Vec<SoftKind>> = FxHashMap::default();
+        let mut left: FxHashMap<NodeId, Vec<ClearableKind>> = FxHashMap::default();
         own.for_each(|soft| left.entry(soft.target).or_default().push(soft.kind));
         let mut places = [Vec::new(), Vec::new()];
         for (at, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_weak) {
             if let Some(holding) = left.get_mut(&target.node).and_then(Vec::pop) {
-                places[usize::from(holding == SoftKind::Final)].push(at);
+                places[usize::from(holding == ClearableKind::Final)].push(at);
             }
         }
         for (key, places) in ["soft", "final"].into_iter().zip(places) {

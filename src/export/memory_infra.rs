@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::ExportError;
 use super::error::verify_index_file;
-use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
+use crate::allocations::{AllocationHeap, MemoryDump, NameId, NameTable};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::DominatorNode;
 use crate::answers::heaps::{FullerDump, heap_title};
 use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
 use crate::dump::{Content, OpenDump};
@@ -34,9 +34,9 @@ pub struct MemoryInfraOptions {
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
 const BYTES_PER_ROW: u64 = 720;
-const DEPTH_OF_OBJECTS: u32 = 64;
+const DEFAULT_OBJECT_TREE_DEPTH: u32 = 64;
 /// As Chromium's own default.
-const MIN_BYTES_OF_OBJECTS: u64 = 1024;
+const DEFAULT_MIN_OBJECT_PATH_BYTES: u64 = 1024;
 
 /// Writes heaps of allocation totals, or objects as one heap whose backtraces are the types on the way down the dominator
 /// tree. Returns a memory dump that holds more heaps than the one that was chosen by default. O(pairs of backtrace and
@@ -55,7 +55,7 @@ pub fn write_memory_infra(
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, options)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
-            let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(MIN_BYTES_OF_OBJECTS));
+            let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(DEFAULT_MIN_OBJECT_PATH_BYTES));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
@@ -76,13 +76,13 @@ fn heap_of_objects(
     dump: &OpenDump,
     graph: &HeapGraph,
     options: &MemoryInfraOptions,
-) -> Result<(Names, AllocationHeap), ExportError> {
+) -> Result<(NameTable, AllocationHeap), ExportError> {
     options.heaps.check_on_objects()?;
     let scope = ScopeOptions::of_section(options.heaps.section.as_deref()).resolve(dump)?;
     let dominators = dump.dominator_tree()?;
-    let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
+    let depth = options.depth.unwrap_or(DEFAULT_OBJECT_TREE_DEPTH);
     let (names, mut heap, _) =
-        dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node), None);
+        dominator_tree_as_allocations(graph, dominators, DominatorNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }
@@ -91,7 +91,7 @@ fn heap_of_objects(
 
 /// A trace: heaps, and the memory dumps that they are of.
 struct HeapTrace<'a> {
-    names: &'a Names,
+    names: &'a NameTable,
     dumps: &'a [MemoryDump],
     heaps: &'a [&'a AllocationHeap],
 }
@@ -104,7 +104,7 @@ impl<'a> HeapTrace<'a> {
         for &heap in self.heaps {
             let totals = AllocationTotals::compute(heap, &TotalsOptions { depth, by_type: true, is_wanted: None });
             if totals.pairs_left_out > 0 {
-                return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
+                return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
             }
             let at = match processes.iter().position(|process| process.is_of(heap)) {
                 Some(at) => at,
@@ -254,7 +254,7 @@ impl<'a> TraceProcess<'a> {
         id.map_or(String::new(), |id| id.to_string())
     }
 
-    fn write(&self, out: &mut dyn Write, names: &Names) -> io::Result<()> {
+    fn write(&self, out: &mut dyn Write, names: &NameTable) -> io::Result<()> {
         let open = |name| EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }.open();
         if !self.heap.process.is_empty() {
             write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.heap.process))?;

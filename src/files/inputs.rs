@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mode::MAX_OUTPUT_MODE;
-use super::system::{Identity, file_behind, identity_at, identity_of, mode_of, open_without_links};
+use super::system::{FileIdentity, file_behind, identity_at, identity_of, mode_of, open_without_links};
 
 #[derive(Debug)]
 struct InputFile {
     name: String,
-    identity: Identity,
+    identity: FileIdentity,
     mode: u32,
 }
 
@@ -95,7 +95,7 @@ impl Default for Inputs {
 }
 
 /// Metadata of a file, and its identity, where it has one.
-pub(super) type FileFacts = (Metadata, Option<Identity>);
+pub(super) type FileFacts = (Metadata, Option<FileIdentity>);
 
 /// The same of the file behind standard input or output.
 pub(super) fn standard_facts(file: Option<File>) -> Option<FileFacts> {

@@ -6,19 +6,19 @@ use std::io;
 use std::path::Path;
 
 use super::system::{identity_at, identity_of, lock, set_mode};
-use super::unfinished::Unfinished;
+use super::unfinished::UnfinishedFile;
 
 /// Other runs that may come between.
 const MAX_TRIES: usize = 8;
 
 /// A new file of this name, which no other run takes until it is closed.
-pub(super) fn create_locked(folder: &Path, name: &str, mode: u32) -> io::Result<(File, Unfinished)> {
+pub(super) fn create_locked(folder: &Path, name: &str, mode: u32) -> io::Result<(File, UnfinishedFile)> {
     let path = folder.join(name);
     let mut builder = tempfile::Builder::new();
     builder.prefix(name).suffix("").rand_bytes(0);
     set_mode(&mut builder, mode);
     for _ in 0..MAX_TRIES {
-        match Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
+        match UnfinishedFile::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
             Ok((file, unfinished)) => {
                 if lock(&file)? && is_path_of_file(&file, &path) {
                     return Ok((file, unfinished));
@@ -67,13 +67,13 @@ fn is_path_of_file(file: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Inputs, Target};
+    use crate::files::{Inputs, OutputTarget};
     use std::io::Write;
 
     #[test]
     fn leftovers_go_and_work_of_others_stays() {
         let folder = tempfile::tempdir().expect("a folder");
-        let target = Target::find(Some(&folder.path().join("a")), &Inputs::new()).expect("a place");
+        let target = OutputTarget::find(Some(&folder.path().join("a")), &Inputs::new()).expect("a place");
         std::fs::write(folder.path().join(".a.tmp"), "left").expect("written");
         let mut out = target.begin_as(".a.tmp").expect("begun");
         out.write_all(b"whole").expect("written");
@@ -99,7 +99,7 @@ mod tests {
             for number in 0..8 {
                 let (folder, is_held, held) = (folder.path(), &is_held, &held);
                 scope.spawn(move || {
-                    let target = Target::find(Some(&folder.join("a")), &Inputs::new()).expect("a place");
+                    let target = OutputTarget::find(Some(&folder.join("a")), &Inputs::new()).expect("a place");
                     let mut round = 0;
                     while round < 30 {
                         // Another one is at work.

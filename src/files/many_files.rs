@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a file that is small, unpacked.
-const SMALL_BYTES: u64 = 16 << 20;
+const MAX_SMALL_FILE_BYTES: u64 = 16 << 20;
 /// By how much a packed file grows, at least as a rule.
 const MIN_PACKING_FACTOR: u64 = 24;
 /// Small files that are worked on at a time: their dumps take a few hundred megabytes at most.
@@ -32,7 +32,7 @@ pub fn for_each_file<P: AsRef<Path>, T: Send>(files: &[P], work: impl Fn(usize) 
 fn is_small(file: &Path) -> bool {
     let is_packed = file.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
     let factor = if is_packed { MIN_PACKING_FACTOR } else { 1 };
-    file.metadata().is_ok_and(|facts| facts.is_file() && facts.len().saturating_mul(factor) <= SMALL_BYTES)
+    file.metadata().is_ok_and(|facts| facts.is_file() && facts.len().saturating_mul(factor) <= MAX_SMALL_FILE_BYTES)
 }
 
 fn work_in_parallel<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usize) -> T + Sync)) -> Vec<T> {
@@ -52,7 +52,7 @@ fn work_in_parallel<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usiz
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sort::by_key(&mut done, |(at, _)| *at);
+    sort::rows_by_key(&mut done, |(at, _)| *at);
     done.into_iter().map(|(_, one)| one).collect()
 }
 
@@ -69,8 +69,8 @@ mod tests {
             path
         };
         let mut files: Vec<_> = (0..20).map(|number| file(&format!("{number}.txt"), 10)).collect();
-        files.insert(10, file("large.txt", SMALL_BYTES + 1));
-        files.insert(11, file("packed.txt.zst", SMALL_BYTES / MIN_PACKING_FACTOR + 1));
+        files.insert(10, file("large.txt", MAX_SMALL_FILE_BYTES + 1));
+        files.insert(11, file("packed.txt.zst", MAX_SMALL_FILE_BYTES / MIN_PACKING_FACTOR + 1));
         files.push(folder.path().join("absent"));
         let (at_work, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let numbers = for_each_file(&files, |at| {

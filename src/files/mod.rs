@@ -7,7 +7,7 @@
 //! - Nobody may read an output who may not read the inputs: it has their modes at most, and the user's mask.
 //! - When the program is ended by a signal, nothing that is not whole is left.
 
-mod at_end;
+mod at_exit;
 mod inputs;
 mod locked_file;
 mod many_files;
@@ -19,7 +19,7 @@ mod system;
 mod target;
 mod unfinished;
 
-pub use at_end::AtEnd;
+pub use at_exit::AtExit;
 pub(crate) use inputs::hash_file;
 pub use inputs::{Inputs, open, refuse_links};
 #[cfg(feature = "parquet")]
@@ -33,7 +33,7 @@ pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use target::folder_of;
-pub use target::{Target, TargetError};
+pub use target::{OutputTarget, TargetError};
 #[cfg(feature = "cli")]
 pub(crate) use unfinished::end_program;
 #[cfg(feature = "parquet")]

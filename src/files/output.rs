@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::locked_file;
 use super::system::{free_bytes_in, set_mode};
-use super::target::{Target, TargetPlace, folder_of, open_stream};
-use super::unfinished::Unfinished;
+use super::target::{OutputTarget, TargetPlace, folder_of, open_stream};
+use super::unfinished::UnfinishedFile;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are written at a time. The system looks for pages as long as a write: of 498 MB on ext4, 64 KiB at a time
@@ -60,10 +60,10 @@ impl Seek for RawOutput {
 pub struct Output {
     out: BufWriter<RawOutput>,
     /// The file aside, and the name it will have.
-    unfinished: Option<(Unfinished, PathBuf)>,
+    unfinished: Option<(UnfinishedFile, PathBuf)>,
 }
 
-impl Target {
+impl OutputTarget {
     /// Makes sure, before long work, that it can be written. Error: when no file can be made in its folder.
     pub fn check_writable(&self) -> io::Result<()> {
         match &self.place {
@@ -128,7 +128,7 @@ impl Output {
 /// An output that is whole and has not its name yet. Dropped, it is gone.
 #[derive(Debug)]
 pub struct CompleteOutput {
-    unfinished: Option<(Unfinished, PathBuf)>,
+    unfinished: Option<(UnfinishedFile, PathBuf)>,
     /// Open to the end: who holds a lock on it holds its name.
     out: BufWriter<RawOutput>,
 }
@@ -165,7 +165,7 @@ impl Seek for Output {
 
 /// An output that is begun with its first byte: until then the target is left alone.
 pub struct LazyOutput<'t, F> {
-    target: &'t Target,
+    target: &'t OutputTarget,
     before_begin: F,
     begun: Option<Output>,
 }
@@ -199,7 +199,7 @@ impl<F: FnMut()> Write for LazyOutput<'_, F> {
 }
 
 /// A file beside `path`, to become it when it is whole.
-fn create_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, UnfinishedFile)> {
     let folder = folder_of(path);
     let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_CHARS).collect();
     let prefix = format!(".{name}.");
@@ -208,7 +208,7 @@ fn create_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
     builder.prefix(&prefix).suffix(PART_SUFFIX);
     set_mode(&mut builder, mode);
     // The name of the file that is not to be seen is left out of the error.
-    Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+    UnfinishedFile::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
 }
 
 /// Takes away what runs that were killed have left of the same output.

@@ -47,14 +47,14 @@ pub(super) enum TargetPlace {
 
 /// Target of an output: looked at before the work begins, written when it is done.
 #[derive(Debug)]
-pub struct Target {
+pub struct OutputTarget {
     pub(super) place: TargetPlace,
     name: String,
     /// At most; the user's mask takes its part off.
     pub(super) mode: u32,
 }
 
-impl Target {
+impl OutputTarget {
     /// Standard output, for `None`, `-` and its names in the file system; else the file of this name. Error: when it is
     /// one of the inputs, or cannot be a file.
     pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
@@ -90,7 +90,7 @@ impl Target {
         };
         // Who could not read what is replaced cannot read what replaces it.
         let before = facts.filter(|(facts, _)| facts.is_file()).map_or(MAX_OUTPUT_MODE, |(facts, _)| mode_of(&facts));
-        Ok(Target { place, name, mode: inputs.mode() & before })
+        Ok(OutputTarget { place, name, mode: inputs.mode() & before })
     }
 
     /// As the user wrote it.

@@ -9,14 +9,14 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use super::at_end::{self, ACTIONS, ActionKind, AtEnd};
+use super::at_exit::{self, ACTIONS, AtExit, ExitActionKind};
 use super::system;
 #[cfg(feature = "cli")]
 use super::system::signals;
 
 /// Folders that were made for files, each behind the one it is in.
 #[cfg(feature = "parquet")]
-static CREATED_FOLDERS: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
+static CREATED_FOLDERS: Mutex<Vec<AtExit>> = Mutex::new(Vec::new());
 
 /// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless
 /// there is something in it. Error: those of the file system.
@@ -27,7 +27,7 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     for folder in new.into_iter().rev() {
         let own = folder.to_path_buf();
         let make = || std::fs::create_dir_all(folder);
-        folders.push(AtEnd::make(make, move || drop(std::fs::remove_dir(own)))?.1);
+        folders.push(AtExit::make(make, move || drop(std::fs::remove_dir(own)))?.1);
     }
     Ok(())
 }
@@ -40,13 +40,13 @@ pub(crate) fn remove_empty_folders() {
 
 /// Takes away what is not whole. For whoever ends the process in the middle of something.
 pub fn remove_unfinished() {
-    at_end::remove_files();
+    at_exit::remove_files();
 }
 
 /// Ends the program in the middle of its work, with this exit code: puts all right, and then runs `report`.
 #[cfg(feature = "cli")]
 pub(crate) fn end_program(report: impl FnOnce(), code: i32) -> ! {
-    at_end::run_all();
+    at_exit::run_all();
     report();
     std::process::exit(code)
 }
@@ -65,12 +65,12 @@ pub fn watch_signals() -> io::Result<()> {
 
 /// A file that is not whole yet: taken away when it is dropped, or when a signal ends the program.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedFile {
     path: TempPath,
-    removal: AtEnd,
+    removal: AtExit,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(File, Self)> {
         watch_signals()?;
         let known = Arc::new(OnceLock::new());
@@ -83,8 +83,8 @@ impl Unfinished {
         };
         // It may be gone by itself; nobody is left to be told.
         let remove = move || own.get().into_iter().for_each(|path| drop(std::fs::remove_file(path)));
-        let ((file, path), removal) = ACTIONS.make(ActionKind::RemoveFile, make, remove)?;
-        Ok((file, Unfinished { path, removal }))
+        let ((file, path), removal) = ACTIONS.make(ExitActionKind::RemoveFile, make, remove)?;
+        Ok((file, UnfinishedFile { path, removal }))
     }
 
     /// Leaves what has its name where it is: it is another's.
@@ -94,7 +94,7 @@ impl Unfinished {
 
     /// Gives it its name, in place of what has that name now.
     pub(super) fn rename(self, target: &Path) -> io::Result<()> {
-        let Unfinished { path, removal } = self;
+        let UnfinishedFile { path, removal } = self;
         signals::wait_if_signalled();
         removal.run_unless_ending(|| system::rename(path, target))?;
         removal.forget();
@@ -112,7 +112,7 @@ mod signals {
     pub(super) fn wait_if_signalled() {}
 }
 
-impl AtEnd {
+impl AtExit {
     /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns. Error: when
     /// signals cannot be waited for.
     pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
@@ -129,6 +129,6 @@ impl AtEnd {
         action: impl FnOnce() + Send + 'static,
     ) -> io::Result<(T, Self)> {
         watch_signals()?;
-        ACTIONS.make(ActionKind::Other, make, action)
+        ACTIONS.make(ExitActionKind::Other, make, action)
     }
 }

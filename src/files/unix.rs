@@ -20,17 +20,17 @@ use super::mode::MAX_OUTPUT_MODE;
 
 /// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
 /// Identity of the file of a name.
-pub(super) fn identity_at(_: &Path, facts: &Metadata) -> Option<Identity> {
-    Some(Identity { device: facts.dev(), inode: facts.ino() })
+pub(super) fn identity_at(_: &Path, facts: &Metadata) -> Option<FileIdentity> {
+    Some(FileIdentity { device: facts.dev(), inode: facts.ino() })
 }
 
-pub(super) fn identity_of(file: &File) -> Option<Identity> {
+pub(super) fn identity_of(file: &File) -> Option<FileIdentity> {
     identity_at(Path::new(""), &file.metadata().ok()?)
 }
 
@@ -66,11 +66,11 @@ pub(super) fn file_behind(stream: impl AsFd) -> Option<File> {
 }
 
 /// Right that an output always has: whoever writes it may write it.
-const OWNER_WRITES: u32 = 0o200;
+const OWNER_WRITE_MODE: u32 = 0o200;
 
 /// Rights that a file gives its readers, as the mode of an output.
 pub(super) fn mode_of(facts: &Metadata) -> u32 {
-    facts.permissions().mode() & MAX_OUTPUT_MODE | OWNER_WRITES
+    facts.permissions().mode() & MAX_OUTPUT_MODE | OWNER_WRITE_MODE
 }
 
 /// Sets the rights that the file gives its readers; the system takes off what the user's mask says.
@@ -131,13 +131,13 @@ pub(super) mod signals {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    use crate::files::at_end::run_all;
+    use crate::files::at_exit::run_all;
 
     /// Set by the handler itself, before the thread that ends the program runs.
-    static SIGNAL_HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    static SIGNAL_RECEIVED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
     pub(in crate::files) fn wait_if_signalled() {
-        while SIGNAL_HAS_COME.load(Ordering::SeqCst) {
+        while SIGNAL_RECEIVED.load(Ordering::SeqCst) {
             std::thread::park();
         }
     }
@@ -160,7 +160,7 @@ pub(super) mod signals {
             std::process::abort();
         })?;
         for signal in wanted {
-            flag::register(signal, Arc::clone(&SIGNAL_HAS_COME))?;
+            flag::register(signal, Arc::clone(&SIGNAL_RECEIVED))?;
         }
         *watched = true;
         Ok(())

@@ -22,24 +22,24 @@ use super::mode::MAX_OUTPUT_MODE;
 
 /// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     volume: u32,
     file: u64,
 }
 
 /// Identity of the file of a name.
-pub(super) fn identity_at(path: &Path, facts: &Metadata) -> Option<Identity> {
+pub(super) fn identity_at(path: &Path, facts: &Metadata) -> Option<FileIdentity> {
     // Of a pipe it would wait for somebody.
     if facts.is_file() { identity_of(&File::open(path).ok()?) } else { None }
 }
 
-pub(super) fn identity_of(file: &File) -> Option<Identity> {
+pub(super) fn identity_of(file: &File) -> Option<FileIdentity> {
     let mut facts = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open while the file is borrowed; `facts` is what the call fills.
     let is_known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut facts) } != 0;
     let number = u64::from(facts.nFileIndexHigh) << 32 | u64::from(facts.nFileIndexLow);
     // File systems without numbers of files say 0.
-    (is_known && number != 0).then_some(Identity { volume: facts.dwVolumeSerialNumber, file: number })
+    (is_known && number != 0).then_some(FileIdentity { volume: facts.dwVolumeSerialNumber, file: number })
 }
 
 /// Opens a file to be read. Links are followed: who may make them here is an administrator.
@@ -131,13 +131,13 @@ pub(super) mod signals {
     use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
     use windows_sys::core::BOOL;
 
-    use crate::files::at_end::run_all;
+    use crate::files::at_exit::run_all;
 
-    static SIGNAL_HAS_COME: AtomicBool = AtomicBool::new(false);
+    static SIGNAL_RECEIVED: AtomicBool = AtomicBool::new(false);
     static WATCHED: OnceLock<()> = OnceLock::new();
 
     pub(in crate::files) fn wait_if_signalled() {
-        while SIGNAL_HAS_COME.load(Ordering::SeqCst) {
+        while SIGNAL_RECEIVED.load(Ordering::SeqCst) {
             std::thread::park();
         }
     }
@@ -155,7 +155,7 @@ pub(super) mod signals {
     }
 
     unsafe extern "system" fn console_control_handler(_: u32) -> BOOL {
-        SIGNAL_HAS_COME.store(true, Ordering::SeqCst);
+        SIGNAL_RECEIVED.store(true, Ordering::SeqCst);
         run_all();
         // The code that the system's own handler gives.
         std::process::exit(STATUS_CONTROL_C_EXIT)

@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::column::FilterColumn;
-use super::mask::{Mask, type_table};
+use super::mask::{NodeCondition, matches_by_type};
 use super::number::{Comparison, Number};
-use super::tree::{Condition, Predicate, Test, TestSubject, matches_text};
+use super::tree::{Condition, FilterTest, Predicate, TestSubject, matches_text};
 use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
 use crate::analysis::root_paths::RootsByNode;
@@ -15,7 +15,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 
 /// Everything that an expression is bound to.
-pub(super) struct Binder<'d> {
+pub(super) struct FilterBinder<'d> {
     /// The expression, for errors.
     pub(super) text: &'d str,
     /// The name of the dump's format, for errors.
@@ -34,69 +34,74 @@ pub(super) struct Binder<'d> {
 #[derive(Debug)]
 pub(super) struct NodeSetBudget<'d> {
     dump: &'d OpenDump,
-    made: Cell<u64>,
+    made_count: Cell<u64>,
 }
 
 impl<'d> NodeSetBudget<'d> {
     pub(super) fn of(dump: &'d OpenDump) -> Self {
-        NodeSetBudget { dump, made: Cell::new(0) }
+        NodeSetBudget { dump, made_count: Cell::new(0) }
     }
 
-    fn make(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
-        self.made.set(self.made.get() + 1);
-        self.dump.check_rows(self.made.get(), graph.node_count() as u64 / 8)?;
+    fn new_node_set(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
+        self.made_count.set(self.made_count.get() + 1);
+        self.dump.check_rows(self.made_count.get(), graph.node_count() as u64 / 8)?;
         Ok(NodeSet::new(graph.node_count()))
     }
 }
 
-impl Binder<'_> {
+impl FilterBinder<'_> {
     /// The mask of a condition, or of what is known not to fulfil it.
-    pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<Mask, FilterProblem> {
+    pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let all = |parts: &[Condition]| parts.iter().map(|part| self.bind(part, is_not)).collect::<Result<Vec<_>, _>>();
         Ok(match condition {
             Condition::Not(inner) => return self.bind(inner, !is_not),
-            Condition::Test(test) => return self.test(test, is_not),
-            Condition::All(parts) if is_not => Mask::Any(all(parts)?),
-            Condition::Any(parts) if is_not => Mask::All(all(parts)?),
-            Condition::All(parts) => Mask::All(all(parts)?),
-            Condition::Any(parts) => Mask::Any(all(parts)?),
+            Condition::Test(test) => return self.bind_test(test, is_not),
+            Condition::All(parts) if is_not => NodeCondition::Any(all(parts)?),
+            Condition::Any(parts) if is_not => NodeCondition::All(all(parts)?),
+            Condition::All(parts) => NodeCondition::All(all(parts)?),
+            Condition::Any(parts) => NodeCondition::Any(all(parts)?),
         })
     }
 
-    fn test(&self, test: &Test, is_not: bool) -> Result<Mask, FilterProblem> {
+    fn bind_test(&self, test: &FilterTest, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let column = match test.subject {
             TestSubject::Column(column) => column,
             TestSubject::Field(number) => return self.field(number, &test.predicate, is_not),
         };
-        self.check(column, test.at)?;
-        let span =
-            |op: Comparison, number: &Number| number.span(op.negated_if(is_not), self.reachable_bytes).unsigned();
+        self.check_column(column, test.at)?;
+        let span = |op: Comparison, number: &Number| {
+            number.matching_range(op.negated_if(is_not), self.reachable_bytes).unsigned()
+        };
         Ok(match (column, &test.predicate) {
             (FilterColumn::Id, Predicate::Id(op, id)) => {
-                Mask::NodeRanges(self.id_runs(test, op.negated_if(is_not), id)?)
+                NodeCondition::NodeRanges(self.id_runs(test, op.negated_if(is_not), id)?)
             }
-            (FilterColumn::Shallow, Predicate::Number(op, number)) => Mask::Shallow(span(*op, number)),
-            (FilterColumn::References, Predicate::Number(op, number)) => Mask::References(span(*op, number)),
-            (FilterColumn::Referrers, Predicate::Number(op, number)) => Mask::Referrers(span(*op, number)),
-            (FilterColumn::Retained, Predicate::Number(op, number)) => Mask::Retained(span(*op, number)),
-            (FilterColumn::Dominated, Predicate::Number(op, number)) => Mask::Dominated(span(*op, number)),
-            (FilterColumn::Depth, Predicate::Number(op, number)) => Mask::Depth(span(*op, number)),
+            (FilterColumn::Shallow, Predicate::Number(op, number)) => NodeCondition::Shallow(span(*op, number)),
+            (FilterColumn::References, Predicate::Number(op, number)) => NodeCondition::References(span(*op, number)),
+            (FilterColumn::Referrers, Predicate::Number(op, number)) => NodeCondition::Referrers(span(*op, number)),
+            (FilterColumn::Retained, Predicate::Number(op, number)) => NodeCondition::Retained(span(*op, number)),
+            (FilterColumn::Dominated, Predicate::Number(op, number)) => NodeCondition::Dominated(span(*op, number)),
+            (FilterColumn::Depth, Predicate::Number(op, number)) => NodeCondition::Depth(span(*op, number)),
             (FilterColumn::Retained | FilterColumn::Dominated | FilterColumn::Depth, Predicate::IsNull) => {
-                Mask::InTree(is_not)
+                NodeCondition::InDominatorTree(is_not)
             }
-            (FilterColumn::Reachable, Predicate::IsTrue) => Mask::Reachable(!is_not),
-            (FilterColumn::Root, Predicate::IsTrue) => Mask::NodeSet(self.roots(|_| true)?, !is_not),
-            (FilterColumn::RootKind, Predicate::IsNull) => Mask::NodeSet(self.roots(|_| true)?, is_not),
+            (FilterColumn::Reachable, Predicate::IsTrue) => NodeCondition::Reachable(!is_not),
+            (FilterColumn::Root, Predicate::IsTrue) => NodeCondition::NodeSet(self.roots(|_| true)?, !is_not),
+            (FilterColumn::RootKind, Predicate::IsNull) => NodeCondition::NodeSet(self.roots(|_| true)?, is_not),
             (FilterColumn::RootKind, predicate) => {
-                Mask::NodeSet(self.roots(|kind| matches_text(predicate, kind) != is_not)?, true)
+                NodeCondition::NodeSet(self.roots(|kind| matches_text(predicate, kind) != is_not)?, true)
             }
             (FilterColumn::Dominator, Predicate::Id(op, id)) => {
-                Mask::DominatorRanges(self.id_runs(test, op.negated_if(is_not), id)?)
+                NodeCondition::DominatorRanges(self.id_runs(test, op.negated_if(is_not), id)?)
             }
-            (FilterColumn::Dominator | FilterColumn::DominatorType, Predicate::IsNull) => Mask::HasDominator(is_not),
+            (FilterColumn::Dominator | FilterColumn::DominatorType, Predicate::IsNull) => {
+                NodeCondition::HasDominator(is_not)
+            }
             (FilterColumn::DominatorType, predicate) => {
                 let name = |type_id| self.graph.type_name(type_id);
-                Mask::DominatorTypes(type_table(self.graph, |type_id| matches_text(predicate, name(type_id)) != is_not))
+                NodeCondition::DominatorTypes(matches_by_type(self.graph, |type_id| {
+                    matches_text(predicate, name(type_id)) != is_not
+                }))
             }
             (FilterColumn::Type, predicate) => {
                 self.types(predicate, is_not, |type_id| Some(self.graph.type_name(type_id)))
@@ -112,14 +117,14 @@ impl Binder<'_> {
             (FilterColumn::Class, predicate) => self.classes(predicate, is_not)?,
             (FilterColumn::Length, predicate) => self.lengths(predicate, is_not)?,
             // What is never null.
-            (_, Predicate::IsNull) if is_not => Mask::Always,
-            (_, Predicate::IsNull) => Mask::Never,
+            (_, Predicate::IsNull) if is_not => NodeCondition::Always,
+            (_, Predicate::IsNull) => NodeCondition::Never,
             _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so").into()),
         })
     }
 
     /// Makes sure that the dump has a column.
-    fn check(&self, column: FilterColumn, at: usize) -> Result<(), FilterError> {
+    fn check_column(&self, column: FilterColumn, at: usize) -> Result<(), FilterError> {
         let graph = self.graph;
         let missing = match column {
             FilterColumn::Generation if graph.generations().is_empty() => "where generations are",
@@ -131,26 +136,31 @@ impl Binder<'_> {
         Err(FilterError::new(self.text, at, message))
     }
 
-    fn types<'n>(&self, predicate: &Predicate, is_not: bool, name: impl Fn(TypeId) -> Option<&'n str>) -> Mask {
-        Mask::Types(type_table(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
+    fn types<'n>(
+        &self,
+        predicate: &Predicate,
+        is_not: bool,
+        name: impl Fn(TypeId) -> Option<&'n str>,
+    ) -> NodeCondition {
+        NodeCondition::Types(matches_by_type(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
     }
 
-    fn domains(&self, predicate: &Predicate, is_not: bool) -> Mask {
+    fn domains(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
         let sections = self.graph.sections().iter().enumerate();
         let wanted = sections.filter(|(_, section)| name_matches(predicate, Some(&section.name), is_not));
-        Mask::NodeRanges(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
+        NodeCondition::NodeRanges(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
     }
 
-    fn generations(&self, predicate: &Predicate, is_not: bool) -> Mask {
+    fn generations(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
         let wanted = self.graph.generations().iter().filter(|run| {
             let name = run.generation.is_known().then(|| run.generation.name());
             name_matches(predicate, name.as_deref(), is_not)
         });
-        Mask::NodeRanges(wanted.map(|run| run.nodes.clone()).collect())
+        NodeCondition::NodeRanges(wanted.map(|run| run.nodes.clone()).collect())
     }
 
-    fn classes(&self, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
-        let mut set = self.sets.make(self.graph)?;
+    fn classes(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
+        let mut set = self.sets.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         for &(node, class) in self.graph.types().class_objects() {
             if is_null || name_matches(predicate, Some(self.graph.type_name(class)), is_not) {
@@ -158,7 +168,7 @@ impl Binder<'_> {
             }
         }
         // Not null: a class object.
-        Ok(Mask::NodeSet(set, !is_null || is_not))
+        Ok(NodeCondition::NodeSet(set, !is_null || is_not))
     }
 
     /// Objects of root records that hold strongly, by themselves or through the thread whose stack they are of, and whose
@@ -166,7 +176,7 @@ impl Binder<'_> {
     fn roots(&self, fits: impl Fn(&str) -> bool) -> Result<NodeSet, FilterProblem> {
         let holds = |root: &Root| !root.is_weak() && !root.excluded;
         let roots = RootsByNode::new(self.graph);
-        let mut set = self.sets.make(self.graph)?;
+        let mut set = self.sets.new_node_set(self.graph)?;
         for root in self.graph.roots().iter().filter(|root| holds(root)) {
             if !set.contains(root.node)
                 && roots.display_root(root.node, holds).is_some_and(|shown| fits(&shown.kind.name()))
@@ -178,7 +188,7 @@ impl Binder<'_> {
     }
 
     /// The nodes whose ids compare so, in ascending runs: ids ascend with the nodes of a section.
-    fn id_runs(&self, test: &Test, op: Comparison, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
+    fn id_runs(&self, test: &FilterTest, op: Comparison, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
         let graph = self.graph;
         let wrong = || FilterError::new(self.text, test.value_at, "no object id, as the dump writes them");
         let (section, id) = match typed.split_once('#') {
@@ -225,29 +235,29 @@ impl Binder<'_> {
         Ok(runs)
     }
 
-    fn lengths(&self, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
-        let mut set = self.sets.make(self.graph)?;
+    fn lengths(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
+        let mut set = self.sets.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         let fits = |length: u64| match predicate {
-            Predicate::Number(op, number) => number.span(*op, 0).has(length.into()) != is_not,
+            Predicate::Number(op, number) => number.matching_range(*op, 0).has(length.into()) != is_not,
             _ => is_null,
         };
         for (node, _) in self.lengths.iter().filter(|(_, length)| fits(*length)) {
             set.insert(*node);
         }
-        Ok(Mask::NodeSet(set, !is_null || is_not))
+        Ok(NodeCondition::NodeSet(set, !is_null || is_not))
     }
 
-    fn field(&self, number: usize, predicate: &Predicate, is_not: bool) -> Result<Mask, FilterProblem> {
+    fn field(&self, number: usize, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let values = &self.fields[number];
-        let mut set = self.sets.make(self.graph)?;
+        let mut set = self.sets.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         for (node, value) in values.iter() {
             if is_null || value.answers(predicate).is_some_and(|answer| answer != is_not) {
                 set.insert(node);
             }
         }
-        Ok(Mask::NodeSet(set, !is_null || is_not))
+        Ok(NodeCondition::NodeSet(set, !is_null || is_not))
     }
 }
 

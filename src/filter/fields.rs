@@ -35,14 +35,14 @@ impl FieldPathValue {
         match (self, predicate) {
             (FieldPathValue::Value(ShownValue::Primitive(value)), predicate) => match (value, predicate) {
                 (Value::Integer(number), Predicate::Number(op, other)) => {
-                    Some(other.span(*op, 0).has((*number).into()))
+                    Some(other.matching_range(*op, 0).has((*number).into()))
                 }
                 // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
                 (Value::Float(number), Predicate::Number(op, other)) => {
-                    number.partial_cmp(&(other.float() as f32)).map(|order| op.holds(order))
+                    number.partial_cmp(&(other.to_float() as f32)).map(|order| op.holds(order))
                 }
                 (Value::Double(number), Predicate::Number(op, other)) => {
-                    number.partial_cmp(&other.float()).map(|order| op.holds(order))
+                    number.partial_cmp(&other.to_float()).map(|order| op.holds(order))
                 }
                 (Value::Boolean(value), Predicate::IsTrue) => Some(*value),
                 _ => None,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::number::UnsignedRange;
-use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::dominators::{DominatorNode, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
@@ -19,7 +19,7 @@ const CHUNKS_TOGETHER: usize = 16;
 
 /// A condition that is bound to a dump.
 #[derive(Debug)]
-pub(super) enum Mask {
+pub(super) enum NodeCondition {
     Never,
     Always,
     /// By type: 1 where its objects match.
@@ -42,16 +42,16 @@ pub(super) enum Mask {
     /// Levels below the roots, by number in the dominator tree.
     Depth(UnsignedRange),
     /// In the dominator tree, or not.
-    InTree(bool),
+    InDominatorTree(bool),
     /// Immediately dominated by an object, or not.
     HasDominator(bool),
-    All(Vec<Mask>),
-    Any(Vec<Mask>),
+    All(Vec<NodeCondition>),
+    Any(Vec<NodeCondition>),
 }
 
 /// The columns of a dump; those that take work are there when a mask names them.
 #[derive(Debug)]
-pub(super) struct FilterColumns<'d> {
+pub(super) struct DumpColumns<'d> {
     pub(super) graph: &'d HeapGraph,
     pub(super) reachable: Option<&'d NodeSet>,
     pub(super) tree: Option<(&'d Dominators, &'d RetainedSizes)>,
@@ -59,18 +59,20 @@ pub(super) struct FilterColumns<'d> {
     pub(super) depths: Vec<u32>,
 }
 
-impl Mask {
+impl NodeCondition {
     /// Levels of masks inside one another.
     fn depth(&self) -> usize {
         match self {
-            Mask::All(parts) | Mask::Any(parts) => 1 + parts.iter().map(Mask::depth).max().unwrap_or(0),
+            NodeCondition::All(parts) | NodeCondition::Any(parts) => {
+                1 + parts.iter().map(NodeCondition::depth).max().unwrap_or(0)
+            }
             _ => 0,
         }
     }
 }
 
 /// The nodes of a range that match. O(nodes), on all threads.
-pub(super) fn select(mask: &Mask, columns: &FilterColumns<'_>, nodes: Range<usize>) -> NodeSet {
+pub(super) fn select_nodes(mask: &NodeCondition, columns: &DumpColumns<'_>, nodes: Range<usize>) -> NodeSet {
     let node_count = columns.graph.node_count();
     let mut words = vec![0u64; node_count.div_ceil(64)];
     let depth = mask.depth();
@@ -86,7 +88,7 @@ pub(super) fn select(mask: &Mask, columns: &FilterColumns<'_>, nodes: Range<usiz
                 continue;
             }
             bytes.fill(0);
-            columns.fill(mask, from, &mut bytes[from - start..to - start], &mut scratch);
+            columns.fill_matches(mask, from, &mut bytes[from - start..to - start], &mut scratch);
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(64)) {
                 *word = pack_bits(bytes);
             }
@@ -107,33 +109,33 @@ fn pack_bits(bytes: &[u8]) -> u64 {
     word
 }
 
-impl FilterColumns<'_> {
+impl DumpColumns<'_> {
     /// 1 for each of the nodes from `start` that matches, 0 for each that does not.
-    fn fill(&self, mask: &Mask, start: usize, out: &mut [u8], scratch: &mut [Vec<u8>]) {
+    fn fill_matches(&self, mask: &NodeCondition, start: usize, out: &mut [u8], scratch: &mut [Vec<u8>]) {
         let graph = self.graph;
         let range = start..start + out.len();
         let nodes = || range.clone().map(NodeId::new);
         match mask {
-            Mask::Never => out.fill(0),
-            Mask::Always => out.fill(1),
-            Mask::Types(table) => {
+            NodeCondition::Never => out.fill(0),
+            NodeCondition::Always => out.fill(1),
+            NodeCondition::Types(table) => {
                 let types = graph.node_types(range.clone());
                 out.iter_mut().zip(types).for_each(|(out, type_id)| *out = table[type_id.index()]);
             }
-            Mask::Shallow(span) => {
+            NodeCondition::Shallow(span) => {
                 out.iter_mut()
                     .zip(graph.shallow_bytes_of(range.clone()))
                     .for_each(|(out, bytes)| *out = span.mask(bytes));
             }
-            Mask::References(span) => {
+            NodeCondition::References(span) => {
                 let count = |node| graph.stored_reference_count(node) as u64;
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
             }
-            Mask::Referrers(span) => {
+            NodeCondition::Referrers(span) => {
                 let count = |node| graph.referrers(node).len() as u64;
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
             }
-            Mask::NodeRanges(runs) => {
+            NodeCondition::NodeRanges(runs) => {
                 out.fill(0);
                 let first = runs.partition_point(|run| run.end <= range.start);
                 for run in runs[first..].iter().take_while(|run| run.start < range.end) {
@@ -141,40 +143,44 @@ impl FilterColumns<'_> {
                     out[from - start..to - start].fill(1);
                 }
             }
-            Mask::NodeSet(set, is_in) => {
+            NodeCondition::NodeSet(set, is_in) => {
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = u8::from(set.contains(node) == *is_in));
             }
-            Mask::Reachable(is_in) => {
+            NodeCondition::Reachable(is_in) => {
                 let has = |node| self.reachable.is_some_and(|set| set.contains(node));
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = u8::from(has(node) == *is_in));
             }
-            Mask::Retained(span) => {
+            NodeCondition::Retained(span) => {
                 self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.bytes_at(number)))
             }
-            Mask::Dominated(span) => {
+            NodeCondition::Dominated(span) => {
                 self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.objects_at(number).into()))
             }
-            Mask::Depth(span) => {
+            NodeCondition::Depth(span) => {
                 self.fill_by_tree(range, out, |_, _, number| span.mask(self.depths[number.index()].into()))
             }
-            Mask::InTree(true) => self.fill_by_tree(range, out, |_, _, _| 1),
-            Mask::HasDominator(true) => self.fill_by_tree(range, out, |dominators, _, number| {
-                u8::from(dominators.immediate_of(number) != DomNode::ROOT)
+            NodeCondition::InDominatorTree(true) => self.fill_by_tree(range, out, |_, _, _| 1),
+            NodeCondition::HasDominator(true) => self.fill_by_tree(range, out, |dominators, _, number| {
+                u8::from(dominators.immediate_of(number) != DominatorNode::ROOT)
             }),
-            Mask::InTree(false) | Mask::HasDominator(false) => {
-                let known = if matches!(mask, Mask::InTree(_)) { Mask::InTree(true) } else { Mask::HasDominator(true) };
-                self.fill(&known, start, out, scratch);
+            NodeCondition::InDominatorTree(false) | NodeCondition::HasDominator(false) => {
+                let known = if matches!(mask, NodeCondition::InDominatorTree(_)) {
+                    NodeCondition::InDominatorTree(true)
+                } else {
+                    NodeCondition::HasDominator(true)
+                };
+                self.fill_matches(&known, start, out, scratch);
                 out.iter_mut().for_each(|out| *out ^= 1);
             }
-            Mask::DominatorTypes(table) => {
+            NodeCondition::DominatorTypes(table) => {
                 self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
-                    DomNode::ROOT => 0,
+                    DominatorNode::ROOT => 0,
                     dominator => table[graph.type_of(dominators.node_at(dominator)).index()],
                 })
             }
-            Mask::DominatorRanges(runs) => {
+            NodeCondition::DominatorRanges(runs) => {
                 self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
-                    DomNode::ROOT => 0,
+                    DominatorNode::ROOT => 0,
                     dominator => {
                         let node = dominators.node_at(dominator).index();
                         let run = runs.partition_point(|run| run.end <= node);
@@ -182,15 +188,15 @@ impl FilterColumns<'_> {
                     }
                 })
             }
-            Mask::All(parts) => self.join(parts, start, out, scratch, 0, |out, other| *out &= other),
-            Mask::Any(parts) => self.join(parts, start, out, scratch, 1, |out, other| *out |= other),
+            NodeCondition::All(parts) => self.fill_joined(parts, start, out, scratch, 0, |out, other| *out &= other),
+            NodeCondition::Any(parts) => self.fill_joined(parts, start, out, scratch, 1, |out, other| *out |= other),
         }
     }
 
     /// Joins parts; once all bytes are `decided`, the rest of them changes nothing and is not looked at.
-    fn join(
+    fn fill_joined(
         &self,
-        parts: &[Mask],
+        parts: &[NodeCondition],
         start: usize,
         out: &mut [u8],
         scratch: &mut [Vec<u8>],
@@ -199,13 +205,13 @@ impl FilterColumns<'_> {
     ) {
         let Some((first, rest)) = parts.split_first() else { return out.fill(1 - decided) };
         let Some((other, deeper)) = scratch.split_first_mut() else { return out.fill(0) };
-        self.fill(first, start, out, deeper);
+        self.fill_matches(first, start, out, deeper);
         for part in rest {
             if out.iter().all(|&byte| byte == decided) {
                 return;
             }
             let other = &mut other[..out.len()];
-            self.fill(part, start, other, deeper);
+            self.fill_matches(part, start, other, deeper);
             out.iter_mut().zip(&*other).for_each(|(out, &other)| join(out, other));
         }
     }
@@ -215,7 +221,7 @@ impl FilterColumns<'_> {
         &self,
         range: Range<usize>,
         out: &mut [u8],
-        test: impl Fn(&Dominators, &RetainedSizes, DomNode) -> u8,
+        test: impl Fn(&Dominators, &RetainedSizes, DominatorNode) -> u8,
     ) {
         let Some((dominators, retained)) = self.tree else { return out.fill(0) };
         let numbers = dominators.numbers_of(range);
@@ -226,7 +232,7 @@ impl FilterColumns<'_> {
 }
 
 /// By type: 1 where the test holds.
-pub(super) fn type_table(graph: &HeapGraph, test: impl Fn(TypeId) -> bool) -> Vec<u8> {
+pub(super) fn matches_by_type(graph: &HeapGraph, test: impl Fn(TypeId) -> bool) -> Vec<u8> {
     graph.types().ids().map(|type_id| u8::from(test(type_id))).collect()
 }
 

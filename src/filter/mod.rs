@@ -19,9 +19,9 @@ mod tree;
 
 use std::ops::Range;
 
-use bind::{Binder, NodeSetBudget};
+use bind::{FilterBinder, NodeSetBudget};
 use column::FilterColumn;
-use mask::FilterColumns;
+use mask::DumpColumns;
 use tree::{Condition, Predicate, TestSubject};
 
 pub use error::{FilterError, FilterProblem};
@@ -84,7 +84,7 @@ impl Filter {
         let sets = NodeSetBudget::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
-            Binder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
+            FilterBinder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
                 .bind(condition, false)
         };
         let mut bound = self.parts.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
@@ -99,8 +99,8 @@ impl Filter {
             Some((dominators, _)) => dominators.depths(),
             None => Vec::new(),
         };
-        let mask = if bound.len() == 1 { bound.remove(0) } else { mask::Mask::All(bound) };
-        Ok(mask::select(&mask, &FilterColumns { graph, reachable, tree, depths }, nodes))
+        let mask = if bound.len() == 1 { bound.remove(0) } else { mask::NodeCondition::All(bound) };
+        Ok(mask::select_nodes(&mask, &DumpColumns { graph, reachable, tree, depths }, nodes))
     }
 }
 

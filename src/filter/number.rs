@@ -86,7 +86,7 @@ impl Number {
     }
 
     /// The greatest whole number below or at it, and the least above or at it; of a share, of this whole.
-    fn bounds(self, whole: u64) -> (i128, i128) {
+    fn whole_number_bounds(self, whole: u64) -> (i128, i128) {
         let mut divisor = 10u128.pow(self.decimals);
         let mut digits = self.digits;
         if self.is_share {
@@ -98,8 +98,8 @@ impl Number {
     }
 
     /// Whole numbers that compare so with it; of a share, with that share of `whole`.
-    pub(super) fn span(self, op: Comparison, whole: u64) -> NumberRange {
-        let (floor, ceil) = self.bounds(whole);
+    pub(super) fn matching_range(self, op: Comparison, whole: u64) -> NumberRange {
+        let (floor, ceil) = self.whole_number_bounds(whole);
         let (lo, hi) = match op {
             Comparison::Eq | Comparison::Ne => (ceil, floor),
             Comparison::Lt => (i128::MIN, ceil - 1),
@@ -111,7 +111,7 @@ impl Number {
     }
 
     /// As a floating-point number, for comparison with such.
-    pub(super) fn float(self) -> f64 {
+    pub(super) fn to_float(self) -> f64 {
         let size = self.digits as f64 / 10f64.powi(self.decimals as i32);
         if self.is_negative { -size } else { size }
     }
@@ -204,13 +204,16 @@ mod tests {
 
     #[test]
     fn numbers_are_exact() {
-        assert_eq!(number("1.5", "kib").bounds(0), (1536, 1536));
-        assert_eq!(number("1.5", "").bounds(0), (1, 2));
-        assert_eq!(number("-1.5", "").bounds(0), (-2, -1));
-        assert_eq!(number(".5", "MB").bounds(0), (500_000, 500_000));
-        assert_eq!(number("7", "%").bounds(100), (7, 7));
-        assert_eq!(number("0.1", "%").bounds(1999), (1, 2));
-        assert_eq!(number("1000000", "%").bounds(u64::MAX), (184467440737095516150000, 184467440737095516150000));
+        assert_eq!(number("1.5", "kib").whole_number_bounds(0), (1536, 1536));
+        assert_eq!(number("1.5", "").whole_number_bounds(0), (1, 2));
+        assert_eq!(number("-1.5", "").whole_number_bounds(0), (-2, -1));
+        assert_eq!(number(".5", "MB").whole_number_bounds(0), (500_000, 500_000));
+        assert_eq!(number("7", "%").whole_number_bounds(100), (7, 7));
+        assert_eq!(number("0.1", "%").whole_number_bounds(1999), (1, 2));
+        assert_eq!(
+            number("1000000", "%").whole_number_bounds(u64::MAX),
+            (184467440737095516150000, 184467440737095516150000)
+        );
         assert_eq!(Number::new("1", "MX"), Err(NumberError::UnknownUnit("MX".into())));
         assert_eq!(Number::new(&"9".repeat(25), ""), Err(NumberError::TooLong));
         for wrong in ["", ".", "1.2.3", "1e5", "--1"] {
@@ -225,7 +228,7 @@ mod tests {
         for tenths in -30i128..=70 {
             let text = format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10);
             for op in ops {
-                let span = number(&text, "").span(op, 0);
+                let span = number(&text, "").matching_range(op, 0);
                 for value in 0..8u64 {
                     let order = (i128::from(value) * 10).cmp(&tenths);
                     assert_eq!(span.has(value.into()), op.holds(order), "{value} {op:?} {text}");

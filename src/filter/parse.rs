@@ -4,12 +4,12 @@ use super::column::{FilterColumn, ValueKind};
 use super::error::FilterError;
 use super::number::{Comparison, Number, NumberError};
 use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
-use super::tree::{Condition, Predicate, Test, TestSubject};
+use super::tree::{Condition, FilterTest, Predicate, TestSubject};
 use crate::analysis::type_patterns::TypePattern;
-use crate::analysis::type_patterns::nearest;
+use crate::analysis::type_patterns::nearest_word;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
-const MAX_NESTED: usize = 200;
+const MAX_NESTED_CONDITIONS: usize = 200;
 /// Bytes of an expression, at most.
 const MAX_BYTES: usize = 64 << 10;
 
@@ -27,29 +27,29 @@ const OPS: [(&str, Comparison); 8] = [
 
 /// Reads an expression; paths of fields are added to `fields`.
 pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
-    let mut parser = Parser { scanner: WordScanner::new(text), fields, nested: 0 };
+    let mut parser = FilterParser { scanner: WordScanner::new(text), fields, nested: 0 };
     if text.len() > MAX_BYTES {
         return Err(parser.scanner.error(MAX_BYTES, format!("an expression has at most {MAX_BYTES} bytes")));
     }
     let condition = parser.any_of()?;
-    let at = parser.scanner.place();
+    let at = parser.scanner.next_word_start();
     match parser.scanner.is_at_end() {
         true => Ok(condition),
-        false if parser.scanner.sign(")") => Err(parser.scanner.error(at, "no ( is open here")),
+        false if parser.scanner.take_sign(")") => Err(parser.scanner.error(at, "no ( is open here")),
         false => Err(parser.scanner.error(at, "not understood from here: `and`, `or` or the end is expected")),
     }
 }
 
-struct Parser<'t, 'f> {
+struct FilterParser<'t, 'f> {
     scanner: WordScanner<'t>,
     fields: &'f mut Vec<Vec<String>>,
     nested: usize,
 }
 
-impl Parser<'_, '_> {
+impl FilterParser<'_, '_> {
     fn any_of(&mut self) -> Result<Condition, FilterError> {
         let mut parts = vec![self.all_of()?];
-        while self.scanner.keyword("or") || self.scanner.sign("||") {
+        while self.scanner.take_keyword("or") || self.scanner.take_sign("||") {
             parts.push(self.all_of()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
@@ -57,29 +57,29 @@ impl Parser<'_, '_> {
 
     fn all_of(&mut self) -> Result<Condition, FilterError> {
         let mut parts = vec![self.condition()?];
-        while self.scanner.keyword("and") || self.scanner.sign("&&") {
+        while self.scanner.take_keyword("and") || self.scanner.take_sign("&&") {
             parts.push(self.condition()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
     }
 
     fn condition(&mut self) -> Result<Condition, FilterError> {
-        let at = self.scanner.place();
-        let is_not = self.scanner.keyword("not") || self.scanner.sign("!");
-        if !is_not && !self.scanner.sign("(") {
+        let at = self.scanner.next_word_start();
+        let is_not = self.scanner.take_keyword("not") || self.scanner.take_sign("!");
+        if !is_not && !self.scanner.take_sign("(") {
             return self.test();
         }
         self.nested += 1;
-        if self.nested > MAX_NESTED {
-            let message = format!("parentheses and `not`s are nested more than {MAX_NESTED} deep");
+        if self.nested > MAX_NESTED_CONDITIONS {
+            let message = format!("parentheses and `not`s are nested more than {MAX_NESTED_CONDITIONS} deep");
             return Err(self.scanner.error(at, message));
         }
         let condition = if is_not {
             Condition::Not(Box::new(self.condition()?))
         } else {
             let inner = self.any_of()?;
-            if !self.scanner.sign(")") {
-                let here = self.scanner.place();
+            if !self.scanner.take_sign(")") {
+                let here = self.scanner.next_word_start();
                 return Err(match self.scanner.is_at_end() {
                     true => self.scanner.error(at, "this ( is not closed"),
                     false => self.scanner.error(here, "`and`, `or` or ) is expected here"),
@@ -92,24 +92,25 @@ impl Parser<'_, '_> {
     }
 
     fn test(&mut self) -> Result<Condition, FilterError> {
-        let at = self.scanner.place();
+        let at = self.scanner.next_word_start();
         let (subject, kind) = self.subject(at)?;
-        let test = |value_at, predicate| Condition::Test(Test { subject: subject.clone(), at, value_at, predicate });
+        let test =
+            |value_at, predicate| Condition::Test(FilterTest { subject: subject.clone(), at, value_at, predicate });
         let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
-        if self.scanner.keyword("is") {
-            let is_not = self.scanner.keyword("not");
+        if self.scanner.take_keyword("is") {
+            let is_not = self.scanner.take_keyword("not");
             self.scanner.expect_keyword("null", "`null` or `not null` is expected behind `is`")?;
             return Ok(negated(is_not, test(at, Predicate::IsNull)));
         }
-        let here = self.scanner.place();
-        let is_not_in = self.scanner.keyword("not");
-        if self.scanner.keyword("in") {
+        let here = self.scanner.next_word_start();
+        let is_not_in = self.scanner.take_keyword("not");
+        if self.scanner.take_keyword("in") {
             return Ok(negated(is_not_in, self.list(kind, &test)?));
         }
-        if self.scanner.keyword("between") {
+        if self.scanner.take_keyword("between") {
             let mut bounds = Vec::new();
             for op in [Comparison::Ge, Comparison::Le] {
-                let value_at = self.scanner.place();
+                let value_at = self.scanner.next_word_start();
                 bounds.push(test(value_at, self.value(kind, op)?));
                 if op == Comparison::Ge {
                     self.scanner.expect_keyword("and", "`and` is expected: between A and B")?;
@@ -118,20 +119,20 @@ impl Parser<'_, '_> {
             return Ok(negated(is_not_in, Condition::All(bounds)));
         }
         if is_not_in {
-            let here = self.scanner.place();
+            let here = self.scanner.next_word_start();
             return Err(self.scanner.error(here, "`in` or `between` is expected behind `not`"));
         }
         for (sign, is_not) in [("!~", true), ("~", false)] {
-            if self.scanner.sign(sign) {
-                let value_at = self.scanner.place();
+            if self.scanner.take_sign(sign) {
+                let value_at = self.scanner.next_word_start();
                 return Ok(negated(is_not, test(value_at, self.pattern(kind)?)));
             }
         }
-        if let Some((_, op)) = OPS.iter().find(|(sign, _)| self.scanner.sign(sign)) {
-            let value_at = self.scanner.place();
+        if let Some((_, op)) = OPS.iter().find(|(sign, _)| self.scanner.take_sign(sign)) {
+            let value_at = self.scanner.next_word_start();
             // `!= true` is `= false`, of what is known.
             let (is_not, predicate) = match self.value(kind, *op)? {
-                Predicate::IsTrue if self.was_false(value_at) != (*op == Comparison::Ne) => (true, Predicate::IsTrue),
+                Predicate::IsTrue if self.is_no_word(value_at) != (*op == Comparison::Ne) => (true, Predicate::IsTrue),
                 predicate => (false, predicate),
             };
             return Ok(negated(is_not, test(value_at, predicate)));
@@ -143,7 +144,7 @@ impl Parser<'_, '_> {
     }
 
     /// Of the word at a place that is yes or no: is it no?
-    fn was_false(&self, at: usize) -> bool {
+    fn is_no_word(&self, at: usize) -> bool {
         let mut again = self.scanner.clone();
         again.at = at;
         let word = again.word();
@@ -178,7 +179,8 @@ impl Parser<'_, '_> {
                 }
                 word => {
                     let there = || format!("there are {}", FilterColumn::names().join(", "));
-                    let meant = nearest(word, &FilterColumn::names()).map(|meant| format!("did you mean {meant}?"));
+                    let meant =
+                        nearest_word(word, &FilterColumn::names()).map(|meant| format!("did you mean {meant}?"));
                     let word: String = word.chars().take(40).collect();
                     let there = || format!("{}; a field of an object begins with a dot: .{word}", there());
                     format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
@@ -193,21 +195,21 @@ impl Parser<'_, '_> {
         kind: Option<ValueKind>,
         test: &impl Fn(usize, Predicate) -> Condition,
     ) -> Result<Condition, FilterError> {
-        let at = self.scanner.place();
+        let at = self.scanner.next_word_start();
         self.scanner.expect_sign("(", "( is expected behind `in`: in ('a', 'b')")?;
-        let here = self.scanner.place();
-        if self.scanner.sign(")") {
+        let here = self.scanner.next_word_start();
+        if self.scanner.take_sign(")") {
             return Err(self.scanner.error(here, "something to compare with is expected between ( and )"));
         }
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         loop {
-            let value_at = self.scanner.place();
+            let value_at = self.scanner.next_word_start();
             match self.value(kind, Comparison::Eq)? {
                 Predicate::Text(_, text) => texts.push(text),
                 Predicate::IsTrue => return Err(self.scanner.error(value_at, "yes and no are compared with =")),
                 predicate => others.push(test(value_at, predicate)),
             }
-            if !self.scanner.sign(",") {
+            if !self.scanner.take_sign(",") {
                 break;
             }
         }
@@ -219,7 +221,7 @@ impl Parser<'_, '_> {
     }
 
     fn pattern(&mut self, kind: Option<ValueKind>) -> Result<Predicate, FilterError> {
-        let at = self.scanner.place();
+        let at = self.scanner.next_word_start();
         if let Some(kind) = kind.filter(|kind| *kind != ValueKind::Text) {
             let what = if kind == ValueKind::YesNo { "yes or no" } else { "a number" };
             return Err(self.scanner.error(at, format!("~ compares texts, and this is {what}")));
@@ -243,7 +245,7 @@ impl Parser<'_, '_> {
 
     /// The value that something of a kind is compared with.
     fn value(&mut self, kind: Option<ValueKind>, op: Comparison) -> Result<Predicate, FilterError> {
-        let at = self.scanner.place();
+        let at = self.scanner.next_word_start();
         if self.scanner.is_at_end() {
             return Err(self.scanner.error(at, "something to compare with is expected here"));
         }
@@ -273,7 +275,7 @@ impl Parser<'_, '_> {
     }
 
     fn id(&mut self, op: Comparison) -> Result<Predicate, FilterError> {
-        let at = self.scanner.place();
+        let at = self.scanner.next_word_start();
         let id = match self.scanner.quoted()? {
             Some(id) => id,
             None => self.scanner.word().to_string(),

@@ -26,7 +26,7 @@ impl<'t> WordScanner<'t> {
     }
 
     /// Start of the next word.
-    pub(super) fn place(&mut self) -> usize {
+    pub(super) fn next_word_start(&mut self) -> usize {
         self.at += self.rest().len() - self.rest().trim_start().len();
         self.at
     }
@@ -37,7 +37,7 @@ impl<'t> WordScanner<'t> {
 
     /// The next part, blanks left out.
     pub(super) fn next(&mut self) -> &'t str {
-        self.place();
+        self.next_word_start();
         self.rest()
     }
 
@@ -64,7 +64,7 @@ impl<'t> WordScanner<'t> {
     }
 
     /// Passes over a word in any case, if it comes next.
-    pub(super) fn keyword(&mut self, keyword: &str) -> bool {
+    pub(super) fn take_keyword(&mut self, keyword: &str) -> bool {
         let word = self.peek();
         let is_it = word.eq_ignore_ascii_case(keyword);
         if is_it {
@@ -74,7 +74,7 @@ impl<'t> WordScanner<'t> {
     }
 
     /// Passes over a sign, if it comes next.
-    pub(super) fn sign(&mut self, sign: &str) -> bool {
+    pub(super) fn take_sign(&mut self, sign: &str) -> bool {
         let is_it = self.next().starts_with(sign);
         if is_it {
             self.at += sign.len();
@@ -84,19 +84,19 @@ impl<'t> WordScanner<'t> {
 
     /// Passes over a sign, which must come next.
     pub(super) fn expect_sign(&mut self, sign: &str, message: &str) -> Result<(), FilterError> {
-        let here = self.place();
-        if self.sign(sign) { Ok(()) } else { Err(self.error(here, message)) }
+        let here = self.next_word_start();
+        if self.take_sign(sign) { Ok(()) } else { Err(self.error(here, message)) }
     }
 
     /// Passes over a word, which must come next.
     pub(super) fn expect_keyword(&mut self, keyword: &str, message: &str) -> Result<(), FilterError> {
-        let here = self.place();
-        if self.keyword(keyword) { Ok(()) } else { Err(self.error(here, message)) }
+        let here = self.next_word_start();
+        if self.take_keyword(keyword) { Ok(()) } else { Err(self.error(here, message)) }
     }
 
     /// A text in quotes, if one comes next; the quote twice stands for itself.
     pub(super) fn quoted(&mut self) -> Result<Option<String>, FilterError> {
-        let start = self.place();
+        let start = self.next_word_start();
         let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else { return Ok(None) };
         let mut text = String::new();
         self.at += 1;
@@ -116,7 +116,7 @@ impl<'t> WordScanner<'t> {
 
     /// A regular expression between slashes, with them, if one comes next; a slash in it is written `\/`.
     pub(super) fn regex(&mut self) -> Result<Option<String>, FilterError> {
-        let start = self.place();
+        let start = self.next_word_start();
         let Some(rest) = self.rest().strip_prefix('/') else { return Ok(None) };
         let mut is_escaped = false;
         for (at, c) in rest.char_indices() {
@@ -142,8 +142,8 @@ impl<'t> WordScanner<'t> {
         let number = &rest[..rest.len() - digits.len() + end];
         self.at += number.len();
         let after = self.at;
-        let unit_at = self.place();
-        if self.sign("%") {
+        let unit_at = self.next_word_start();
+        if self.take_sign("%") {
             return Some((number, "%", unit_at));
         }
         let unit = self.peek();
@@ -157,7 +157,7 @@ impl<'t> WordScanner<'t> {
 
     /// A dotted path of names, if one comes next: `.user.name`, `.map."a key"`.
     pub(super) fn path(&mut self) -> Result<Option<Vec<String>>, FilterError> {
-        let start = self.place();
+        let start = self.next_word_start();
         let mut names = Vec::new();
         while let Some(rest) = self.rest().strip_prefix('.') {
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');

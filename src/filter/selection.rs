@@ -21,7 +21,7 @@ impl FieldSelection {
         let mut scanner = WordScanner::new(text);
         let mut paths: Vec<(String, Vec<String>)> = Vec::new();
         loop {
-            let at = scanner.place();
+            let at = scanner.next_word_start();
             let Some(names) = scanner.path()? else {
                 return Err(scanner.error(at, "the path of a field is expected here, as .name or .user.name"));
             };
@@ -32,11 +32,11 @@ impl FieldSelection {
                 }
                 paths.push((text[at..end].to_string(), names));
             }
-            if !scanner.sign(",") {
+            if !scanner.take_sign(",") {
                 break;
             }
         }
-        let here = scanner.place();
+        let here = scanner.next_word_start();
         match scanner.is_at_end() {
             true => Ok(FieldSelection { paths }),
             false => Err(scanner.error(here, "a comma or the end is expected here")),

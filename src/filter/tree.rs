@@ -27,7 +27,7 @@ pub(super) enum Predicate {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Test {
+pub(super) struct FilterTest {
     pub(super) subject: TestSubject,
     /// The byte of the expression where it begins.
     pub(super) at: usize,
@@ -42,11 +42,11 @@ pub(super) enum Condition {
     All(Vec<Condition>),
     Any(Vec<Condition>),
     Not(Box<Condition>),
-    Test(Test),
+    Test(FilterTest),
 }
 
 impl Condition {
-    pub(super) fn for_each(&self, visit: &mut impl FnMut(&Test)) {
+    pub(super) fn for_each(&self, visit: &mut impl FnMut(&FilterTest)) {
         match self {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.for_each(visit)),
             Condition::Not(inner) => inner.for_each(visit),

@@ -2,8 +2,8 @@
 
 use super::BuildError;
 use super::builder::GraphBuilder;
-use super::id_map::IdMap;
-use super::numbered::{NumberedObjects, NumberedRest, NumberedWeakReference};
+use super::id_map::IdRankMap;
+use super::numbered_objects::{NumberedExtras, NumberedObjects, NumberedWeakReference};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::ResolvedReferences;
@@ -39,7 +39,7 @@ impl GraphBuilder {
         (self.objects.types, self.objects.shallow, self.objects.large_shallow) = (types, shallow, large);
         self.objects.reference_counts = counts;
         self.objects.reference_words = references;
-        self.numbered_objects = Some(NumberedRest { ids, weak_references: weak, dangling_references: dangling });
+        self.numbered_objects = Some(NumberedExtras { ids, weak_references: weak, dangling_references: dangling });
         self.check_memory()
     }
 
@@ -51,8 +51,8 @@ impl GraphBuilder {
     }
 
     /// Puts the graph together where objects came numbered. O(objects + references).
-    pub(super) fn resolve_numbered(mut self, numbered: NumberedRest) -> (HeapGraph, ResolveCounts) {
-        let NumberedRest { ids, weak_references: weak, dangling_references: dangling } = numbered;
+    pub(super) fn resolve_numbered(mut self, numbered: NumberedExtras) -> (HeapGraph, ResolveCounts) {
+        let NumberedExtras { ids, weak_references: weak, dangling_references: dangling } = numbered;
         let mut problems = ResolveCounts::default();
         if dangling > 0 {
             problems.dangling_references.add(0);
@@ -64,8 +64,8 @@ impl GraphBuilder {
         let mut is_ascending = true;
         for section in &self.sections {
             let ids = match section.id_range {
-                Some(range) => IdMap::build(range, count, || ids.iter()),
-                None => IdMap::empty(),
+                Some(range) => IdRankMap::build(range, count, || ids.iter()),
+                None => IdRankMap::empty(),
             };
             is_ascending &= section.is_ascending;
             maps.push(SectionIds { first_node: 0, ids });
@@ -74,10 +74,10 @@ impl GraphBuilder {
         let (order, node_of) = match maps.first() {
             Some(map) if !is_ascending => {
                 let node = |number: usize| map.ids.rank(ids.get(number)).unwrap_or(0);
-                let node_of: Vec<u32> = parallel::collect(count, node);
+                let node_of: Vec<u32> = parallel::collect_indexed(count, node);
                 let mut order = vec![0; count];
                 node_of.iter().enumerate().for_each(|(number, &node)| order[node as usize] = number as u32);
-                parallel::each_piece(&mut words, &|_, piece| {
+                parallel::for_each_piece(&mut words, &|_, piece| {
                     for word in piece {
                         *word = node_of[*word as usize];
                     }
@@ -97,7 +97,7 @@ impl GraphBuilder {
         drop(node_of);
         // u32 and NodeId have one layout, so collecting in place costs nothing.
         let references = words.into_iter().map(NodeId).collect();
-        self.finish(order, ResolvedReferences { references, weak }, maps, problems)
+        self.finish_graph(order, ResolvedReferences { references, weak }, maps, problems)
     }
 }
 
@@ -105,7 +105,7 @@ impl GraphBuilder {
 mod tests {
     use super::*;
     use crate::graph::ObjectIds;
-    use crate::graph::{IdStyle, Lookup, NumberedWeakReference, ResolveOptions, Section};
+    use crate::graph::{IdLookup, IdStyle, NumberedWeakReference, ResolveOptions, Section};
 
     fn graph(ids: &[u64], references: &[&[u32]], weak: &[(u32, u32, u32)]) -> HeapGraph {
         let mut builder = GraphBuilder::new(IdStyle::Decimal);
@@ -133,7 +133,7 @@ mod tests {
         for ids in [[10, 20, 30, 40], [40, 10, 30, 20], [1 << 40, 3, 2, 1 << 20]] {
             let graph = graph(&ids, &[&[1, 3], &[], &[0, 0, 2], &[]], &[(0, 1, 2), (3, 0, 0)]);
             let node = |number: usize| match graph.find(None, ids[number]) {
-                Lookup::One(node) => node,
+                IdLookup::One(node) => node,
                 other => panic!("{other:?}"),
             };
             let targets =

@@ -32,7 +32,7 @@ impl GraphBuilder {
         }
         let (maps, order, dropped) = self.found_order();
         let arrays = self.archive_arrays(mirrors, &order, &maps);
-        self.found_order = Some((maps, order, dropped));
+        self.cached_object_order = Some((maps, order, dropped));
         arrays
             .iter()
             .map(|&(array, _)| u64::from(self.objects.reference_counts[array as usize]) * WORK_BYTES_PER_ELEMENT)

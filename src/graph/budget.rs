@@ -8,10 +8,10 @@ const ORDINARY_BUFFER_BYTES: u64 = 12 << 20;
 
 /// An account of memory. Clones are of the same account; the default one has no limit.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryBudget(Option<Arc<Account>>);
+pub struct MemoryBudget(Option<Arc<MemoryAccount>>);
 
 #[derive(Debug)]
-struct Account {
+struct MemoryAccount {
     limit_bytes: u64,
     content_bytes: AtomicU64,
     buffer_bytes: AtomicU64,
@@ -20,7 +20,7 @@ struct Account {
 /// The share of one holder of an account; given back when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
-    account: Option<Arc<Account>>,
+    account: Option<Arc<MemoryAccount>>,
     held_bytes: u64,
     is_for_buffer: bool,
 }
@@ -29,7 +29,7 @@ impl MemoryBudget {
     /// A new account; `None` for no limit.
     pub fn new(limit_bytes: Option<u64>) -> Self {
         MemoryBudget(limit_bytes.map(|limit_bytes| {
-            Arc::new(Account { limit_bytes, content_bytes: AtomicU64::new(0), buffer_bytes: AtomicU64::new(0) })
+            Arc::new(MemoryAccount { limit_bytes, content_bytes: AtomicU64::new(0), buffer_bytes: AtomicU64::new(0) })
         }))
     }
 

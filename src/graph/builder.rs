@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::budget::{MemoryBudget, MemoryShare, make_room};
 use super::byte_counts::PackedBytes;
 use super::columns::{ObjectColumns, PositionRun};
-use super::heap_parts::SoftKind;
-use super::id_map::{IdMap, IdRange};
+use super::heap_parts::ClearableKind;
+use super::id_map::{IdRange, IdRankMap};
 use super::names::GraphNameId;
-use super::numbered::NumberedRest;
+use super::numbered_objects::NumberedExtras;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
@@ -28,7 +28,7 @@ use super::{
 const LONG_NAME_BYTES: usize = 64 * 1024;
 
 /// Memory for the characters of a name: in a list and in a map, and what a long one takes where it is shown.
-fn name_cost(bytes: usize) -> usize {
+fn name_memory_bytes(bytes: usize) -> usize {
     if bytes < LONG_NAME_BYTES { 2 * bytes } else { 8 * bytes }
 }
 
@@ -44,7 +44,7 @@ fn intern(
     }
     let number = texts.len() as u32;
     texts.push(text.into());
-    *cost_bytes += name_cost(text.len());
+    *cost_bytes += name_memory_bytes(text.len());
     numbers.insert(text.into(), number);
     number
 }
@@ -93,14 +93,14 @@ pub struct GraphBuilder {
     /// The ranges of the collector's generations, in dumps of one section.
     pub(crate) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
-    pub(super) numbered_objects: Option<NumberedRest>,
+    pub(super) numbered_objects: Option<NumberedExtras>,
     /// Names of parts of the heap, and (object as it was appended, part) where they go over to another one, ascending.
     pub(crate) heap_parts: (Vec<String>, Vec<(u32, u32)>),
     /// (section, from, to, how).
-    pub(super) soft_references: Option<Vec<(u32, u64, u64, SoftKind)>>,
+    pub(super) soft_references: Option<Vec<(u32, u64, u64, ClearableKind)>>,
     pub(crate) id_style: IdStyle,
     /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
-    pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>)>,
+    pub(super) cached_object_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>)>,
     /// The first of the objects that were appended late, and before which object each of them stands in the dump: of
     /// several objects of one id the first of the dump is kept.
     pub(crate) late_objects: (usize, Vec<u32>),
@@ -137,7 +137,7 @@ impl GraphBuilder {
         if bytes < LONG_NAME_BYTES {
             return Ok(());
         }
-        self.memory_share.hold(self.memory_bytes() + name_cost(bytes) as u64)
+        self.memory_share.hold(self.memory_bytes() + name_memory_bytes(bytes) as u64)
     }
 
     /// Fails when there is no room for what `resolve` takes besides. For all but the smallest dumps.
@@ -149,7 +149,7 @@ impl GraphBuilder {
         let (objects, references) =
             (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
         // Ids as a map; the packed ids are still there while it is made.
-        let map_bytes = |section: &SectionBuild| Some(IdMap::most_bytes(section.id_range?, section.objects));
+        let map_bytes = |section: &SectionBuild| Some(IdRankMap::most_bytes(section.id_range?, section.objects));
         let maps: u64 = self.sections.iter().filter_map(map_bytes).sum();
         let needed = if self.sections.iter().all(|section| section.is_ascending) {
             maps
@@ -195,7 +195,7 @@ impl GraphBuilder {
             + self.late_objects.1.len() * size_of::<u32>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.heap_parts.1.len() * size_of::<(u32, u32)>()
-            + self.soft_references.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, SoftKind)>())
+            + self.soft_references.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, ClearableKind)>())
             + self.reference_stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
             + self.numbered_bytes()
@@ -206,7 +206,7 @@ impl GraphBuilder {
 
     /// Begins a section; the ones before it are complete.
     pub fn begin_section(&mut self, section: Section) -> SectionId {
-        self.name_bytes += name_cost(section.name.len());
+        self.name_bytes += name_memory_bytes(section.name.len());
         self.sections.push(SectionBuild { section, id_range: None, is_ascending: true, last_id: None, objects: 0 });
         SectionId::new(self.sections.len() - 1)
     }
@@ -238,7 +238,7 @@ impl GraphBuilder {
         const NO_MODULE: u32 = u32::MAX;
         let number = self.names.len();
         self.names.push(name.into());
-        self.name_bytes += name_cost(name.len());
+        self.name_bytes += name_memory_bytes(name.len());
         if let Some(module) = module {
             let module = self.intern_text(module);
             self.type_modules.resize(number, NO_MODULE);
@@ -356,7 +356,7 @@ impl GraphBuilder {
 
     /// Says which references of reference objects the runtime may give up: (from, to, how). Readers add them to the
     /// objects' references as well.
-    pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, SoftKind)>) {
+    pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, ClearableKind)>) {
         let known = self.soft_references.get_or_insert_default();
         known.extend(soft.map(|(from, to, holding)| (section.0, from, to, holding)));
     }

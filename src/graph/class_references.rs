@@ -1,6 +1,6 @@
 //! References that follow from something else than the dump's lists: an object's to its class, a thread's to its stack.
 
-use super::csr::{Csr, Offsets};
+use super::csr::{Csr, CsrOffsets};
 use super::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::parallel;
 
@@ -84,7 +84,7 @@ impl HeapGraph {
 
 impl Csr {
     pub(super) fn of_lists(counts: &[u32], targets: Vec<NodeId>) -> Csr {
-        Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
+        Csr { offsets: CsrOffsets::from_counts(counts), targets: targets.into() }
     }
 
     /// How many targets each node has, and all of them. From an index, whose offsets may turn out damaged, both are copied
@@ -92,7 +92,7 @@ impl Csr {
     fn into_lists(self, node_count: usize) -> (Vec<u32>, Vec<NodeId>) {
         let Csr { offsets, targets } = self;
         match targets.into_memory() {
-            Ok(targets) => (parallel::collect(node_count, |index| offsets.range(index).len() as u32), targets),
+            Ok(targets) => (parallel::collect_indexed(node_count, |index| offsets.range(index).len() as u32), targets),
             Err(targets) => Csr { offsets, targets }.copied_without(node_count, &[]),
         }
     }

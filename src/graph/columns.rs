@@ -29,7 +29,7 @@ impl WordPacking {
         let mut packing = WordPacking::default();
         if let Some(range) = &range {
             packing.base = range.min;
-            packing.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+            packing.shift = if range.varying_bits == 0 { 0 } else { range.varying_bits.trailing_zeros() };
             packing.is_wide = (range.max - range.min) >> packing.shift >= u64::from(PACKED_NULL);
         }
         if packing.is_wide {

@@ -8,13 +8,13 @@ use super::column::{Column, ColumnSink, ColumnSource};
 use super::prefetch::prefetch;
 
 /// Nodes whose starts are counted from one place.
-const GROUP_NODES: usize = 64;
+const NODES_PER_GROUP: usize = 64;
 /// Marks a group whose starts are far apart; the other bits say where they stand.
-const FAR_MARK: u64 = 1 << 63;
+const FAR_GROUP_MARK: u64 = 1 << 63;
 
 /// Start of each node's targets, and behind the last their end: 2 bytes each, and 8 for every 64.
 #[derive(Debug)]
-pub(super) struct Offsets {
+pub(super) struct CsrOffsets {
     /// The first start of each group.
     group_starts: Column<u64>,
     /// Each start from there.
@@ -23,7 +23,7 @@ pub(super) struct Offsets {
     far_starts: Column<u64>,
 }
 
-impl Offsets {
+impl CsrOffsets {
     /// The starts of lists of these lengths.
     pub(super) fn from_counts(counts: &[u32]) -> Self {
         let mut end = 0;
@@ -37,22 +37,22 @@ impl Offsets {
     /// So many starts, ascending.
     fn from_starts(mut all: impl Iterator<Item = u64>, count: usize) -> Self {
         let (mut groups, mut starts, mut far) =
-            (Vec::with_capacity(count.div_ceil(GROUP_NODES)), Vec::with_capacity(count), Vec::new());
-        let mut group = Vec::with_capacity(GROUP_NODES);
+            (Vec::with_capacity(count.div_ceil(NODES_PER_GROUP)), Vec::with_capacity(count), Vec::new());
+        let mut group = Vec::with_capacity(NODES_PER_GROUP);
         loop {
             group.clear();
-            group.extend(all.by_ref().take(GROUP_NODES));
+            group.extend(all.by_ref().take(NODES_PER_GROUP));
             let (Some(&first), Some(&last)) = (group.first(), group.last()) else { break };
             if last - first <= u64::from(u16::MAX) {
                 groups.push(first);
                 starts.extend(group.iter().map(|start| (start - first) as u16));
             } else {
-                groups.push(FAR_MARK | far.len() as u64);
+                groups.push(FAR_GROUP_MARK | far.len() as u64);
                 starts.resize(starts.len() + group.len(), 0);
                 far.append(&mut group);
             }
         }
-        Offsets { group_starts: groups.into(), starts_in_group: starts.into(), far_starts: far.into() }
+        CsrOffsets { group_starts: groups.into(), starts_in_group: starts.into(), far_starts: far.into() }
     }
 
     /// The places of a node's targets; whatever a file says, in order.
@@ -64,15 +64,15 @@ impl Offsets {
 
     #[inline]
     fn start(&self, index: usize) -> usize {
-        match self.group_starts.get(index / GROUP_NODES) {
-            group if group & FAR_MARK == 0 => group as usize + usize::from(self.starts_in_group.get(index)),
+        match self.group_starts.get(index / NODES_PER_GROUP) {
+            group if group & FAR_GROUP_MARK == 0 => group as usize + usize::from(self.starts_in_group.get(index)),
             group => self.far_start(group, index),
         }
     }
 
     #[cold]
     fn far_start(&self, group: u64, index: usize) -> usize {
-        let at = (group & !FAR_MARK) as usize + index % GROUP_NODES;
+        let at = (group & !FAR_GROUP_MARK) as usize + index % NODES_PER_GROUP;
         if at < self.far_starts.len() { self.far_starts.get(at) as usize } else { 0 }
     }
 
@@ -96,21 +96,21 @@ impl Offsets {
         let groups = Column::stored(source, &format!("{name}.groups"), u64::MAX)?;
         let starts = Column::stored(source, &format!("{name}.starts"), u64::MAX)?;
         let far = Column::stored(source, &format!("{name}.far"), u64::MAX)?;
-        let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(GROUP_NODES);
-        fits.then_some(Offsets { group_starts: groups, starts_in_group: starts, far_starts: far })
+        let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(NODES_PER_GROUP);
+        fits.then_some(CsrOffsets { group_starts: groups, starts_in_group: starts, far_starts: far })
     }
 }
 
-impl Default for Offsets {
+impl Default for CsrOffsets {
     fn default() -> Self {
-        Offsets::from_counts(&[])
+        CsrOffsets::from_counts(&[])
     }
 }
 
 /// References of all objects, or their reverse.
 #[derive(Debug, Default)]
 pub(super) struct Csr {
-    pub(super) offsets: Offsets,
+    pub(super) offsets: CsrOffsets,
     pub(super) targets: Column<NodeId>,
 }
 
@@ -119,8 +119,8 @@ impl Csr {
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
         // The common case on its own: walks over a whole graph come here for every object.
         if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
-            let (own, next) = (groups[index / GROUP_NODES], groups[(index + 1) / GROUP_NODES]);
-            if (own | next) & FAR_MARK == 0 {
+            let (own, next) = (groups[index / NODES_PER_GROUP], groups[(index + 1) / NODES_PER_GROUP]);
+            if (own | next) & FAR_GROUP_MARK == 0 {
                 return &targets
                     [own as usize + usize::from(starts[index])..next as usize + usize::from(starts[index + 1])];
             }
@@ -149,7 +149,7 @@ impl Csr {
     pub(super) fn prefetch_targets(&self, index: usize) {
         if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
             // Past the end, and nothing happens, where the group is one of starts far apart.
-            prefetch(targets, (groups[index / GROUP_NODES] as usize).wrapping_add(starts[index].into()));
+            prefetch(targets, (groups[index / NODES_PER_GROUP] as usize).wrapping_add(starts[index].into()));
         }
     }
 
@@ -159,7 +159,7 @@ impl Csr {
     }
 
     pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize, references: usize) -> Option<Csr> {
-        let offsets = Offsets::from_stored(source, name, nodes)?;
+        let offsets = CsrOffsets::from_stored(source, name, nodes)?;
         let targets: Column<NodeId> = Column::stored(source, name, nodes as u64)?;
         (targets.len() == references).then_some(Csr { offsets, targets })
     }
@@ -198,7 +198,7 @@ impl Csr {
                 sources[place] = NodeId(source as u32);
             }
         }
-        let offsets = Offsets::from_starts(offsets.into_iter().map(Into::into), node_count + 1);
+        let offsets = CsrOffsets::from_starts(offsets.into_iter().map(Into::into), node_count + 1);
         Csr { offsets, targets: sources.into() }
     }
 }
@@ -209,8 +209,10 @@ mod tests {
 
     #[test]
     fn reversing_keeps_repeats_and_orders_referrers() {
-        let csr =
-            Csr { offsets: Offsets::from_counts(&[2, 1, 3]), targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into() };
+        let csr = Csr {
+            offsets: CsrOffsets::from_counts(&[2, 1, 3]),
+            targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into(),
+        };
         for reversed in [csr.reversed(3), csr.reversed_with::<u64>(3)] {
             assert_eq!(reversed.targets_of(0), &[NodeId(2)]);
             assert_eq!(reversed.targets_of(1), &[NodeId(0), NodeId(0), NodeId(2)]);
@@ -226,7 +228,7 @@ mod tests {
                     (0..200).map(|index| if index == at { long } else { index as u32 % 3 }).collect();
                 let total: u32 = counts.iter().sum();
                 let targets: Vec<NodeId> = (0..total).map(NodeId).collect();
-                let csr = Csr { offsets: Offsets::from_counts(&counts), targets: targets.into() };
+                let csr = Csr { offsets: CsrOffsets::from_counts(&counts), targets: targets.into() };
                 let mut first = 0;
                 for (index, &count) in counts.iter().enumerate() {
                     let expected: Vec<NodeId> = (first..first + count).map(NodeId).collect();

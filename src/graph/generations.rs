@@ -72,7 +72,7 @@ pub(super) fn generation_runs(ranges: &[GenerationRange], maps: &[SectionIds]) -
         return Vec::new();
     }
     let mut sorted = ranges.to_vec();
-    sort::by_key(&mut sorted, |range| (range.start, range.end));
+    sort::rows_by_key(&mut sorted, |range| (range.start, range.end));
     let mut runs = Vec::new();
     let mut next = 0;
     let mut push = |until: usize, generation: Generation, next: &mut usize| {

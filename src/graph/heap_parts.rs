@@ -54,7 +54,7 @@ impl HeapParts {
 
 /// Strength of a reference that the runtime may give up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SoftKind {
+pub enum ClearableKind {
     /// Until memory runs short.
     Soft,
     /// Until the object's finalizer has run.
@@ -69,11 +69,14 @@ pub struct SoftReference {
     /// Object held.
     pub target: NodeId,
     /// Strength of the reference.
-    pub kind: SoftKind,
+    pub kind: ClearableKind,
 }
 
 /// Those of (section, from, to, holding) that have both objects, ascending.
-pub(super) fn resolve_soft_references(soft: Vec<(u32, u64, u64, SoftKind)>, maps: &[SectionIds]) -> Vec<SoftReference> {
+pub(super) fn resolve_soft_references(
+    soft: Vec<(u32, u64, u64, ClearableKind)>,
+    maps: &[SectionIds],
+) -> Vec<SoftReference> {
     let mut resolved: Vec<SoftReference> = soft
         .into_iter()
         .filter_map(|(section, from, to, holding)| {
@@ -89,12 +92,13 @@ pub(super) fn resolve_soft_references(soft: Vec<(u32, u64, u64, SoftKind)>, maps
 pub(super) const SOFT_NUMBERS: usize = 3;
 
 pub(super) fn store_soft_references(soft: &[SoftReference], sink: &mut dyn ColumnSink) -> io::Result<()> {
-    let numbers = soft.iter().flat_map(|soft| [soft.source.0, soft.target.0, (soft.kind == SoftKind::Final).into()]);
+    let numbers =
+        soft.iter().flat_map(|soft| [soft.source.0, soft.target.0, (soft.kind == ClearableKind::Final).into()]);
     Column::from(numbers.collect::<Vec<u32>>()).store(sink, "soft")
 }
 
 pub(super) fn soft_reference_of([source, target, kind]: [u32; SOFT_NUMBERS], nodes: usize) -> Option<SoftReference> {
-    let holding = if kind == 0 { SoftKind::Soft } else { SoftKind::Final };
+    let holding = if kind == 0 { ClearableKind::Soft } else { ClearableKind::Final };
     let fits = (source as usize) < nodes && (target as usize) < nodes && kind < 2;
     fits.then_some(SoftReference { source: NodeId(source), target: NodeId(target), kind: holding })
 }

@@ -14,7 +14,7 @@ use super::column::{Column, ColumnSink, ColumnSource};
 
 /// Units in one page of the paged form.
 const PAGE_BITS: u32 = 15;
-const PAGE_WORDS: usize = 1 << (PAGE_BITS - 6);
+const WORDS_PER_PAGE: usize = 1 << (PAGE_BITS - 6);
 /// A flat bitmap is taken up to this many bytes per id (1.5 bits of bitmap and rank for each unit of the range).
 const FLAT_BYTES_PER_ID: u64 = 4;
 /// A paged one up to this; a sorted array costs 8.
@@ -22,7 +22,7 @@ const PAGED_BYTES_PER_ID: usize = 10;
 
 /// The ids of one section, each with its rank.
 #[derive(Debug)]
-pub(super) struct IdMap {
+pub(super) struct IdRankMap {
     base: u64,
     shift: u32,
     form: MapForm,
@@ -31,10 +31,10 @@ pub(super) struct IdMap {
 
 #[derive(Debug)]
 enum MapForm {
-    Flat(Bitmap),
+    FlatBitmap(Bitmap),
     /// Boxed, for a dump of very many sections has very many maps.
-    Paged(Box<PagedBitmap>),
-    Sorted(Column<u64>),
+    PagedBitmap(Box<PagedBitmap>),
+    SortedIds(Column<u64>),
 }
 
 /// Pages in ascending order; the directory finds one by number.
@@ -175,9 +175,12 @@ pub(super) struct StoredIds {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum StoredForm {
-    Flat,
-    Paged,
-    Sorted,
+    #[serde(rename = "Flat")]
+    FlatBitmap,
+    #[serde(rename = "Paged")]
+    PagedBitmap,
+    #[serde(rename = "Sorted")]
+    SortedIds,
 }
 
 /// Facts about a set of ids that are needed before its map is built.
@@ -186,37 +189,37 @@ pub(super) struct IdRange {
     pub(super) min: u64,
     pub(super) max: u64,
     /// All ids xor'ed with the first, or'ed together: its trailing zeros are the alignment.
-    pub(super) varying: u64,
+    pub(super) varying_bits: u64,
     pub(super) first: u64,
 }
 
 impl IdRange {
     pub(super) fn of(first: u64) -> Self {
-        IdRange { min: first, max: first, varying: 0, first }
+        IdRange { min: first, max: first, varying_bits: 0, first }
     }
 
     #[inline]
     pub(super) fn add(&mut self, id: u64) {
         self.min = self.min.min(id);
         self.max = self.max.max(id);
-        self.varying |= id ^ self.first;
+        self.varying_bits |= id ^ self.first;
     }
 
     pub(super) fn join(&mut self, other: &IdRange) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.varying |= other.varying | (other.first ^ self.first);
+        self.varying_bits |= other.varying_bits | (other.first ^ self.first);
     }
 }
 
-impl IdMap {
+impl IdRankMap {
     pub(super) fn empty() -> Self {
-        IdMap { base: 0, shift: 0, form: MapForm::Sorted(Column::default()), count: 0 }
+        IdRankMap { base: 0, shift: 0, form: MapForm::SortedIds(Column::default()), count: 0 }
     }
 
     /// Memory that `build` takes at most.
     pub(super) fn most_bytes(range: IdRange, len: usize) -> u64 {
-        let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+        let shift = if range.varying_bits == 0 { 0 } else { range.varying_bits.trailing_zeros() };
         let flat = (((range.max - range.min) >> shift) / 64 + 1).saturating_mul(12);
         if flat <= 64 + FLAT_BYTES_PER_ID * len as u64 { flat } else { PAGED_BYTES_PER_ID as u64 * len as u64 }
     }
@@ -231,16 +234,16 @@ impl IdMap {
     /// Makes a map that was filled ready to be asked.
     pub(super) fn count_ranks(&mut self) {
         match &mut self.form {
-            MapForm::Flat(bitmap) => bitmap.count_ranks(),
-            MapForm::Paged(paged) => paged.bitmap.count_ranks(),
-            MapForm::Sorted(_) => {}
+            MapForm::FlatBitmap(bitmap) => bitmap.count_ranks(),
+            MapForm::PagedBitmap(paged) => paged.bitmap.count_ranks(),
+            MapForm::SortedIds(_) => {}
         }
     }
 
     /// The same as `build`, up to `count_ranks`: that needs no ids any more.
     pub(super) fn fill<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
         let base = range.min;
-        let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+        let shift = if range.varying_bits == 0 { 0 } else { range.varying_bits.trailing_zeros() };
         let top = (range.max - base) >> shift;
         let flat_words = top / 64 + 1;
         if flat_words.saturating_mul(12) <= 64 + FLAT_BYTES_PER_ID * len as u64 {
@@ -249,7 +252,7 @@ impl IdMap {
                 bitmap.set(((id - base) >> shift) as usize);
             }
             let (bitmap, count) = bitmap.finish();
-            return IdMap { base, shift, form: MapForm::Flat(bitmap), count };
+            return IdRankMap { base, shift, form: MapForm::FlatBitmap(bitmap), count };
         }
         if let Some(map) = Self::build_paged(base, shift, len, &ids) {
             return map;
@@ -259,11 +262,11 @@ impl IdMap {
         sorted.sort_unstable();
         sorted.dedup();
         let count = sorted.len();
-        IdMap { base, shift, form: MapForm::Sorted(sorted.into()), count }
+        IdRankMap { base, shift, form: MapForm::SortedIds(sorted.into()), count }
     }
 
     fn build_paged<I: Iterator<Item = u64>>(base: u64, shift: u32, len: usize, ids: &impl Fn() -> I) -> Option<Self> {
-        let page_limit = len * PAGED_BYTES_PER_ID / (PAGE_WORDS * 12);
+        let page_limit = len * PAGED_BYTES_PER_ID / (WORDS_PER_PAGE * 12);
         let mut directory: FxHashMap<u64, u32> = FxHashMap::default();
         let mut last = u64::MAX;
         for id in ids() {
@@ -281,7 +284,7 @@ impl IdMap {
         for (slot, number) in numbers.iter().enumerate() {
             directory.insert(*number, slot as u32);
         }
-        let mut bitmap = BitmapWords::new(numbers.len() * PAGE_WORDS);
+        let mut bitmap = BitmapWords::new(numbers.len() * WORDS_PER_PAGE);
         let (mut last, mut slot) = (u64::MAX, 0usize);
         for id in ids() {
             let unit = (id - base) >> shift;
@@ -293,7 +296,7 @@ impl IdMap {
         }
         let (bitmap, count) = bitmap.finish();
         let paged = PagedBitmap { bitmap, page_numbers: numbers.into(), directory };
-        Some(IdMap { base, shift, form: MapForm::Paged(Box::new(paged)), count })
+        Some(IdRankMap { base, shift, form: MapForm::PagedBitmap(Box::new(paged)), count })
     }
 
     /// Distinct ids.
@@ -310,12 +313,12 @@ impl IdMap {
         }
         let unit = distance >> self.shift;
         match &self.form {
-            MapForm::Flat(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
-            MapForm::Paged(paged) => {
+            MapForm::FlatBitmap(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
+            MapForm::PagedBitmap(paged) => {
                 let slot = *paged.directory.get(&(unit >> PAGE_BITS))? as usize;
                 paged.bitmap.rank((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
             }
-            MapForm::Sorted(sorted) => {
+            MapForm::SortedIds(sorted) => {
                 let rank = sorted.partition_point(|other| other < id);
                 (rank < sorted.len() && sorted.get(rank) == id).then_some(rank as u32)
             }
@@ -325,14 +328,14 @@ impl IdMap {
     /// The id with this rank, which must be below `len`. O(log ids).
     pub(super) fn select(&self, rank: u32) -> u64 {
         match &self.form {
-            MapForm::Flat(bitmap) => self.base.wrapping_add((bitmap.select(rank) as u64) << self.shift),
-            MapForm::Paged(paged) => {
+            MapForm::FlatBitmap(bitmap) => self.base.wrapping_add((bitmap.select(rank) as u64) << self.shift),
+            MapForm::PagedBitmap(paged) => {
                 let unit = paged.bitmap.select(rank);
                 let page = paged.page_numbers.get(unit >> PAGE_BITS);
                 let unit = (page << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as u64;
                 self.base.wrapping_add(unit << self.shift)
             }
-            MapForm::Sorted(sorted) => sorted.get(rank as usize),
+            MapForm::SortedIds(sorted) => sorted.get(rank as usize),
         }
     }
 
@@ -349,18 +352,18 @@ impl IdMap {
     /// Writes the map's columns under names that begin with `name`.
     pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<StoredIds> {
         let form = match &self.form {
-            MapForm::Flat(bitmap) => {
+            MapForm::FlatBitmap(bitmap) => {
                 bitmap.store(sink, name)?;
-                StoredForm::Flat
+                StoredForm::FlatBitmap
             }
-            MapForm::Paged(paged) => {
+            MapForm::PagedBitmap(paged) => {
                 paged.bitmap.store(sink, name)?;
                 paged.page_numbers.store(sink, &format!("{name}.pages"))?;
-                StoredForm::Paged
+                StoredForm::PagedBitmap
             }
-            MapForm::Sorted(sorted) => {
+            MapForm::SortedIds(sorted) => {
                 sorted.store(sink, name)?;
-                StoredForm::Sorted
+                StoredForm::SortedIds
             }
         };
         Ok(StoredIds { base: self.base, shift: self.shift, count: self.count, form })
@@ -373,34 +376,34 @@ impl IdMap {
             return None;
         }
         let form = match form {
-            StoredForm::Flat => MapForm::Flat(Bitmap::from_stored(source, name, count)?),
-            StoredForm::Paged => {
+            StoredForm::FlatBitmap => MapForm::FlatBitmap(Bitmap::from_stored(source, name, count)?),
+            StoredForm::PagedBitmap => {
                 let bitmap = Bitmap::from_stored(source, name, count)?;
                 let numbers: Column<u64> = Column::stored(source, &format!("{name}.pages"), u64::MAX)?;
-                if bitmap.words.len() != numbers.len() * PAGE_WORDS {
+                if bitmap.words.len() != numbers.len() * WORDS_PER_PAGE {
                     return None;
                 }
                 let directory =
                     numbers.all_values().iter().enumerate().map(|(slot, &number)| (number, slot as u32)).collect();
-                MapForm::Paged(Box::new(PagedBitmap { bitmap, page_numbers: numbers, directory }))
+                MapForm::PagedBitmap(Box::new(PagedBitmap { bitmap, page_numbers: numbers, directory }))
             }
-            StoredForm::Sorted => MapForm::Sorted(Column::stored(source, name, u64::MAX)?),
+            StoredForm::SortedIds => MapForm::SortedIds(Column::stored(source, name, u64::MAX)?),
         };
         let can_hold = match &form {
-            MapForm::Flat(bitmap) => bitmap.words.len() * 64,
-            MapForm::Paged(paged) => paged.bitmap.words.len() * 64,
-            MapForm::Sorted(sorted) => sorted.len(),
+            MapForm::FlatBitmap(bitmap) => bitmap.words.len() * 64,
+            MapForm::PagedBitmap(paged) => paged.bitmap.words.len() * 64,
+            MapForm::SortedIds(sorted) => sorted.len(),
         };
-        (count <= can_hold).then_some(IdMap { base, shift, form, count })
+        (count <= can_hold).then_some(IdRankMap { base, shift, form, count })
     }
 
     pub(super) fn bytes(&self) -> usize {
         match &self.form {
-            MapForm::Flat(bitmap) => bitmap.bytes(),
-            MapForm::Paged(paged) => {
+            MapForm::FlatBitmap(bitmap) => bitmap.bytes(),
+            MapForm::PagedBitmap(paged) => {
                 paged.bitmap.bytes() + paged.page_numbers.len() * 8 + paged.directory.capacity() * 17
             }
-            MapForm::Sorted(sorted) => sorted.len() * 8,
+            MapForm::SortedIds(sorted) => sorted.len() * 8,
         }
     }
 }
@@ -411,10 +414,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn build(ids: &[u64]) -> IdMap {
+    fn build(ids: &[u64]) -> IdRankMap {
         let mut range = IdRange::of(ids[0]);
         ids.iter().for_each(|&id| range.add(id));
-        IdMap::build(range, ids.len(), || ids.iter().copied())
+        IdRankMap::build(range, ids.len(), || ids.iter().copied())
     }
 
     fn check(ids: &[u64]) {
@@ -433,13 +436,13 @@ mod tests {
     #[test]
     fn each_form_is_taken_and_right() {
         let dense: Vec<u64> = (0..50_000).map(|i| 0x7000 + i * 24).collect();
-        assert!(matches!(build(&dense).form, MapForm::Flat(_)));
+        assert!(matches!(build(&dense).form, MapForm::FlatBitmap(_)));
         check(&dense);
         let clustered: Vec<u64> = (0..50_000).map(|i| (i % 5) * (1 << 45) + i * 16).collect();
-        assert!(matches!(build(&clustered).form, MapForm::Paged(_)));
+        assert!(matches!(build(&clustered).form, MapForm::PagedBitmap(_)));
         check(&clustered);
         let scattered: Vec<u64> = (1..5_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-        assert!(matches!(build(&scattered).form, MapForm::Sorted(_)));
+        assert!(matches!(build(&scattered).form, MapForm::SortedIds(_)));
         check(&scattered);
     }
 

@@ -83,7 +83,7 @@ impl Java {
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
     match graph.find(None, id) {
-        Lookup::One(node) => node,
+        IdLookup::One(node) => node,
         other => panic!("{id:x}: {other:?}"),
     }
 }

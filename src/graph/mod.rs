@@ -25,12 +25,12 @@ mod generations;
 mod heap_parts;
 mod id_map;
 mod ids;
-mod interop;
 mod names;
 mod node_set;
-mod numbered;
+mod numbered_objects;
 mod object_order;
 mod packed_objects;
+mod petgraph_interop;
 mod prefetch;
 mod reference_stream;
 mod references;
@@ -57,12 +57,12 @@ pub use byte_counts::{ByteCounts, PackedBytes};
 pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, MappedImage};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
-pub use heap_parts::{HeapParts, SoftKind, SoftReference};
+pub use heap_parts::{ClearableKind, HeapParts, SoftReference};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
-pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub use names::{GraphNameId, GraphNames};
 pub use node_set::NodeSet;
-pub use numbered::{NumberedObjects, NumberedWeakReference, ObjectIds};
+pub use numbered_objects::{NumberedObjects, NumberedWeakReference, ObjectIds};
+pub use petgraph_interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
 pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};
@@ -81,7 +81,7 @@ use weak_references::WeakReferences;
 
 /// Result of looking up an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
+pub enum IdLookup {
     /// No object has this id.
     None,
     /// One has it.
@@ -376,7 +376,7 @@ impl HeapGraph {
     }
 
     /// Finds an object by its original id, in one section or in all. O(sections).
-    pub fn find(&self, section: Option<SectionId>, id: u64) -> Lookup {
+    pub fn find(&self, section: Option<SectionId>, id: u64) -> IdLookup {
         let in_section = |section: SectionId| {
             let ids = &self.section_ids[section.index()];
             let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
@@ -385,9 +385,9 @@ impl HeapGraph {
         let sections = section.map_or(0..self.sections.len(), |section| section.index()..section.index() + 1);
         let mut found = sections.filter_map(|number| in_section(SectionId::new(number)));
         match (found.next(), found.next()) {
-            (None, _) => Lookup::None,
-            (Some((_, node)), None) => Lookup::One(node),
-            (Some(first), Some(second)) => Lookup::Several([first, second].into_iter().chain(found).collect()),
+            (None, _) => IdLookup::None,
+            (Some((_, node)), None) => IdLookup::One(node),
+            (Some(first), Some(second)) => IdLookup::Several([first, second].into_iter().chain(found).collect()),
         }
     }
 

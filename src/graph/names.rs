@@ -1,14 +1,14 @@
 //! Texts that many things share: names of variables, methods, fields, modules and files, each kept once.
 
-use super::ids::OneBased;
+use super::ids::OneBasedNumber;
 
 /// A text of a graph; [`HeapGraph::name`](super::HeapGraph::name) gives it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GraphNameId(OneBased);
+pub struct GraphNameId(OneBasedNumber);
 
 impl GraphNameId {
     pub(super) fn new(number: u32) -> Self {
-        GraphNameId(OneBased::new(number))
+        GraphNameId(OneBasedNumber::new(number))
     }
 
     pub(super) fn number(self) -> u32 {

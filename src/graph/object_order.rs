@@ -1,7 +1,7 @@
 //! In which order objects become nodes. Nodes are numbered by id; a dump lists its objects in an order of its own, which
 //! is mostly that of the ids, in long runs.
 
-use super::csr::Offsets;
+use super::csr::CsrOffsets;
 use super::packed_objects::ObjectChunk;
 use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
@@ -63,7 +63,7 @@ impl ObjectRuns {
                 let length = range.len() as u32;
                 // Ascending ids with as many nodes between the first and the last as there are objects: all of them.
                 if length == 1 || (chunk.is_ascending && last - node == length - 1) {
-                    push(
+                    push_or_extend_run(
                         &mut by_object,
                         ObjectRun { first_object: range.start as u32, first_node: node, object_count: length },
                     );
@@ -97,7 +97,7 @@ impl ObjectRuns {
             let counts = &counts[run.first_object as usize..][..run.object_count as usize];
             counts.iter().map(|&count| count as usize).sum()
         };
-        let lengths: Vec<usize> = parallel::collect(self.by_object.len(), |at| of_run(&self.by_object[at]));
+        let lengths: Vec<usize> = parallel::collect_indexed(self.by_object.len(), |at| of_run(&self.by_object[at]));
         let (mut starts, mut sum, mut tail) = (Vec::with_capacity(lengths.len()), 0, lists.len());
         for (run, &length) in self.by_object.iter().zip(&lengths) {
             if self.first_late_object == Some(run.first_object) {
@@ -150,7 +150,7 @@ impl ObjectRuns {
     }
 }
 
-fn push(runs: &mut Vec<ObjectRun>, run: ObjectRun) {
+fn push_or_extend_run(runs: &mut Vec<ObjectRun>, run: ObjectRun) {
     match runs.last_mut() {
         Some(last)
             if last.first_object + last.object_count == run.first_object
@@ -188,7 +188,7 @@ impl ObjectOrder {
         match self {
             ObjectOrder::Unchanged => column,
             ObjectOrder::Runs(runs) => runs.reorder_column(column),
-            ObjectOrder::ByNode(order) => parallel::collect(order.len(), |at| column[order[at] as usize]),
+            ObjectOrder::ByNode(order) => parallel::collect_indexed(order.len(), |at| column[order[at] as usize]),
         }
     }
 
@@ -255,9 +255,10 @@ impl ObjectOrder {
                 (runs.reorder_column(counts), references)
             }
             ObjectOrder::ByNode(order) => {
-                let offsets = Offsets::from_counts(&counts);
+                let offsets = CsrOffsets::from_counts(&counts);
                 drop(counts);
-                let counts = parallel::collect(order.len(), |at| offsets.range(order[at] as usize).len() as u32);
+                let counts =
+                    parallel::collect_indexed(order.len(), |at| offsets.range(order[at] as usize).len() as u32);
                 let mut gathered = Vec::with_capacity(references.len());
                 for &object in order {
                     gathered.extend_from_slice(&references[offsets.range(object as usize)]);
@@ -277,7 +278,10 @@ mod tests {
     fn runs(nodes: &[u32]) -> ObjectRuns {
         let mut by_object = Vec::new();
         for (object, &node) in nodes.iter().enumerate() {
-            push(&mut by_object, ObjectRun { first_object: object as u32, first_node: node, object_count: 1 });
+            push_or_extend_run(
+                &mut by_object,
+                ObjectRun { first_object: object as u32, first_node: node, object_count: 1 },
+            );
         }
         let mut by_node = by_object.clone();
         by_node.sort_unstable_by_key(|run| run.first_node);

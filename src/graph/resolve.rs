@@ -5,12 +5,12 @@ use super::builder::GraphBuilder;
 use super::byte_counts::{ByteCounts, PackedBytes};
 use super::csr::Csr;
 use super::heap_parts::{HeapParts, resolve_soft_references};
-use super::id_map::IdMap;
+use super::id_map::IdRankMap;
 use super::names::GraphNames;
 use super::object_order::{ObjectOrder, ObjectRuns};
 use super::packed_objects::{PackedObjects, position_of};
 use super::resolve_counts::{Occurrences, RepeatedObject, ResolveCounts, ResolveOptions};
-use super::resolve_references::{ResolvedReferences, Resolver, count_cross_section, resolve_references};
+use super::resolve_references::{ReferenceResolver, ResolvedReferences, count_cross_section, resolve_references};
 use super::weak_references::WeakReferences;
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
@@ -22,8 +22,8 @@ impl GraphBuilder {
             return self.resolve_numbered(numbered);
         }
         let mut problems = ResolveCounts::default();
-        if self.found_order.is_none() && self.sections.iter().all(|section| section.is_ascending) {
-            self.found_order = Some((self.build_maps(true), ObjectOrder::Unchanged, Vec::new()));
+        if self.cached_object_order.is_none() && self.sections.iter().all(|section| section.is_ascending) {
+            self.cached_object_order = Some((self.build_maps(true), ObjectOrder::Unchanged, Vec::new()));
         }
         let (maps, order, dropped) = self.found_order();
         self.count_dropped(&dropped, &mut problems);
@@ -31,19 +31,19 @@ impl GraphBuilder {
         self.objects.id_words = Vec::new();
         if let Some(stream) = self.reference_stream.take() {
             let Some(map) = maps.first() else {
-                return self.finish(order, ResolvedReferences::default(), maps, problems);
+                return self.finish_graph(order, ResolvedReferences::default(), maps, problems);
             };
             let references = stream.resolve(map, &mut self.objects.reference_counts, &mut problems);
             if let Some(section) = self.sections.first_mut() {
                 section.section.null_references += problems.null_references;
                 section.section.dangling_references += problems.dangling_references.count;
             }
-            return self.finish(order, ResolvedReferences { references, weak: Vec::new() }, maps, problems);
+            return self.finish_graph(order, ResolvedReferences { references, weak: Vec::new() }, maps, problems);
         }
 
         let class_objects: Vec<u32> = self.class_objects.iter().map(|&(object, _)| object).collect();
         let archive_arrays = self.archive_arrays(options.archived_mirrors, &order, &maps);
-        let resolver = Resolver {
+        let resolver = ReferenceResolver {
             maps: &maps,
             class_objects: &class_objects,
             archive_arrays: &archive_arrays,
@@ -74,11 +74,11 @@ impl GraphBuilder {
             );
             self.sections[0].section.dangling_references += dangling;
         }
-        self.finish(order, resolved, maps, problems)
+        self.finish_graph(order, resolved, maps, problems)
     }
 
     pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>) {
-        self.found_order.take().unwrap_or_else(|| {
+        self.cached_object_order.take().unwrap_or_else(|| {
             let maps = self.build_maps(false);
             let (order, dropped) = self.find_object_order(&maps);
             (maps, order, dropped)
@@ -93,7 +93,7 @@ impl GraphBuilder {
         let number = |object: usize| self.objects.shallow_bytes(object);
         let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts[object]);
         let repeated = found.2.iter().map(|dropped| facts(dropped.object as usize)).collect();
-        self.found_order = Some(found);
+        self.cached_object_order = Some(found);
         repeated
     }
 
@@ -107,13 +107,13 @@ impl GraphBuilder {
             let (mine, rest) = chunks.split_at(own);
             chunks = rest;
             let ids = match section.id_range {
-                Some(range) => IdMap::fill(range, section.objects, || {
+                Some(range) => IdRankMap::fill(range, section.objects, || {
                     mine.iter().flat_map(|chunk| {
                         let words = &self.objects.id_words[chunk.first_id_word..];
                         (0..chunk.objects.len()).map(move |index| chunk.id_packing.unpack_id(words, index))
                     })
                 }),
-                None => IdMap::empty(),
+                None => IdRankMap::empty(),
             };
             let count = ids.len() as u32;
             maps.push(SectionIds { first_node, ids });
@@ -179,7 +179,7 @@ impl GraphBuilder {
             let (object, kept) = (pair.object as usize, pair.kept as usize);
             let same = match &contents {
                 Some(contents) => contents.are_equal(object, kept),
-                None => self.same_shape(object, kept),
+                None => self.have_same_type_and_size(object, kept),
             };
             if same {
                 problems.duplicate_objects.add(position);
@@ -190,7 +190,7 @@ impl GraphBuilder {
     }
 
     /// Have two objects one type, one size and as many references?
-    fn same_shape(&self, a: usize, b: usize) -> bool {
+    fn have_same_type_and_size(&self, a: usize, b: usize) -> bool {
         // Types by name: readers may have several slots for one.
         self.have_same_type_name(self.objects.types.get(a), self.objects.types.get(b))
             && self.objects.shallow_bytes(a) == self.objects.shallow_bytes(b)
@@ -214,7 +214,7 @@ impl GraphBuilder {
         (types, names)
     }
 
-    pub(super) fn finish(
+    pub(super) fn finish_graph(
         mut self,
         order: ObjectOrder,
         resolved: ResolvedReferences,
@@ -387,7 +387,7 @@ impl<'a> ObjectContents<'a> {
     }
 
     fn are_equal(&self, a: usize, b: usize) -> bool {
-        self.builder.same_shape(a, b) && self.references(a).eq(self.references(b))
+        self.builder.have_same_type_and_size(a, b) && self.references(a).eq(self.references(b))
     }
 
     fn references(&self, object: usize) -> impl Iterator<Item = u64> + '_ {

@@ -2,7 +2,7 @@
 
 use super::builder::SectionBuild;
 use super::columns::PositionRun;
-use super::id_map::{IdMap, IdRange};
+use super::id_map::{IdRange, IdRankMap};
 use super::packed_objects::{ObjectChunk, position_of};
 use super::resolve_counts::ResolveCounts;
 use super::resolve_counts::{RepeatedObject, ResolveOptions};
@@ -11,7 +11,7 @@ use super::{NodeId, SectionIds};
 use crate::parallel;
 
 /// The part of the references that one chunk's pass writes.
-struct ChunkWork<'a> {
+struct ReferenceChunkInput<'a> {
     chunk: &'a ObjectChunk,
     words: &'a mut [u32],
     counts: &'a mut [u32],
@@ -44,7 +44,7 @@ pub(super) struct ResolvedReferences {
     pub(super) weak: Vec<WeakReference>,
 }
 
-pub(super) struct Resolver<'a> {
+pub(super) struct ReferenceResolver<'a> {
     pub(super) maps: &'a [SectionIds],
     pub(super) class_objects: &'a [u32],
     /// Arrays whose dangling references are not counted here, as objects (ascending) and nodes.
@@ -60,7 +60,7 @@ pub(super) fn resolve_references(
     mut words: Vec<u32>,
     counts: &mut [u32],
     chunks: &[ObjectChunk],
-    resolver: &Resolver<'_>,
+    resolver: &ReferenceResolver<'_>,
     sections: &mut [SectionBuild],
     problems: &mut ResolveCounts,
 ) -> (ResolvedReferences, DanglingReferences) {
@@ -71,7 +71,7 @@ pub(super) fn resolve_references(
         words_left = rest;
         let (own_counts, rest) = counts_left.split_at_mut(chunk.objects.len());
         counts_left = rest;
-        work.push(ChunkWork { chunk, words: own_words, counts: own_counts });
+        work.push(ReferenceChunkInput { chunk, words: own_words, counts: own_counts });
     }
     let results: Vec<ChunkResult> = parallel::map(work, &|work| resolver.resolve_chunk(work));
 
@@ -111,9 +111,9 @@ pub(super) fn resolve_references(
     (ResolvedReferences { references: words.into_iter().map(NodeId).collect(), weak }, missing)
 }
 
-impl Resolver<'_> {
-    fn resolve_chunk(&self, work: ChunkWork<'_>) -> ChunkResult {
-        let ChunkWork { chunk, words, counts } = work;
+impl ReferenceResolver<'_> {
+    fn resolve_chunk(&self, work: ReferenceChunkInput<'_>) -> ChunkResult {
+        let ReferenceChunkInput { chunk, words, counts } = work;
         let map = &self.maps[chunk.section as usize];
         let mut result = ChunkResult::default();
         let (mut read, mut write) = (0, 0);
@@ -203,7 +203,7 @@ pub(super) fn count_cross_section(maps: &[SectionIds], dangling: Vec<(u64, u64)>
         range.add(id);
         count += 1;
     }
-    let union = IdMap::build(range, count, all);
+    let union = IdRankMap::build(range, count, all);
     for (id, position) in dangling {
         if union.rank(id).is_some() {
             problems.cross_section_references.add(position);

@@ -24,7 +24,7 @@ macro_rules! root_kinds {
             /// Every kind that has a name of its own, the most telling first.
             pub const ALL: &'static [RootKind] = &[$(RootKind::$kind,)* $(RootKind::$less,)*];
 
-            fn words(self) -> (&'static str, &'static str, RootStrength) {
+            fn key_meaning_and_strength(self) -> (&'static str, &'static str, RootStrength) {
                 match self {
                     $(RootKind::$kind => ($name, $meaning, RootStrength::$strength),)*
                     RootKind::Other(_) => ("kind", "a root of a kind that is not documented", RootStrength::Strong),
@@ -112,7 +112,7 @@ impl RootKind {
     pub fn name(self) -> String {
         match self {
             RootKind::Other(number) => format!("kind {number}"),
-            _ => self.words().0.into(),
+            _ => self.key_meaning_and_strength().0.into(),
         }
     }
 
@@ -120,7 +120,7 @@ impl RootKind {
     pub fn from_name(text: &str) -> Option<RootKind> {
         match text.strip_prefix("kind ") {
             Some(number) => number.parse().ok().map(RootKind::Other),
-            None => Self::ALL.iter().copied().find(|kind| kind.words().0 == text),
+            None => Self::ALL.iter().copied().find(|kind| kind.key_meaning_and_strength().0 == text),
         }
     }
 
@@ -133,12 +133,12 @@ impl RootKind {
 
     /// Meaning of the kind, in words for people who have not read a format's document.
     pub fn meaning(self) -> &'static str {
-        self.words().1
+        self.key_meaning_and_strength().1
     }
 
     /// Returns false if a dump's records of this kind hold nothing, whatever their flags say.
     pub fn holds_in_dump(self) -> bool {
-        self.words().2 == RootStrength::Strong
+        self.key_meaning_and_strength().2 == RootStrength::Strong
     }
 
     /// A number for this kind and one for what it has: 0 for kinds with a name.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NodeId;
-use super::id_map::IdMap;
+use super::id_map::IdRankMap;
 
 /// Form in which original ids are printed: one canonical form per format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct Section {
 #[derive(Debug)]
 pub(super) struct SectionIds {
     pub(super) first_node: u32,
-    pub(super) ids: IdMap,
+    pub(super) ids: IdRankMap,
 }
 
 impl SectionIds {

@@ -9,7 +9,7 @@ use super::byte_counts::ByteCounts;
 use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::Csr;
 use super::heap_parts::{HeapParts, SOFT_NUMBERS, soft_reference_of, store_soft_references};
-use super::id_map::{IdMap, StoredIds};
+use super::id_map::{IdRankMap, StoredIds};
 use super::names::GraphNames;
 use super::threads::{FrameId, StackFrame, THREAD_NUMBERS, Thread, ThreadId};
 use super::type_columns::TypeColumn;
@@ -46,7 +46,7 @@ pub struct StoredGraph {
 /// and 1 where it is held through the thread.
 const ROOT_NUMBERS: usize = 10;
 /// Stands for no container, name, thread and frame.
-const NONE: u32 = u32::MAX;
+const NO_NUMBER: u32 = u32::MAX;
 const NO_LIMIT: u64 = u64::MAX;
 
 impl HeapGraph {
@@ -113,7 +113,7 @@ impl HeapGraph {
         let mut ids = Vec::with_capacity(stored.ids.len());
         let mut first_node = 0;
         for (section, own) in stored.ids.iter().enumerate() {
-            let own = IdMap::from_stored(own, source, &format!("ids.{section}"))?;
+            let own = IdRankMap::from_stored(own, source, &format!("ids.{section}"))?;
             let next = first_node + own.len();
             ids.push(SectionIds { first_node: u32::try_from(first_node).ok()?, ids: own });
             first_node = next;
@@ -219,15 +219,15 @@ impl TypeTable {
 
 fn root_to_numbers(root: &Root) -> [u32; ROOT_NUMBERS] {
     let (kind, number) = root.kind.numbers();
-    let container = root.container.map_or(NONE, |container| container.0);
-    let name = root.name.map_or(NONE, GraphNameId::number);
+    let container = root.container.map_or(NO_NUMBER, |container| container.0);
+    let name = root.name.map_or(NO_NUMBER, GraphNameId::number);
     let origin = match root.origin {
         RootOrigin::Dump => 0,
         RootOrigin::Inferred => 1,
         RootOrigin::Requested => 2,
     };
-    let thread = root.thread.map_or(NONE, |thread| thread.index() as u32);
-    let frame = root.frame.map_or(NONE, |frame| frame.index() as u32);
+    let thread = root.thread.map_or(NO_NUMBER, |thread| thread.index() as u32);
+    let frame = root.frame.map_or(NO_NUMBER, |frame| frame.index() as u32);
     let through = u32::from(root.is_through_thread);
     [root.node.0, kind, number, root.flags.0, container, name, origin, thread, frame, through]
 }
@@ -245,7 +245,7 @@ fn root_from_numbers(
         2 => RootOrigin::Requested,
         _ => return None,
     };
-    let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
+    let below = |number: u32, limit: usize| number == NO_NUMBER || (number as usize) < limit;
     let fits = (node as usize) < limits.nodes
         && below(container, limits.types)
         && below(name, limits.names)
@@ -255,10 +255,10 @@ fn root_from_numbers(
     let kind = RootKind::from_numbers(kind, number)?;
     fits.then(|| Root {
         flags: RootFlags(flags),
-        container: (container != NONE).then_some(TypeId(container)),
-        name: (name != NONE).then_some(GraphNameId::new(name)),
-        thread: (thread != NONE).then_some(ThreadId::new(thread)),
-        frame: (frame != NONE).then_some(FrameId::new(frame)),
+        container: (container != NO_NUMBER).then_some(TypeId(container)),
+        name: (name != NO_NUMBER).then_some(GraphNameId::new(name)),
+        thread: (thread != NO_NUMBER).then_some(ThreadId::new(thread)),
+        frame: (frame != NO_NUMBER).then_some(FrameId::new(frame)),
         is_through_thread: through == 1,
         ..Root::new(NodeId(node), kind, origin)
     })

@@ -1,20 +1,20 @@
 //! Threads and what they were doing: stacks of frames, and the roots that lie in them.
 
-use super::ids::OneBased;
+use super::ids::OneBasedNumber;
 use super::names::GraphNameId;
 use super::{NodeId, TypeId};
 
 /// A thread of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(OneBased);
+pub struct ThreadId(OneBasedNumber);
 
 /// A frame of one graph: counted over all stacks. Threads with the same stack have the same frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameId(OneBased);
+pub struct FrameId(OneBasedNumber);
 
 impl ThreadId {
     pub(super) fn new(number: u32) -> Self {
-        ThreadId(OneBased::new(number))
+        ThreadId(OneBasedNumber::new(number))
     }
 
     /// Index into [`HeapGraph::threads`](super::HeapGraph::threads).
@@ -25,7 +25,7 @@ impl ThreadId {
 
 impl FrameId {
     pub(super) fn new(number: u32) -> Self {
-        FrameId(OneBased::new(number))
+        FrameId(OneBasedNumber::new(number))
     }
 
     /// Index into [`HeapGraph::frames`](super::HeapGraph::frames).

@@ -104,18 +104,19 @@ impl SlotColumn {
     pub(super) fn into_types(self, slot_types: &[TypeId], type_count: usize) -> TypeColumn {
         match self {
             SlotColumn::Narrow(mut slots) if type_count <= MAX_NARROW_COUNT => {
-                parallel::each_piece(&mut slots, &|_, piece| {
+                parallel::for_each_piece(&mut slots, &|_, piece| {
                     piece.iter_mut().for_each(|slot| *slot = slot_types[usize::from(*slot)].0 as u16);
                 });
                 TypeColumn::Narrow(slots.into())
             }
             SlotColumn::Wide(slots) if type_count <= MAX_NARROW_COUNT => {
-                let types: Vec<u16> = parallel::collect(slots.len(), |at| slot_types[slots[at] as usize].0 as u16);
+                let types: Vec<u16> =
+                    parallel::collect_indexed(slots.len(), |at| slot_types[slots[at] as usize].0 as u16);
                 TypeColumn::Narrow(types.into())
             }
             slots => {
                 let type_of = |at: usize| slot_types[slots.get(at).0 as usize].0;
-                let types: Vec<u32> = parallel::collect(slots.len(), type_of);
+                let types: Vec<u32> = parallel::collect_indexed(slots.len(), type_of);
                 // One layout: collecting in place costs nothing.
                 TypeColumn::Wide(types.into_iter().map(TypeId).collect::<Vec<_>>().into())
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::key::{SourceKey, check_of};
+use super::source_key::{SourceKey, checksum_of};
 
 /// Extension that follows the source's name.
 pub const EXTENSION: &str = "hdx";
@@ -44,20 +44,20 @@ pub(super) struct IndexHeader {
     /// Of the JSON at the end.
     pub(super) json_bytes: u64,
     /// Of the blocks' checks and the JSON.
-    pub(super) tail_check: u64,
+    pub(super) tail_checksum: u64,
     pub(super) unused: u64,
     /// Of the 56 bytes before.
-    pub(super) header_check: u64,
+    pub(super) header_checksum: u64,
 }
 
 impl IndexHeader {
-    pub(super) fn with_check(mut self) -> Self {
-        self.header_check = self.computed_check();
+    pub(super) fn with_checksum(mut self) -> Self {
+        self.header_checksum = self.computed_checksum();
         self
     }
 
-    pub(super) fn computed_check(&self) -> u64 {
-        check_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
+    pub(super) fn computed_checksum(&self) -> u64 {
+        checksum_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
     }
 }
 

@@ -14,14 +14,14 @@
 //!
 //! The meaning of the columns is known to those who write and read them (`graph`, `analysis`), not here.
 
-mod image;
-mod key;
 mod layout;
-mod map;
+mod mapped_columns;
+mod memory_map;
 mod read;
+mod source_key;
 mod write;
 
-pub use key::SourceKey;
 pub use layout::EXTENSION;
 pub use read::{Index, IndexCheck, IndexColumns, IndexError, is_index};
+pub use source_key::SourceKey;
 pub use write::write;

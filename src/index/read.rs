@@ -8,13 +8,13 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use serde::de::DeserializeOwned;
 
-use super::image::FileImage;
-use super::key::SourceKey;
-use super::key::check_of;
 use super::layout::{
     ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
 };
-use super::map::map;
+use super::mapped_columns::MappedColumns;
+use super::memory_map::map;
+use super::source_key::SourceKey;
+use super::source_key::checksum_of;
 use crate::files::{self, owner_of};
 use crate::graph::{ColumnSource, MappedImage};
 
@@ -56,7 +56,7 @@ pub fn is_index(path: &Path) -> bool {
 pub struct Index {
     map: Mmap,
     column_bytes: usize,
-    block_checks: Vec<u64>,
+    block_checksums: Vec<u64>,
     tail: IndexTail<serde_json::Value>,
     owner: Option<u32>,
 }
@@ -81,7 +81,7 @@ impl Index {
         if header.version != VERSION || header.byte_order != BYTE_ORDER_MARK {
             return Err(IndexError::OtherVersion("another version of heapdump, or on another kind of machine".into()));
         }
-        if header.header_check != header.computed_check() {
+        if header.header_checksum != header.computed_checksum() {
             return Err(IndexError::Damaged);
         }
         let blocks = header.column_bytes.div_ceil(BLOCK_BYTES as u64);
@@ -96,7 +96,7 @@ impl Index {
             return Err(IndexError::WrongLength);
         }
         let (tail_start, json_start) = (tail_start as usize, json_start as usize);
-        if check_of(&map[tail_start..]) != header.tail_check {
+        if checksum_of(&map[tail_start..]) != header.tail_checksum {
             return Err(IndexError::Damaged);
         }
         let checks = map[tail_start..json_start].as_chunks().0.iter().map(|&check| u64::from_ne_bytes(check)).collect();
@@ -113,7 +113,7 @@ impl Index {
         if !tail.columns.values().all(fits) {
             return Err(IndexError::Damaged);
         }
-        Ok(Index { map, column_bytes, block_checks: checks, tail, owner })
+        Ok(Index { map, column_bytes, block_checksums: checks, tail, owner })
     }
 
     /// The number of the user who owns the file, where files have owners.
@@ -136,7 +136,7 @@ impl Index {
 
     /// The columns.
     pub fn into_columns(self) -> IndexColumns {
-        let image = FileImage::new(self.map, self.column_bytes, self.block_checks);
+        let image = MappedColumns::new(self.map, self.column_bytes, self.block_checksums);
         IndexColumns { image: Arc::new(image), places: self.tail.columns }
     }
 }
@@ -144,7 +144,7 @@ impl Index {
 /// The columns of an index by name.
 #[derive(Debug)]
 pub struct IndexColumns {
-    image: Arc<FileImage>,
+    image: Arc<MappedColumns>,
     places: ColumnPlaces,
 }
 
@@ -158,7 +158,7 @@ impl ColumnSource for IndexColumns {
 
 /// Check of what was read from an index, to be asked while others read it.
 #[derive(Debug, Clone)]
-pub struct IndexCheck(Arc<FileImage>);
+pub struct IndexCheck(Arc<MappedColumns>);
 
 impl IndexCheck {
     /// The damage; `None` while everything that was touched is as it was written.
@@ -187,13 +187,13 @@ impl IndexColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Inputs, Target};
+    use crate::files::{Inputs, OutputTarget};
     use crate::graph::Column;
     use crate::index::write;
 
     /// An index of two columns, the second of them of three blocks.
     fn written(path: &Path) -> Vec<u8> {
-        let target = Target::find(Some(path), &Inputs::new()).expect("a place");
+        let target = OutputTarget::find(Some(path), &Inputs::new()).expect("a place");
         let source = SourceKey::of(Path::new(file!())).expect("this file");
         let bytes = write(&target, Some(source), |sink| {
             Column::from(vec![7u8; 3]).store(sink, "small")?;

@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use serde::Serialize;
 use twox_hash::XxHash3_64;
 
-use super::key::SourceKey;
-use super::key::check_of;
 use super::layout::{
     ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
 };
-use crate::files::{Target, nameless_file};
+use super::source_key::SourceKey;
+use super::source_key::checksum_of;
+use crate::files::{OutputTarget, nameless_file};
 use crate::graph::ColumnSink;
 
 /// Columns on their way out: each at a multiple of 64, every 64 KiB with a check.
@@ -19,13 +19,19 @@ struct ColumnWriter<W> {
     bytes: usize,
     /// Bytes of the block at hand go through here.
     hasher: XxHash3_64,
-    block_checks: Vec<u64>,
+    block_checksums: Vec<u64>,
     places: ColumnPlaces,
 }
 
 impl<W: Write> ColumnWriter<W> {
     fn new(out: W) -> Self {
-        ColumnWriter { out, bytes: 0, hasher: XxHash3_64::new(), block_checks: Vec::new(), places: ColumnPlaces::new() }
+        ColumnWriter {
+            out,
+            bytes: 0,
+            hasher: XxHash3_64::new(),
+            block_checksums: Vec::new(),
+            places: ColumnPlaces::new(),
+        }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -36,7 +42,7 @@ impl<W: Write> ColumnWriter<W> {
             self.out.write_all(own)?;
             self.bytes += own.len();
             if self.bytes.is_multiple_of(BLOCK_BYTES) {
-                self.block_checks.push(std::mem::replace(&mut self.hasher, XxHash3_64::new()).finish());
+                self.block_checksums.push(std::mem::replace(&mut self.hasher, XxHash3_64::new()).finish());
             }
             bytes = rest;
         }
@@ -52,7 +58,7 @@ impl<W: Write> ColumnWriter<W> {
     fn finish(&mut self) {
         use std::hash::Hasher;
         if !self.bytes.is_multiple_of(BLOCK_BYTES) {
-            self.block_checks.push(self.hasher.finish());
+            self.block_checksums.push(self.hasher.finish());
         }
     }
 }
@@ -71,7 +77,7 @@ impl<W: Write> ColumnSink for ColumnWriter<W> {
 /// # Errors
 /// Those of the file system, and those of `store`.
 pub fn write<C: Serialize>(
-    target: &Target,
+    target: &OutputTarget,
     source: Option<SourceKey>,
     store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
 ) -> io::Result<u64> {
@@ -100,7 +106,7 @@ fn write_to<C: Serialize>(
     let content = store(&mut columns)?;
     columns.pad()?;
     columns.finish();
-    let ColumnWriter { bytes, block_checks: checks, places, .. } = columns;
+    let ColumnWriter { bytes, block_checksums: checks, places, .. } = columns;
     let tail = IndexTail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
@@ -113,12 +119,12 @@ fn write_to<C: Serialize>(
         file_bytes: (ALIGNMENT + bytes + end.len()) as u64,
         column_bytes: bytes as u64,
         json_bytes: (end.len() - json_start) as u64,
-        tail_check: check_of(&end),
+        tail_checksum: checksum_of(&end),
         unused: 0,
-        header_check: 0,
+        header_checksum: 0,
     };
     out.seek(SeekFrom::Start(0))?;
-    out.write_all(bytemuck::bytes_of(&header.with_check()))?;
+    out.write_all(bytemuck::bytes_of(&header.with_checksum()))?;
     out.flush()?;
     Ok(header.file_bytes)
 }

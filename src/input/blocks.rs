@@ -77,7 +77,7 @@ pub(crate) trait BlockSource: Send {
     /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
     /// again when it is asked for after that or after an error. Error: if the input cannot be read, or a block takes
     /// more memory than there is.
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Context)>, ReadError>;
+    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, Self::Context)>, ReadError>;
 }
 
 /// The parsed content of a block.
@@ -88,7 +88,7 @@ pub(crate) trait Batch: Default + Send {
 
 struct BlockReader {
     source: Source,
-    carry: Vec<u8>,
+    carried_bytes: Vec<u8>,
     carry_share: MemoryShare,
     cut: BlockCut,
     /// Line ends are CR alone: parsers see them as LF.
@@ -98,15 +98,15 @@ struct BlockReader {
 }
 
 /// The bytes of a block, and what they take.
-pub(crate) struct Buffer {
+pub(crate) struct BlockBuffer {
     pub(crate) text: Vec<u8>,
     share: MemoryShare,
 }
 
-impl Buffer {
+impl BlockBuffer {
     /// An empty one.
     pub(crate) fn new(share: MemoryShare) -> Self {
-        Buffer { text: Vec::new(), share }
+        BlockBuffer { text: Vec::new(), share }
     }
 
     /// Makes it so long; while it moves, it is there twice.
@@ -126,7 +126,7 @@ impl Buffer {
 impl BlockSource for BlockReader {
     type Context = BlockPlace;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockPlace)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockPlace)>, ReadError> {
         if self.has_ended {
             return Ok(None);
         }
@@ -137,15 +137,15 @@ impl BlockSource for BlockReader {
 }
 
 impl BlockReader {
-    fn read(&mut self, buffer: &mut Buffer) -> Result<(usize, BlockPlace), ReadError> {
-        let mut len = self.carry.len();
+    fn read(&mut self, buffer: &mut BlockBuffer) -> Result<(usize, BlockPlace), ReadError> {
+        let mut len = self.carried_bytes.len();
         let mut searched = 0;
         let wanted = len + BLOCK_BYTES;
         // A buffer that grew with one long record does not stay so large.
         if buffer.text.len() > 2 * wanted || buffer.text.len() < wanted {
             buffer.resize(wanted)?;
         }
-        buffer.text[..len].copy_from_slice(&self.carry);
+        buffer.text[..len].copy_from_slice(&self.carried_bytes);
         let mut padding_bytes = 0;
         let mut padding = None;
         loop {
@@ -171,13 +171,13 @@ impl BlockReader {
             len += got;
             if is_end {
                 self.has_ended = true;
-                self.carry = Vec::new();
+                self.carried_bytes = Vec::new();
                 break;
             }
             if let Some(at) = self.cut.find(&buffer.text[..len], searched) {
-                self.carry_share.hold(self.carry.capacity().max(len - at) as u64)?;
-                self.carry.clear();
-                self.carry.extend_from_slice(&buffer.text[at..len]);
+                self.carry_share.hold(self.carried_bytes.capacity().max(len - at) as u64)?;
+                self.carried_bytes.clear();
+                self.carried_bytes.extend_from_slice(&buffer.text[at..len]);
                 len = at;
                 break;
             }
@@ -213,7 +213,7 @@ struct ParsedBlock<B> {
 struct CommitQueue<B, C> {
     next_block: usize,
     parsed_blocks: BTreeMap<usize, ParsedBlock<B>>,
-    pool: Vec<ParsedBlock<B>>,
+    reusable_blocks: Vec<ParsedBlock<B>>,
     /// Out while a thread hands blocks on.
     commit: Option<C>,
     error: Option<ReadError>,
@@ -241,7 +241,7 @@ where
     let carry_share = budget.for_buffer();
     let reader = BlockReader {
         source,
-        carry: Vec::new(),
+        carried_bytes: Vec::new(),
         carry_share,
         cut,
         has_cr_line_ends: only_cr,
@@ -272,7 +272,7 @@ where
     let handing = Mutex::new(CommitQueue {
         next_block: 0,
         parsed_blocks: BTreeMap::new(),
-        pool: Vec::new(),
+        reusable_blocks: Vec::new(),
         commit: Some(commit),
         error: None,
         is_stopped: false,
@@ -305,9 +305,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 type NumberedBlock<P> = Option<(usize, usize, P)>;
 
-fn next_numbered<S: BlockSource>(
+fn next_numbered_block<S: BlockSource>(
     reader: &Mutex<(S, usize)>,
-    buffer: &mut Buffer,
+    buffer: &mut BlockBuffer,
 ) -> Result<NumberedBlock<S::Context>, ReadError> {
     let mut reader = lock(reader);
     let (source, next) = &mut *reader;
@@ -330,7 +330,7 @@ fn worker<S, B, P, C>(
     P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let mut buffer = Buffer { text: Vec::new(), share: budget.for_buffer() };
+    let mut buffer = BlockBuffer { text: Vec::new(), share: budget.for_buffer() };
     loop {
         let mut parsed = {
             let mut state = lock(handing);
@@ -341,9 +341,12 @@ fn worker<S, B, P, C>(
             if state.is_stopped {
                 return;
             }
-            state.pool.pop().unwrap_or_else(|| ParsedBlock { batch: B::default(), share: budget.for_buffer() })
+            state
+                .reusable_blocks
+                .pop()
+                .unwrap_or_else(|| ParsedBlock { batch: B::default(), share: budget.for_buffer() })
         };
-        let (number, bytes, place) = match next_numbered(reader, &mut buffer) {
+        let (number, bytes, place) = match next_numbered_block(reader, &mut buffer) {
             Ok(Some(found)) => found,
             Ok(None) => return,
             Err(error) => return stop(handing, turn, error),
@@ -389,7 +392,7 @@ where
         state = lock(handing);
         state.commit = Some(commit);
         if parsed.batch.memory_bytes() <= MAX_POOLED_BYTES {
-            state.pool.push(parsed);
+            state.reusable_blocks.push(parsed);
         }
         state.next_block += 1;
         if let Err(error) = result {

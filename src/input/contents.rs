@@ -20,7 +20,7 @@ impl ContentKey {
     }
 
     /// The key of other contents that are the same bytes read in another way.
-    pub(super) fn read_otherwise(self) -> Self {
+    pub(super) fn of_other_encoding(self) -> Self {
         let other = self.0 ^ (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834 << 2);
         if self.is_known() { ContentKey(other) } else { self }
     }
@@ -46,7 +46,7 @@ impl ContentKey {
 
 /// The string objects of a dump, ascending. 24 bytes each, and 8 more where strings share their arrays (JDK 6).
 #[derive(Debug, Default)]
-pub struct Strings {
+pub struct StringColumns {
     pub(super) nodes: Vec<NodeId>,
     /// `u32::MAX` for none.
     pub(super) array_nodes: Vec<u32>,
@@ -57,10 +57,10 @@ pub struct Strings {
     pub(super) array_parts: Vec<(u32, u32)>,
 }
 
-impl Strings {
+impl StringColumns {
     /// Strings that hold their characters themselves.
     pub(super) fn without_arrays(nodes: Vec<NodeId>, keys: Vec<ContentKey>) -> Self {
-        Strings { nodes, keys, ..Strings::default() }
+        StringColumns { nodes, keys, ..StringColumns::default() }
     }
 
     /// Appends the arrays of bytes and of characters that no string has, to be read as texts of their own (the bytes as
@@ -102,7 +102,7 @@ impl Strings {
 
     /// Leaves out strings whose objects are not wanted. O(strings).
     pub fn retain(&mut self, is_wanted: impl Fn(NodeId) -> bool) {
-        let Strings { nodes, array_nodes: arrays, keys, are_wide: wide, array_parts: parts } = self;
+        let StringColumns { nodes, array_nodes: arrays, keys, are_wide: wide, array_parts: parts } = self;
         let wanted: Vec<bool> = nodes.iter().map(|&node| is_wanted(node)).collect();
         fn keep<T>(column: &mut Vec<T>, wanted: &[bool]) {
             // Columns that all strings do without are empty.
@@ -142,10 +142,10 @@ pub struct WantedContents {
 #[derive(Debug, Default)]
 pub struct Contents {
     /// Its strings.
-    pub strings: Strings,
+    pub strings: StringColumns,
     /// Primitive arrays of at least one element, those that strings own among them.
     pub arrays: Vec<(NodeId, ContentKey)>,
-    /// Arrays of references with [`MIN_LONG_ARRAY_ELEMENTS`] elements or more: their length and how many are null.
+    /// Arrays of references with [`MIN_LISTED_REFERENCE_ARRAY_LENGTH`] elements or more: their length and how many are null.
     pub reference_arrays: Vec<(NodeId, u32, u32)>,
     /// By object and place in [`WantedContents::fields`], ascending.
     pub fields: Vec<(NodeId, u16, HeldValue)>,
@@ -154,7 +154,7 @@ pub struct Contents {
 }
 
 /// Arrays of references are told of from so many elements on.
-pub const MIN_LONG_ARRAY_ELEMENTS: u32 = 16;
+pub const MIN_LISTED_REFERENCE_ARRAY_LENGTH: u32 = 16;
 
 /// The value of an object's field, as far as analyses ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,8 +248,8 @@ mod tests {
     fn keys_know_zeros_and_how_bytes_are_read() {
         let (text, zeros) = (ContentKey::new(77, false), ContentKey::new(77, true));
         assert!(text.is_known() && !text.is_zero() && zeros.is_zero() && text != zeros);
-        assert!(zeros.read_otherwise().is_zero() && zeros.read_otherwise() != zeros);
-        assert_eq!(ContentKey::UNKNOWN.read_otherwise(), ContentKey::UNKNOWN);
+        assert!(zeros.of_other_encoding().is_zero() && zeros.of_other_encoding() != zeros);
+        assert_eq!(ContentKey::UNKNOWN.of_other_encoding(), ContentKey::UNKNOWN);
         assert_eq!(ContentKey::from_halves(text.halves()), text);
     }
 

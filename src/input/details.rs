@@ -3,7 +3,7 @@
 
 use std::{fmt, io};
 
-use super::{Contents, ReadError, Strings, WantedContents};
+use super::{Contents, ReadError, StringColumns, WantedContents};
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, FieldKind, FrameId, GraphNameId, HeapGraph, NodeId, SourcePlace, TypeId};
 
@@ -137,7 +137,7 @@ pub struct Text {
 
 /// The length of an array, and its first elements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Elements {
+pub struct ArrayElements {
     /// Elements that it has.
     pub length: u64,
     /// The kind of each of them.
@@ -173,7 +173,7 @@ pub enum AllocationGroup {
     /// The file.
     File,
     /// The number of collections before it.
-    Generation,
+    CollectionCount,
 }
 
 /// Kinds and names of references for walks over all objects, and where functions stand.
@@ -228,7 +228,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     }
 
     /// The length of an array and its first `limit` elements; `None` for any other object.
-    fn elements(&self, _graph: &HeapGraph, _node: NodeId, _limit: usize) -> Result<Option<Elements>, ReadError> {
+    fn elements(&self, _graph: &HeapGraph, _node: NodeId, _limit: usize) -> Result<Option<ArrayElements>, ReadError> {
         Ok(None)
     }
 
@@ -257,7 +257,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     fn visit_texts(
         &self,
         _graph: &HeapGraph,
-        _strings: &Strings,
+        _strings: &StringColumns,
         _wanted: &[usize],
         _most_units: usize,
         _take: &(dyn Fn(usize, Text) + Sync),

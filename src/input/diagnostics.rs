@@ -103,13 +103,18 @@ impl Diagnostics {
     pub fn add(&mut self, code: &'static ProblemCode, count: u64, at: Position, text: impl FnOnce() -> String) {
         let ProblemCode { name, meaning, severity } = code;
         let kind = ((*name).into(), (*meaning).into(), *severity);
-        if let Some(first_text) = self.count(kind, count, at) {
+        if let Some(first_text) = self.count_problem(kind, count, at) {
             *first_text = text();
         }
     }
 
     /// Where the text of the first problem of this kind goes, if that is one of these.
-    fn count(&mut self, kind: (FixedText, FixedText, Severity), count: u64, at: Position) -> Option<&mut String> {
+    fn count_problem(
+        &mut self,
+        kind: (FixedText, FixedText, Severity),
+        count: u64,
+        at: Position,
+    ) -> Option<&mut String> {
         if count == 0 {
             return None;
         }
@@ -133,14 +138,14 @@ impl Diagnostics {
     }
 
     /// Takes over the problems of a block whose lines were counted from 1, as `lines_before` lines came before it.
-    pub fn absorb(&mut self, block: &mut Diagnostics, lines_before: u64) {
+    pub fn merge_block(&mut self, block: &mut Diagnostics, lines_before: u64) {
         for problem in block.problems.drain(..) {
             let at = match problem.first_at {
                 Position::Line(line) => Position::Line(line + lines_before),
                 byte => byte,
             };
             let Problem { code, meaning, severity, count, first_text, .. } = problem;
-            if let Some(text) = self.count((code, meaning, severity), count, at) {
+            if let Some(text) = self.count_problem((code, meaning, severity), count, at) {
                 *text = first_text;
             }
         }
@@ -149,7 +154,7 @@ impl Diagnostics {
     /// The problems, by code.
     pub fn sorted(&self) -> Vec<&Problem> {
         let mut problems: Vec<&Problem> = self.problems.iter().collect();
-        sort::by(&mut problems, &|a, b| a.code.cmp(&b.code));
+        sort::rows_by(&mut problems, &|a, b| a.code.cmp(&b.code));
         problems
     }
 

@@ -42,7 +42,7 @@ struct PackedReader<R> {
 
 impl<R: Read> PackedReader<R> {
     /// The next bytes: so many, unless the input ends before.
-    fn ahead(&mut self, count: usize) -> io::Result<&[u8]> {
+    fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.bytes.len() - self.used_bytes < count && !self.has_ended {
             self.bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
@@ -71,7 +71,7 @@ impl<R: Read> Read for PackedReader<R> {
 
 impl<R: Read> BufRead for PackedReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.ahead(1)
+        self.peek(1)
     }
 
     fn consume(&mut self, count: usize) {
@@ -123,7 +123,7 @@ impl<R: Read> GzipMembers<R> {
         if threads < 2 {
             return Ok(());
         }
-        let ahead = packed.ahead(threads * PACKED_BYTES_OF_THREAD)?;
+        let ahead = packed.peek(threads * PACKED_BYTES_OF_THREAD)?;
         let starts: Vec<usize> = memchr::memmem::find_iter(ahead, &MEMBER_START)
             .filter(|&at| ahead.get(at + 3).is_some_and(|flags| flags & 0xE0 == 0))
             .collect();
@@ -255,7 +255,7 @@ fn inflate_all(
             spare.extend(left);
         }
     });
-    sort::by_key(&mut members, |&(start, _)| start);
+    sort::rows_by_key(&mut members, |&(start, _)| start);
     members
 }
 

@@ -19,7 +19,7 @@ pub(crate) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
 /// class (`A$$Lambda$1/0x00000000080c3000`).
 pub(super) fn source_form(name: &str) -> String {
     let (name, more_dimensions) = name.strip_prefix("array of ").map_or((name, 0), |element| (element, 1));
-    array_form(name, more_dimensions, dotted)
+    array_form(name, more_dimensions, dotted_class_name)
 }
 
 /// The same with so many dimensions more; `class_form` makes the name of a class.
@@ -39,7 +39,7 @@ pub(super) fn array_form(name: &str, more_dimensions: usize, class_form: impl Fn
     element + &"[]".repeat(brackets + more_dimensions)
 }
 
-fn dotted(class: &str) -> String {
+fn dotted_class_name(class: &str) -> String {
     match class.find("/0x") {
         Some(at) => class[..at].replace('/', ".") + &class[at..],
         None => class.replace('/', "."),

@@ -57,7 +57,7 @@ pub(super) type Field<'a> = (&'a [u8], RawValue<'a>);
 
 /// The line is no JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct MalformedLine;
 
 /// Codes for lines that are no JSON object: one in the middle, and the last one of a file that is cut.
 pub(super) struct LineCodes {
@@ -71,7 +71,7 @@ pub(super) fn parse_lines(
     text: &[u8],
     place: BlockPlace,
     codes: &LineCodes,
-    mut parse: impl FnMut(u64, &[u8]) -> Result<(), Malformed>,
+    mut parse: impl FnMut(u64, &[u8]) -> Result<(), MalformedLine>,
 ) -> (u64, bool, Diagnostics) {
     let (mut rest, mut lines, mut is_cut, mut diagnostics) = (text, 0, false, Diagnostics::default());
     while !rest.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn parse_lines(
         let is_last = place.is_last && behind.is_empty() && !rest.ends_with(b"\n");
         rest = behind;
         lines += 1;
-        if let Err(Malformed) = parse(lines, line)
+        if let Err(MalformedLine) = parse(lines, line)
             && !line.iter().all(|&byte| is_blank(byte) || byte == 0)
         {
             is_cut |= is_last;
@@ -93,43 +93,47 @@ pub(super) fn parse_lines(
 
 /// The fields of the object on a line.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'a> {
+pub(super) struct JsonFields<'a> {
     line: &'a [u8],
-    at: usize,
+    offset: usize,
     is_first: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> JsonFields<'a> {
     /// Begins with the first field. Error: if the line has no `{`.
-    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, MalformedLine> {
         let line = trim(line);
-        if line.first() == Some(&b'{') { Ok(Fields { line, at: 1, is_first: true }) } else { Err(Malformed) }
+        if line.first() == Some(&b'{') {
+            Ok(JsonFields { line, offset: 1, is_first: true })
+        } else {
+            Err(MalformedLine)
+        }
     }
 
     /// The next key and value; `None` behind the last. Error: if the line breaks off, or something stands behind the
     /// object. Keys, numbers and what is nested are not checked further than to find their ends.
     #[inline]
-    pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
+    pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, MalformedLine> {
         let line = self.line;
-        let mut at = skip_blanks(line, self.at);
+        let mut at = skip_blanks(line, self.offset);
         match line.get(at) {
-            Some(b'}') => return if at + 1 == line.len() { Ok(None) } else { Err(Malformed) },
+            Some(b'}') => return if at + 1 == line.len() { Ok(None) } else { Err(MalformedLine) },
             Some(b',') if !self.is_first => at = skip_blanks(line, at + 1),
-            _ if !self.is_first => return Err(Malformed),
+            _ if !self.is_first => return Err(MalformedLine),
             _ => {}
         }
         self.is_first = false;
         if line.get(at) != Some(&b'"') {
-            return Err(Malformed);
+            return Err(MalformedLine);
         }
         let key_end = text_end(line, at + 1)?;
         let key = &line[at + 1..key_end];
         at = skip_blanks(line, key_end + 1);
         if line.get(at) != Some(&b':') {
-            return Err(Malformed);
+            return Err(MalformedLine);
         }
         let (value, end) = value(line, skip_blanks(line, at + 1))?;
-        self.at = end;
+        self.offset = end;
         Ok(Some((key, value)))
     }
 }
@@ -143,30 +147,30 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
 }
 
 /// Words that are looked at one by one, before what takes more time to begin with and less for each byte.
-const MAX_WORDS: usize = 4;
-const ONES: u64 = 0x0101_0101_0101_0101;
+const MAX_WORDS_SCANNED_SINGLY: usize = 4;
+const ONE_IN_EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 /// The high bits of the bytes of a word that are equal to `byte`, and at times of some above the lowest of them.
 #[inline(always)]
-fn equal_bytes(word: u64, byte: u8) -> u64 {
-    lesser_bytes(word ^ (ONES * u64::from(byte)), 1)
+fn mask_of_equal_bytes(word: u64, byte: u8) -> u64 {
+    mask_of_lesser_bytes(word ^ (ONE_IN_EACH_BYTE * u64::from(byte)), 1)
 }
 
 /// The same of bytes less than `byte`, which is at most 128.
 #[inline(always)]
-fn lesser_bytes(word: u64, byte: u8) -> u64 {
-    word.wrapping_sub(ONES * u64::from(byte)) & !word & ONES << 7
+fn mask_of_lesser_bytes(word: u64, byte: u8) -> u64 {
+    word.wrapping_sub(ONE_IN_EACH_BYTE * u64::from(byte)) & !word & ONE_IN_EACH_BYTE << 7
 }
 
-/// The first place from `at` where `in_word` finds a byte of its kind; `in_text` finds the same in what is far.
+/// The first place from `offset` where `in_word` finds a byte of its kind; `in_text` finds the same in what is far.
 #[inline(always)]
-fn find(
+fn find_byte_by_words(
     text: &[u8],
     mut at: usize,
     in_word: impl Fn(u64) -> u64,
     in_text: impl Fn(&[u8]) -> Option<usize>,
 ) -> Option<usize> {
-    for _ in 0..MAX_WORDS {
+    for _ in 0..MAX_WORDS_SCANNED_SINGLY {
         let Some(word) = text.get(at..at + 8).and_then(|word| word.first_chunk()) else { break };
         let found = in_word(u64::from_le_bytes(*word));
         if found != 0 {
@@ -177,12 +181,12 @@ fn find(
     in_text(text.get(at..)?).map(|found| at + found)
 }
 
-/// The place of the quote that ends a text, which begins at `at`.
+/// The place of the quote that ends a text, which begins at `offset`.
 #[inline(always)]
-fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
+fn text_end(text: &[u8], mut at: usize) -> Result<usize, MalformedLine> {
     loop {
-        let in_word = |word| equal_bytes(word, b'"') | equal_bytes(word, b'\\');
-        at = find(text, at, in_word, |text| memchr::memchr2(b'"', b'\\', text)).ok_or(Malformed)?;
+        let in_word = |word| mask_of_equal_bytes(word, b'"') | mask_of_equal_bytes(word, b'\\');
+        at = find_byte_by_words(text, at, in_word, |text| memchr::memchr2(b'"', b'\\', text)).ok_or(MalformedLine)?;
         if text[at] == b'"' {
             return Ok(at);
         }
@@ -192,23 +196,25 @@ fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
 
 /// The value at a place, and where it ends.
 #[inline(always)]
-fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), Malformed> {
+fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), MalformedLine> {
     match text.get(at) {
         Some(b'"') => text_end(text, at + 1).map(|end| (RawValue::Text(&text[at + 1..end]), end + 1)),
         Some(b'[') => nested_end(text, at).map(|end| (RawValue::Array(&text[at + 1..end - 1]), end)),
         Some(b'{') => nested_end(text, at).map(|end| (RawValue::Other(&text[at..end]), end)),
         _ => {
-            let in_word = |word| equal_bytes(word, b',') | equal_bytes(word, b'}') | lesser_bytes(word, b' ' + 1);
+            let in_word = |word| {
+                mask_of_equal_bytes(word, b',') | mask_of_equal_bytes(word, b'}') | mask_of_lesser_bytes(word, b' ' + 1)
+            };
             let is_end = |byte: &u8| matches!(byte, 0..=b' ' | b',' | b'}');
-            let end = find(text, at, in_word, |text| text.iter().position(is_end));
-            let end = end.filter(|&end| end > at).ok_or(Malformed)?;
+            let end = find_byte_by_words(text, at, in_word, |text| text.iter().position(is_end));
+            let end = end.filter(|&end| end > at).ok_or(MalformedLine)?;
             Ok((RawValue::Other(&text[at..end]), end))
         }
     }
 }
 
 /// The end of the array or object at a place. Brackets are counted, not matched.
-fn nested_end(text: &[u8], start: usize) -> Result<usize, Malformed> {
+fn nested_end(text: &[u8], start: usize) -> Result<usize, MalformedLine> {
     let inside = &text[start + 1..];
     let close = if text[start] == b'[' { b']' } else { b'}' };
     // An array of numbers.
@@ -237,7 +243,7 @@ fn nested_end(text: &[u8], start: usize) -> Result<usize, Malformed> {
             return Ok(at);
         }
     }
-    Err(Malformed)
+    Err(MalformedLine)
 }
 
 /// Ids in an array, one by one; `None` for an element that is none.
@@ -282,7 +288,7 @@ fn behind_comma(array: &[u8], end: usize) -> usize {
 }
 
 /// Elements of an array, one by one, as they stand.
-pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = RawValue<'_>> {
+pub(super) fn array_elements(array: &[u8]) -> impl Iterator<Item = RawValue<'_>> {
     let mut at = skip_blanks(array, 0);
     std::iter::from_fn(move || {
         if at >= array.len() {
@@ -309,8 +315,8 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn fields(line: &str) -> Result<Vec<(String, String)>, Malformed> {
-        let mut fields = Fields::of_line(line.as_bytes())?;
+    fn fields(line: &str) -> Result<Vec<(String, String)>, MalformedLine> {
+        let mut fields = JsonFields::of_line(line.as_bytes())?;
         let mut all = Vec::new();
         while let Some((key, value)) = fields.next_field()? {
             let (RawValue::Text(text) | RawValue::Array(text) | RawValue::Other(text)) = value;
@@ -335,11 +341,11 @@ mod tests {
             r#"{"address":"0x1", "type":"A\\", "references":["0x2", "0x3"], "memsize":40, "flags":{"old":true}}"#;
         assert_eq!(fields(line).map(|fields| fields.len()), Ok(5));
         for end in 0..line.len() {
-            assert_eq!(fields(&line[..end]), Err(Malformed), "{end}");
+            assert_eq!(fields(&line[..end]), Err(MalformedLine), "{end}");
         }
-        assert_eq!(fields(&format!("{line}x")), Err(Malformed));
+        assert_eq!(fields(&format!("{line}x")), Err(MalformedLine));
         for bad in ["[]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,,\"b\":2}"] {
-            assert_eq!(fields(bad), Err(Malformed), "{bad}");
+            assert_eq!(fields(bad), Err(MalformedLine), "{bad}");
         }
     }
 
@@ -357,7 +363,7 @@ mod tests {
     fn elements_come_as_they_stand() {
         let (text, number) = (RawValue::Text, RawValue::Other);
         let expected = [text(b"a]"), number(b"null"), RawValue::Array(b"1"), number(b"7")];
-        assert_eq!(elements(br#""a]", null ,[1],7"#).collect::<Vec<_>>(), expected);
+        assert_eq!(array_elements(br#""a]", null ,[1],7"#).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -12,10 +12,12 @@ use twox_hash::XxHash3_128;
 use super::text::split_line;
 use super::{
     AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
-    ReferenceKind, ReferenceKinds, ReferenceName, Reread, ShownValue, Strings, Text, WantedContents,
+    ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, WantedContents,
 };
-use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
-use crate::graph::{ColumnSink, HeapGraph, Lookup, NodeId, SourcePlace, TypeId};
+use crate::allocations::{
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
+};
+use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
 
 /// In the place of a place.
 const NOT_TRACED: &str = "(not traced)";
@@ -31,7 +33,7 @@ const PARTS_AT_ONCE: usize = 64;
 const LINES_AT_ONCE: usize = 512;
 
 /// A format's lines.
-pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
+pub(super) trait LineFormat: std::fmt::Debug + Send + Sync + 'static {
     /// An object's line, its fields found.
     type Line<'a>;
     /// What is kept of other lines.
@@ -83,7 +85,7 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
         None
     }
     /// Lines tell kinds of references.
-    fn has_kinds(_: &Self::Notes) -> bool {
+    fn has_reference_kinds(_: &Self::Notes) -> bool {
         false
     }
     /// Kinds and names of an object's strong references that lead somewhere.
@@ -94,11 +96,11 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
 
 /// Reads lines of a dump again.
 #[derive(Debug)]
-pub(super) struct LineDetails<L: Lines> {
-    input: Reread,
+pub(super) struct LineDetails<L: LineFormat> {
+    input: RereadableFile,
     table: Mutex<Option<Arc<LineTable<L>>>>,
     /// Around the line that was read last: what is asked for next is near, or is another thing of the same object.
-    window: Mutex<Window>,
+    window: Mutex<LineWindow>,
     /// The names of the object whose reference was asked for last.
     last_names: Mutex<Option<(NodeId, Vec<Option<ReferenceName>>)>>,
     allocations: OnceLock<Option<AllocationDump>>,
@@ -106,15 +108,15 @@ pub(super) struct LineDetails<L: Lines> {
 
 /// A part of the dump: whole lines.
 #[derive(Debug)]
-struct Part {
+struct DumpPart {
     offset: u64,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct LineTable<L: Lines> {
+struct LineTable<L: LineFormat> {
     dump: RandomAccess,
-    parts: Vec<Part>,
+    parts: Vec<DumpPart>,
     /// (id, where its line begins), ascending. An id that comes again has several.
     line_offsets: Vec<(u64, u64)>,
     notes: L::Notes,
@@ -126,16 +128,16 @@ struct LineTable<L: Lines> {
 
 /// What a table has of one part.
 #[derive(Debug)]
-struct PartLines<L: Lines> {
+struct PartLines<L: LineFormat> {
     line_offsets: Vec<(u64, u64)>,
     notes: L::Notes,
     has_places: bool,
     has_names: bool,
 }
 
-impl<L: Lines> PartLines<L> {
+impl<L: LineFormat> PartLines<L> {
     /// One pass over a part, by pieces. `buffer` is used again.
-    fn read(dump: &RandomAccess, part: &Part, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
+    fn read(dump: &RandomAccess, part: &DumpPart, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
         let notes = L::Notes::default();
         let mut lines = PartLines { line_offsets: Vec::new(), notes, has_places: false, has_names: false };
         let (mut at, mut is_open, part_end) = (part.offset, false, part.offset + part.bytes);
@@ -166,15 +168,15 @@ impl<L: Lines> PartLines<L> {
 }
 
 /// Parts of whole lines.
-fn parts_of(dump: &RandomAccess) -> Result<Vec<Part>, ReadError> {
-    let (mut parts, mut at, mut is_open): (Vec<Part>, u64, bool) = (Vec::new(), 0, false);
+fn line_parts_of(dump: &RandomAccess) -> Result<Vec<DumpPart>, ReadError> {
+    let (mut parts, mut at, mut is_open): (Vec<DumpPart>, u64, bool) = (Vec::new(), 0, false);
     while at < dump.len() {
         let end = (at + PART_BYTES as u64).min(dump.len());
         let cut = last_line_end(dump, at, end)?;
         let bytes = cut.unwrap_or(end) - at;
         match parts.last_mut().filter(|_| is_open) {
             Some(last) => last.bytes += bytes,
-            None => parts.push(Part { offset: at, bytes }),
+            None => parts.push(DumpPart { offset: at, bytes }),
         }
         at += bytes;
         is_open = cut.is_none();
@@ -197,10 +199,10 @@ fn last_line_end(dump: &RandomAccess, start: u64, end: u64) -> Result<Option<u64
     Ok(None)
 }
 
-impl<L: Lines> LineTable<L> {
+impl<L: LineFormat> LineTable<L> {
     /// One pass over the dump, on all threads. 16 bytes for each object, and its notes.
     fn new(dump: RandomAccess) -> Result<Self, ReadError> {
-        let parts = parts_of(&dump)?;
+        let parts = line_parts_of(&dump)?;
         let mut table = LineTable {
             dump,
             parts: Vec::new(),
@@ -234,7 +236,7 @@ impl<L: Lines> LineTable<L> {
 
     /// What `pick` makes of the lines of all objects, in the order of the dump.
     fn scan<T: Send>(&self, pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync) -> Result<Vec<T>, ReadError> {
-        let of_part = |part: &Part| {
+        let of_part = |part: &DumpPart| {
             let mut found = Vec::new();
             if part.bytes > MAX_LINE_BYTES {
                 return Ok(found);
@@ -260,12 +262,12 @@ impl<L: Lines> LineTable<L> {
 
 /// Bytes of the dump.
 #[derive(Debug, Default)]
-struct Window {
+struct LineWindow {
     offset: u64,
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl LineWindow {
     /// The line that begins at a place. `None` for one that is too long.
     fn line(&mut self, dump: &RandomAccess, offset: u64) -> Result<Option<&[u8]>, ReadError> {
         let end = self.offset + self.bytes.len() as u64;
@@ -289,8 +291,8 @@ impl Window {
     }
 }
 
-impl<L: Lines> LineDetails<L> {
-    pub(super) fn new(input: Reread) -> Self {
+impl<L: LineFormat> LineDetails<L> {
+    pub(super) fn new(input: RereadableFile) -> Self {
         LineDetails {
             input,
             table: Mutex::default(),
@@ -338,7 +340,7 @@ impl<L: Lines> LineDetails<L> {
         }
         lines.sort_unstable();
         let of_some = |lines: &[(u64, usize)]| {
-            let (mut window, mut found) = (Window::default(), Vec::new());
+            let (mut window, mut found) = (LineWindow::default(), Vec::new());
             for &(offset, at) in lines {
                 let line = window.line(&table.dump, offset)?.and_then(L::parse);
                 found.extend(line.and_then(|line| Some((at, pick(&line)?))));
@@ -354,15 +356,15 @@ impl<L: Lines> LineDetails<L> {
     }
 }
 
-impl<L: Lines> LineDetails<L> {
+impl<L: LineFormat> LineDetails<L> {
     /// Texts that `pick` makes of the lines of objects, each kept once, by object. Of one that is listed again the first line
     /// counts.
     fn texts_of(
         &self,
         graph: &HeapGraph,
         pick: impl Fn(&L::Line<'_>) -> Option<String> + Sync,
-    ) -> Result<(Names, Vec<(NodeId, NameId)>), ReadError> {
-        let texts = Mutex::new(Names::default());
+    ) -> Result<(NameTable, Vec<(NodeId, NameId)>), ReadError> {
+        let texts = Mutex::new(NameTable::default());
         let mut found = self.table()?.scan(|id, line| {
             let (node, text) = (node_of_id(graph, id)?, pick(line));
             Some((node, text.map(|text| texts.lock().unwrap_or_else(PoisonError::into_inner).intern(&text))))
@@ -394,7 +396,7 @@ impl<L: Lines> LineDetails<L> {
         for ((place, type_id), (bytes, objects)) in totals {
             let class = names.intern(graph.type_name(type_id));
             let frame = builder.find_or_add_frame(0, place);
-            builder.add_entry(Entry::new(frame, Some(class), bytes, Some(objects)));
+            builder.add_entry(AllocationEntry::new(frame, Some(class), bytes, Some(objects)));
         }
         let (frames, entries) = builder.finish_heap(None);
         let heap = AllocationHeap {
@@ -404,7 +406,7 @@ impl<L: Lines> LineDetails<L> {
             process: String::new(),
             labels: String::new(),
             allocator: "live".into(),
-            counting: Counting::Exclusive,
+            counting: CountingMode::Exclusive,
             frames,
             entries,
         };
@@ -415,16 +417,16 @@ impl<L: Lines> LineDetails<L> {
 
 /// Kinds of all references, with the files of functions.
 struct LineKinds {
-    names: Names,
+    names: NameTable,
     /// By node: where its references begin in `kinds`; one more at the end.
-    starts: Vec<usize>,
+    first_kind_of_node: Vec<usize>,
     kinds: Vec<(ReferenceKind, NameId)>,
     scripts: FxHashMap<NodeId, NameId>,
 }
 
 impl LineKinds {
-    fn new<L: Lines>(table: &LineTable<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
-        let names = Mutex::new(Names::default());
+    fn new<L: LineFormat>(table: &LineTable<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
+        let names = Mutex::new(NameTable::default());
         let mut lines = table.scan(|id, line| {
             let node = node_of_id(graph, id)?;
             let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -435,23 +437,23 @@ impl LineKinds {
         lines.dedup_by_key(|&mut (node, ..)| node);
         let mut all = LineKinds {
             names: names.into_inner().unwrap_or_else(PoisonError::into_inner),
-            starts: Vec::with_capacity(graph.node_count() + 1),
+            first_kind_of_node: Vec::with_capacity(graph.node_count() + 1),
             kinds: Vec::new(),
             scripts: FxHashMap::default(),
         };
         for (node, kinds, script) in lines {
-            all.starts.resize(node.index() + 1, all.kinds.len());
+            all.first_kind_of_node.resize(node.index() + 1, all.kinds.len());
             all.kinds.extend(kinds);
             all.scripts.extend(script.map(|script| (node, script)));
         }
-        all.starts.resize(graph.node_count() + 1, all.kinds.len());
+        all.first_kind_of_node.resize(graph.node_count() + 1, all.kinds.len());
         Ok(all)
     }
 }
 
 impl ReferenceKinds for LineKinds {
     fn append_kinds(&self, _: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
-        let own = self.starts[from.index()]..self.starts[from.index() + 1];
+        let own = self.first_kind_of_node[from.index()]..self.first_kind_of_node[from.index() + 1];
         kinds.extend(self.kinds[own].iter().map(|&(kind, name)| (kind, name.0)));
     }
 
@@ -478,12 +480,12 @@ fn text_start(text: &str, most_units: usize) -> Text {
 /// The object of an id, if one alone has it.
 pub(super) fn node_of_id(graph: &HeapGraph, id: u64) -> Option<NodeId> {
     match graph.find(None, id) {
-        Lookup::One(node) => Some(node),
+        IdLookup::One(node) => Some(node),
         _ => None,
     }
 }
 
-impl<L: Lines> ObjectDetails for LineDetails<L> {
+impl<L: LineFormat> ObjectDetails for LineDetails<L> {
     /// Empty: the dump has no values but those of references.
     fn fields(&self, _: &HeapGraph, _: NodeId) -> Result<Vec<FieldValue>, ReadError> {
         Ok(Vec::new())
@@ -545,13 +547,13 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         let lengths = if wanted.with_lengths { strings.iter().filter_map(with_length).collect() } else { Vec::new() };
         let keys = strings.iter().filter_map(|(_, string)| Some((*string)?.0)).collect();
         let nodes = strings.into_iter().map(|(node, _)| node).collect();
-        Ok(Contents { strings: Strings::without_arrays(nodes, keys), lengths, ..Contents::default() })
+        Ok(Contents { strings: StringColumns::without_arrays(nodes, keys), lengths, ..Contents::default() })
     }
 
     fn visit_texts(
         &self,
         graph: &HeapGraph,
-        strings: &Strings,
+        strings: &StringColumns,
         wanted: &[usize],
         most_units: usize,
         take: &(dyn Fn(usize, Text) + Sync),
@@ -596,7 +598,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     /// Of dumps of JavaScript. 8 bytes for each reference.
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
         let table = self.table()?;
-        Ok(if L::has_kinds(&table.notes) { Some(Box::new(LineKinds::new(&*table, graph)?)) } else { None })
+        Ok(if L::has_reference_kinds(&table.notes) { Some(Box::new(LineKinds::new(&*table, graph)?)) } else { None })
     }
 
     /// One frame, where allocations were traced.
@@ -619,7 +621,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         }
         let (texts, groups) = match by {
             AllocationGroup::File => self.texts_of(graph, L::file)?,
-            AllocationGroup::Generation => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
+            AllocationGroup::CollectionCount => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
         };
         let mut names = vec![NOT_TRACED.to_string()];
         let mut of_node = vec![0; graph.node_count()];

@@ -11,14 +11,13 @@
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
-mod blot;
 mod contents;
 mod details;
 mod diagnostics;
 mod dotnet;
 mod encoding;
 mod error;
-mod foreign;
+mod foreign_formats;
 pub(crate) mod gcdump;
 mod gzip_members;
 mod heapgraph;
@@ -35,11 +34,12 @@ mod observer;
 mod options;
 mod phd;
 mod pprof;
+mod private_part;
 mod problem_codes;
 mod read;
 mod reader;
-mod repeats;
-mod reread;
+mod repeat_detector;
+mod rereadable_file;
 mod ruby_objspace;
 mod runtime;
 mod sink;
@@ -50,14 +50,14 @@ mod unpack;
 pub(crate) mod v8_snapshot;
 pub(crate) mod xna_cf;
 
-pub(crate) use blot::Blot;
 pub use contents::{
-    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, Strings, WantedContents, primitive_array_kinds,
+    ContentKey, Contents, HeldValue, MIN_LISTED_REFERENCE_ARRAY_LENGTH, StringColumns, WantedContents,
+    primitive_array_kinds,
 };
 pub(crate) use details::is_identifier;
 pub use details::{
-    AllocationGroup, Elements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds, ReferenceName,
-    ShownValue, Text, Value,
+    AllocationGroup, ArrayElements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds,
+    ReferenceName, ShownValue, Text, Value,
 };
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
@@ -66,16 +66,17 @@ pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub(crate) use java_types::PRIMITIVES;
 pub(crate) use names_only::NamesOnly;
 #[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use nettrace::follow::Follower;
+pub(crate) use nettrace::trace_follower::TraceFollower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
+pub(crate) use private_part::Blot;
 #[cfg(feature = "cli")]
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
-pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
+pub use read::{CountedTypes, Dump, LoadedDump, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
+    Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadExtent, Reader, Reading, TypeOrigin,
 };
-pub use reread::{RandomAccess, Reread};
+pub use rereadable_file::{RandomAccess, RereadableFile};
 pub use runtime::Runtime;
 pub use source::Source;
 

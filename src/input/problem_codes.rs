@@ -45,7 +45,7 @@ pub struct GraphCodes {
 
 impl GraphCodes {
     /// The words of most formats, which have one heap in a dump, and addresses for ids.
-    pub(super) const IN_DUMP: GraphCodes = GraphCodes {
+    pub(super) const DEFAULT: GraphCodes = GraphCodes {
         dangling_ref: ProblemCode::warning("dangling-ref", "references to objects that are not in the dump"),
         cross_domain_ref: ProblemCode::warning(
             "cross-domain-ref",

@@ -8,7 +8,7 @@ use super::options::ReadOptions;
 use super::reader::{FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
 use super::runtime::Runtime;
 use super::source::Source;
-use super::{READERS, foreign, text};
+use super::{READERS, foreign_formats, text};
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
 
@@ -25,7 +25,7 @@ pub enum Dump {
 
 /// A dump that was read.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedDump {
     /// Its content.
     pub dump: Dump,
     /// Facts about the dump and the file.
@@ -38,7 +38,7 @@ pub struct Loaded {
 
 /// A dump that was only counted.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedTypes {
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,
     /// The origin of each type, where that may tell types of one name apart; else empty.
@@ -55,7 +55,7 @@ pub struct Counted {
 ///
 /// # Errors
 /// As [`detect`]; when the input cannot be read at all, and under `strict` at the first problem.
-pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, ReadError> {
     let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
@@ -70,27 +70,27 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
             reading.note_end(extent.end);
             Dump::Allocations(dump)
         }
-        ParsedContent::Nothing(text) => {
+        ParsedContent::NoHeap(text) => {
             reading.note_end(extent.end);
             reading.diagnostics.check(options.strict)?;
             return Err(no_heap(text, &reading.diagnostics));
         }
     };
     reading.diagnostics.check(options.strict)?;
-    Ok(Loaded { dump, info: reading.info, diagnostics: reading.diagnostics, details: reading.details })
+    Ok(LoadedDump { dump, info: reading.info, diagnostics: reading.diagnostics, details: reading.details })
 }
 
 /// Counts a dump's objects by type with the reader that recognises it.
 ///
 /// # Errors
 /// As [`read`], and for a dump without objects.
-pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedTypes, ReadError> {
     let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedTypes { extent, types, origins, sections } = reader.count_types(source, &mut reading)?;
     reading.close(&extent)?;
     reading.diagnostics.check(options.strict)?;
-    Ok(Counted { types, origins, sections, info: reading.info, diagnostics: reading.diagnostics })
+    Ok(CountedTypes { types, origins, sections, info: reading.info, diagnostics: reading.diagnostics })
 }
 
 /// The reader of a source, when it can read by the rules that are asked for.
@@ -131,12 +131,12 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
     let certain = fitting(FormatMatch::Yes);
-    if let Some(sentence) = foreign::describe_start(source.start()).filter(|_| certain.is_empty()) {
+    if let Some(sentence) = foreign_formats::describe_start(source.start()).filter(|_| certain.is_empty()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
     }
     let candidates = if certain.is_empty() { fitting(FormatMatch::Maybe) } else { certain };
     match candidates[..] {
-        [] => Err(ReadError::new(match foreign::describe_text(source.start(), &names(READERS)) {
+        [] => Err(ReadError::new(match foreign_formats::describe_text(source.start(), &names(READERS)) {
             Some(sentence) => ReadErrorKind::NotSupported(sentence),
             None => ReadErrorKind::UnknownFormat(names(READERS)),
         })),

@@ -8,7 +8,7 @@ use super::gzip_members::UNPACKING_BYTES_OF_THREAD;
 use super::info::FormatInfo;
 use super::options::{ReadOptions, Rules};
 use super::problem_codes::{self, GraphCodes};
-use super::reread::Reread;
+use super::rereadable_file::RereadableFile;
 use super::runtime::Runtime;
 use super::source::{Source, SourceEnding};
 use crate::allocations::AllocationDump;
@@ -84,7 +84,7 @@ pub trait Reader: Sync {
 
     /// The format's words for what the graph's builder finds.
     fn graph_codes(&self) -> &'static GraphCodes {
-        &GraphCodes::IN_DUMP
+        &GraphCodes::DEFAULT
     }
 
     /// Reads the dump to its end into a builder or an allocation dump. Fills `reading.info` (version, producer, records,
@@ -124,7 +124,7 @@ pub trait Reader: Sync {
 
     /// The reader of single objects of the dump in `input`, from what [`ObjectDetails::store`] wrote into an index.
     /// `None` for a format that says no more than the graph has.
-    fn details(&self, _columns: &dyn ColumnSource, _input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    fn details(&self, _columns: &dyn ColumnSource, _input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
         None
     }
 }
@@ -173,7 +173,7 @@ impl Reading {
     /// checks `strict` once there is a graph; a reader that goes on looking for what merely follows from the problems
     /// so far does it before, with [`check_strict`](Self::check_strict). Error: if no object was read and some were
     /// lost.
-    pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
+    pub(super) fn close(&mut self, extent: &ReadExtent) -> Result<(), ReadError> {
         self.note_end(extent.end);
         problem_codes::check_any_read(extent.objects, &self.diagnostics, extent.loss_codes)
     }
@@ -193,7 +193,7 @@ impl Reading {
 
 /// The extent to which a dump was read.
 #[derive(Debug, Clone, Copy)]
-pub struct Extent {
+pub struct ReadExtent {
     /// The last line of a text, or the length of a binary file. Positions that the builder was given are of the same kind.
     pub end: Position,
     /// Object records that were read.
@@ -205,7 +205,7 @@ pub struct Extent {
 /// A dump as its reader leaves it.
 pub struct ParsedDump {
     /// The extent to which it was read.
-    pub extent: Extent,
+    pub extent: ReadExtent,
     /// The parsed records.
     pub content: ParsedContent,
 }
@@ -217,7 +217,7 @@ pub enum ParsedContent {
     /// Allocation totals.
     Allocations(AllocationDump),
     /// A file of the format without a heap: why, and what to do. The first problem is added to it.
-    Nothing(String),
+    NoHeap(String),
 }
 
 /// Objects before their ids are resolved.
@@ -242,7 +242,7 @@ impl ParsedObjects {
     }
 
     /// The same; `finish` is called with the finished graph and what did not fit.
-    pub fn then(self, finish: impl FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading) + 'static) -> Self {
+    pub fn with_finish(self, finish: impl FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading) + 'static) -> Self {
         ParsedObjects { finish: Some(Box::new(finish)), ..self }
     }
 
@@ -288,7 +288,7 @@ pub enum TypeOrigin {
 /// A dump that was only counted, as its reader leaves it.
 pub struct ParsedTypes {
     /// The extent to which it was read.
-    pub extent: Extent,
+    pub extent: ReadExtent,
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,
     /// By type: where it is from, where that may tell types of one name apart; else empty.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::problem_codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
-use super::repeats::RepeatDetector;
+use super::repeat_detector::RepeatDetector;
 use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
@@ -39,7 +39,7 @@ pub(super) trait RecordSink: ObjectSink {
         &self,
         part: SectionPart<'_>,
         builder: &mut GraphBuilder,
-        totals: &mut Totals,
+        totals: &mut SlotTotals,
     ) -> Result<usize, BuildError>;
 }
 
@@ -59,7 +59,7 @@ pub(super) struct SectionPart<'a> {
 
 /// Objects and bytes by the builder's type slots.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct SlotTotals {
     pub(super) by_slot: Vec<TypeTotal>,
     pub(super) sums: ByteSums,
     repeats: RepeatDetector,
@@ -99,7 +99,7 @@ impl ByteSums {
     }
 }
 
-impl Totals {
+impl SlotTotals {
     /// Begins a section, with ids of its own.
     pub(super) fn begin_section(&mut self) {
         self.sums.begin_section();
@@ -111,7 +111,7 @@ impl Totals {
         if ascending {
             self.repeats.add_run(ids, objects, position);
         } else {
-            self.repeats.note(objects, position);
+            self.repeats.note_repeats(objects, position);
             self.repeats.add_run(ids, 0, position);
         }
     }
@@ -187,7 +187,12 @@ impl RecordSink for ObjectColumns {
         self.reference_count()
     }
 
-    fn deliver(&self, part: SectionPart<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
+    fn deliver(
+        &self,
+        part: SectionPart<'_>,
+        builder: &mut GraphBuilder,
+        _: &mut SlotTotals,
+    ) -> Result<usize, BuildError> {
         builder.append(part.section, self, part.objects, part.slots, part.lines_before, part.takes_leading_references)
     }
 }
@@ -249,7 +254,12 @@ impl RecordSink for TypeCounts {
         self.references
     }
 
-    fn deliver(&self, part: SectionPart<'_>, _: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError> {
+    fn deliver(
+        &self,
+        part: SectionPart<'_>,
+        _: &mut GraphBuilder,
+        totals: &mut SlotTotals,
+    ) -> Result<usize, BuildError> {
         let mut bytes = 0;
         for index in part.type_indices.clone() {
             let Some(own) = self.totals.get(index) else { break };

@@ -10,7 +10,7 @@ use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::gzip_members::{KeptBytes, WorkerCount};
 use super::observer::{NoObserver, ObjectTally, Observer};
-use super::spool::{SharedFile, Spooled};
+use super::spool::{SharedFile, SpoolingReader};
 use super::unpack::{BrokenNote, Packing};
 use crate::files;
 use crate::graph::{MemoryBudget, MemoryShare};
@@ -99,7 +99,7 @@ impl Source {
     ) -> Result<Self, ReadError> {
         let file = if most_bytes > 0 { tempfile::tempfile().ok() } else { None };
         let Some(kept) = file.map(SharedFile::new) else { return Self::from_reader_observed(reader, observer) };
-        let reader = Spooled::new(reader, kept.clone(), most_bytes);
+        let reader = SpoolingReader::new(reader, kept.clone(), most_bytes);
         let mut source = Self::from_reader_observed(reader, observer)?;
         source.spool = Some(kept);
         Ok(source)

@@ -30,19 +30,19 @@ impl SharedFile {
 }
 
 /// Passes on what a pipe gives, and keeps it: all of it, or nothing where that is too much or there is no room.
-pub(super) struct Spooled<R> {
+pub(super) struct SpoolingReader<R> {
     inner: R,
     spool: SharedFile,
     left_bytes: u64,
 }
 
-impl<R> Spooled<R> {
+impl<R> SpoolingReader<R> {
     pub(super) fn new(inner: R, kept: SharedFile, most_bytes: u64) -> Self {
-        Spooled { inner, spool: kept, left_bytes: most_bytes }
+        SpoolingReader { inner, spool: kept, left_bytes: most_bytes }
     }
 }
 
-impl<R: Read> Read for Spooled<R> {
+impl<R: Read> Read for SpoolingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buf)?;
         let left_bytes = self.left_bytes.checked_sub(count as u64);
@@ -55,18 +55,18 @@ impl<R: Read> Read for Spooled<R> {
 }
 
 /// A shared file from its start.
-pub(super) struct FromStart {
+pub(super) struct SharedFileReader {
     file: SharedFile,
     offset: u64,
 }
 
-impl FromStart {
+impl SharedFileReader {
     pub(super) fn of(file: &SharedFile) -> Self {
-        FromStart { file: file.clone(), offset: 0 }
+        SharedFileReader { file: file.clone(), offset: 0 }
     }
 }
 
-impl Read for FromStart {
+impl Read for SharedFileReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let offset = self.offset;
         let count = self.file.with(|file| {

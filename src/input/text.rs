@@ -140,12 +140,12 @@ pub(super) struct NumberedTypes {
 }
 
 const SMALL_IDS: usize = 4096;
-const UNSEEN: u32 = u32::MAX;
+const UNSEEN_TYPE: u32 = u32::MAX;
 
 impl Default for NumberedTypes {
     fn default() -> Self {
         NumberedTypes {
-            small_ids: vec![UNSEEN; SMALL_IDS],
+            small_ids: vec![UNSEEN_TYPE; SMALL_IDS],
             large_ids: FxHashMap::default(),
             mentioned: Vec::new(),
             part_start: 0,
@@ -160,9 +160,9 @@ impl NumberedTypes {
         let known = if raw_id < SMALL_IDS as u64 {
             &mut self.small_ids[raw_id as usize]
         } else {
-            self.large_ids.entry(raw_id).or_insert(UNSEEN)
+            self.large_ids.entry(raw_id).or_insert(UNSEEN_TYPE)
         };
-        if *known == UNSEEN {
+        if *known == UNSEEN_TYPE {
             *known = next;
             self.mentioned.push((raw_id, line));
         }
@@ -173,7 +173,7 @@ impl NumberedTypes {
     pub(super) fn begin_part(&mut self) {
         for &(raw_id, _) in &self.mentioned[self.part_start..] {
             if raw_id < SMALL_IDS as u64 {
-                self.small_ids[raw_id as usize] = UNSEEN;
+                self.small_ids[raw_id as usize] = UNSEEN_TYPE;
             }
         }
         self.large_ids.clear();

@@ -39,7 +39,7 @@ impl Packing {
         }
     }
 
-    /// Unpacks `packed`. Data that breaks off is its end, with a note in `broken`; `kept_bytes` has the bytes that
+    /// Unpacks `packed`. Data that breaks off is its end, with a note in `broken_note`; `kept_bytes` has the bytes that
     /// unpacking keeps, and `worker_count` says how many threads it may take.
     pub(super) fn unpack(
         self,
@@ -61,12 +61,12 @@ impl Packing {
 /// Turns broken packed data into the end of the input, with a note: what was unpacked before is not lost.
 struct TolerantReader<R> {
     inner: R,
-    broken: BrokenNote,
+    broken_note: BrokenNote,
     has_ended: bool,
 }
 
 fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
-    Box::new(TolerantReader { inner, broken: Arc::clone(broken), has_ended: false })
+    Box::new(TolerantReader { inner, broken_note: Arc::clone(broken), has_ended: false })
 }
 
 impl<R: Read> Read for TolerantReader<R> {
@@ -80,7 +80,7 @@ impl<R: Read> Read for TolerantReader<R> {
             Err(error) if error.raw_os_error().is_some() => Err(error),
             Err(error) => {
                 self.has_ended = true;
-                if let Ok(mut note) = self.broken.lock() {
+                if let Ok(mut note) = self.broken_note.lock() {
                     note.get_or_insert_with(|| error.to_string());
                 }
                 Ok(0)
@@ -102,7 +102,7 @@ enum ZstdState<R: Read> {
     BetweenFrames(R),
     Frame(Box<ruzstd::decoding::StreamingDecoder<RewoundReader<R>, ruzstd::decoding::FrameDecoder>>),
     /// The window of a frame that breaks off: what was decoded and not given out.
-    Broken(Box<ruzstd::decoding::FrameDecoder>),
+    TruncatedFrame(Box<ruzstd::decoding::FrameDecoder>),
     Ended,
 }
 
@@ -181,7 +181,7 @@ impl<R: Read> Read for ZstdFrames<R> {
                             let mut decoder = decoder.into_frame_decoder();
                             let ended = decoder.decode_blocks(&FRAME_END[..], BlockDecodingStrategy::All);
                             ended.map_err(|_| broken_frame())?;
-                            self.state = ZstdState::Broken(Box::new(decoder));
+                            self.state = ZstdState::TruncatedFrame(Box::new(decoder));
                             continue;
                         }
                     };
@@ -196,12 +196,12 @@ impl<R: Read> Read for ZstdFrames<R> {
                     }
                     self.state = ZstdState::BetweenFrames(decoder.into_inner().into_inner().1);
                 }
-                ZstdState::Broken(mut decoder) => {
+                ZstdState::TruncatedFrame(mut decoder) => {
                     let count = decoder.read(buf)?;
                     if count == 0 && !buf.is_empty() {
                         return Err(broken_frame());
                     }
-                    self.state = ZstdState::Broken(decoder);
+                    self.state = ZstdState::TruncatedFrame(decoder);
                     return Ok(count);
                 }
             }

@@ -23,7 +23,7 @@ const MAX_FILES_OPENED: usize = 2000;
 const DETECTION_BYTES: u64 = 144 << 10;
 
 /// One text for what is not there and what may not be read: it does not say which.
-const REFUSED: &str = "is no dump that this server may read; list_dumps names those";
+const REFUSAL_TEXT: &str = "is no dump that this server may read; list_dumps names those";
 
 /// Files and folders, as they were named and as they are without links.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Allowlist {
     /// # Errors
     /// When it may not be read, in a sentence.
     pub(super) fn find(&self, name: Option<&str>) -> Result<PathBuf, String> {
-        let refused = |name: &str| format!("\"{name}\" {REFUSED}");
+        let refused = |name: &str| format!("\"{name}\" {REFUSAL_TEXT}");
         let Some(name) = name else {
             return match (&self.files[..], &self.folders[..]) {
                 ([(_, real)], []) => self.allowed_path(real).ok_or_else(|| refused("dump")),

@@ -109,7 +109,7 @@ impl CallMonitor {
     }
 
     /// Ends a worker that does not answer to being cancelled. To be called from time to time.
-    pub(super) fn look_after_worker(&self) {
+    pub(super) fn end_unresponsive_worker(&self) {
         let mut calls = self.calls();
         let cancelled = calls.cancelled_at.filter(|_| calls.running.is_some()).map(|since| since.elapsed());
         let Some(worker) = &mut calls.worker else { return };

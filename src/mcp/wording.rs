@@ -6,7 +6,7 @@ use super::tool::Tool;
 /// What ends a part of a sentence that may be left out.
 const CLAUSE_ENDS: [&str; 3] = ["; ", ". ", ": "];
 /// What is said otherwise where rows have a limit and a cursor.
-const REPHRASED: [(&str, &str); 6] = [
+const ROW_LIMIT_REWORDINGS: [(&str, &str); 6] = [
     ("-n 0 shows all", "a larger \"limit\" shows more"),
     ("info lists", "summary lists"),
     ("as in stats", "as in histogram"),
@@ -89,11 +89,11 @@ impl ToolWording {
             }
             let is_quoted = before.ends_with('`');
             let end = if is_quoted { line.find('`') } else { line.find(", or ") }.unwrap_or(line.len());
-            text += &self.with_arguments(tool, before.trim_end_matches('`'))?;
+            text += &self.reword_options(tool, before.trim_end_matches('`'))?;
             text += &self.line_as_call(&line[..end])?;
             rest = line[end..].trim_start_matches('`');
         }
-        text += &self.with_arguments(tool, rest)?;
+        text += &self.reword_options(tool, rest)?;
         Some(text)
     }
 
@@ -128,9 +128,9 @@ impl ToolWording {
     }
 
     /// A text without command lines: its options as arguments, and commands in quotes as tools.
-    fn with_arguments(&self, tool: &Tool, text: &str) -> Option<String> {
+    fn reword_options(&self, tool: &Tool, text: &str) -> Option<String> {
         let mut text = text.to_string();
-        REPHRASED.iter().for_each(|(from, to)| text = text.replace(from, to));
+        ROW_LIMIT_REWORDINGS.iter().for_each(|(from, to)| text = text.replace(from, to));
         let mut said = String::new();
         let mut rest = text.as_str();
         while let Some((at, option)) = next_option(rest) {

@@ -102,7 +102,7 @@ fn start_worker(monitor: &CallMonitor, mut command: Command) -> io::Result<BufRe
 struct CancelledOrder;
 
 /// The worker's own end: reports progress and sentences, and knows whether the order shall go on.
-pub struct Reporter {
+pub struct WorkerReporter {
     out: Mutex<Box<dyn Write + Send>>,
     current_order: AtomicU64,
     cancelled_order: AtomicU64,
@@ -122,10 +122,10 @@ impl ReportedProgress {
     }
 }
 
-impl Reporter {
+impl WorkerReporter {
     /// Writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Reporter {
+        WorkerReporter {
             out: Mutex::new(Box::new(out)),
             current_order: AtomicU64::new(0),
             cancelled_order: AtomicU64::new(0),
@@ -169,7 +169,7 @@ impl Reporter {
     }
 }
 
-impl Observer for Reporter {
+impl Observer for WorkerReporter {
     fn phase(&self, phase: Phase) {
         self.add_progress(Some(phase), 0.0);
         // Reading asks itself.
@@ -202,8 +202,8 @@ impl Observer for Reporter {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn work(
-    reporter: &Arc<Reporter>,
+pub fn serve_worker_orders(
+    reporter: &Arc<WorkerReporter>,
     orders: impl BufRead + Send + 'static,
     answer: &dyn Fn(Vec<OsString>) -> Result<CommandAnswer, String>,
 ) -> io::Result<()> {

@@ -1,19 +1,21 @@
 //! The section of what grew since an older dump.
 
 use super::columns::FigureTable;
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::escaped_name;
 use super::page_answers::{PATHS_SHOWN, path_options};
 use super::sections::SectionWriter;
-use super::tables::{figure_rows, figure_table_open, filter_table_close, table_close, table_open, type_name};
+use super::tables::{
+    close_filter_table, close_table, open_figure_table, open_table, write_figure_rows, write_type_name,
+};
 use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
 use crate::units::{count_of, signed};
 
 /// Types that stand there without a script.
-const GROWN_SHOWN: usize = 25;
+const GROWN_TYPES_SHOWN: usize = 25;
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn growth(&self, html: &mut Html) {
+    pub(super) fn growth(&self, html: &mut HtmlWriter) {
         let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
         let is_objects = self.data.objects.is_some();
         html.section("growth", "Growth")
@@ -27,10 +29,10 @@ impl SectionWriter<'_, '_> {
             html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
         }
         html.markup("</p>\n");
-        figure_table_open(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| {
+        open_figure_table(html, "Growth by type", growth, "Type", GROWN_TYPES_SHOWN, |html, name| {
             self.type_name(html, *name)
         });
-        filter_table_close(html);
+        close_filter_table(html);
         let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
         let mut line = options.command_line();
         line.word(old.as_str());
@@ -39,7 +41,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn grown_paths(&self, html: &mut Html) {
+    fn grown_paths(&self, html: &mut HtmlWriter) {
         let (Some(paths), Some(old)) = (&self.page.grown_paths, &self.options.old_file) else { return };
         let table = path_table(paths);
         if table.rows.is_empty() {
@@ -54,14 +56,14 @@ impl SectionWriter<'_, '_> {
             false => "<h3>Backtraces that grew</h3>\n",
         });
         let name = if is_objects { "Path" } else { "Backtrace" };
-        table_open(html, "What grew under what", &table.heads(name));
-        figure_rows(html, &table, PATHS_SHOWN, "name way", |html, steps| {
+        open_table(html, "What grew under what", &table.heads(name));
+        write_figure_rows(html, &table, PATHS_SHOWN, "name way", |html, steps| {
             for (at, step) in steps.iter().enumerate() {
                 html.markup(if at > 0 { " › " } else { "" });
-                type_name(html, step);
+                write_type_name(html, step);
             }
         });
-        table_close(html);
+        close_table(html);
         let mut line = path_options(self.scope(), is_objects).command_line();
         line.word(old.as_str());
         self.command(&line, html);

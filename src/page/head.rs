@@ -1,10 +1,10 @@
 //! The head of the page: what it is of, the way to its sections, and the figures that come first.
 
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::escaped_name;
 use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, SectionWriter};
 use super::suspects;
-use super::tables::{share, signed_bytes, signed_count};
+use super::tables::{share_text, signed_bytes, signed_count};
 use crate::answers::diff::delta;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REFERENCES, SHALLOW, TOTAL};
 use crate::answers::histogram::{OBJECTS_WITHOUT_BYTES, ROOTS, TYPES};
@@ -13,7 +13,7 @@ use crate::units::{count_of, format_bytes, format_count};
 
 impl SectionWriter<'_, '_> {
     /// `sections`: those of the page, by address and title.
-    pub(super) fn head(&self, sections: &[(&str, String)], html: &mut Html) {
+    pub(super) fn head(&self, sections: &[(&str, String)], html: &mut HtmlWriter) {
         let options = self.options;
         let format = self.page.info.format();
         html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
@@ -112,7 +112,7 @@ impl SectionWriter<'_, '_> {
         self.page.info.problems()
     }
 
-    pub(super) fn figures(&self, html: &mut Html) {
+    pub(super) fn write_figures(&self, html: &mut HtmlWriter) {
         let mut figures: Vec<(&str, String, String)> = Vec::new();
         let diff = self.page.diff.as_ref();
         if let (Some(diff), Some(old)) = (diff, &self.options.old_file) {
@@ -143,7 +143,7 @@ impl SectionWriter<'_, '_> {
                 count_of(figure(REFERENCES), "references"),
             ];
             figures.push(("Objects", format_count(figure(OBJECTS)), in_one_line(&objects)));
-            let of_heap = format!("{} of the heap", share(figure(REACHABLE), totals.bytes()));
+            let of_heap = format!("{} of the heap", share_text(figure(REACHABLE), totals.bytes()));
             figures.push(("Reachable", format_bytes(figure(REACHABLE)), in_one_line(&[sizes(REACHABLE), of_heap])));
             figures.push(("Types", format_count(figure(TYPES)), counts(TYPES)));
             let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };

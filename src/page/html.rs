@@ -6,13 +6,13 @@ use crate::escape::escape_controls;
 
 /// A page that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Html {
+pub(super) struct HtmlWriter {
     text: String,
     /// Its sections, by address and title.
     pub(super) sections: Vec<(&'static str, String)>,
 }
 
-impl Html {
+impl HtmlWriter {
     /// Markup, as it stands in the source: no text from a dump can be a `&'static str`.
     pub(super) fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.text.push_str(markup);
@@ -53,11 +53,11 @@ impl Html {
 
 #[cfg(test)]
 mod tests {
-    use super::Html;
+    use super::HtmlWriter;
 
     #[test]
     fn text_is_never_markup() {
-        let mut html = Html::default();
+        let mut html = HtmlWriter::default();
         html.markup("<p title=\"").text("\" onload='x'").markup("\">").text("</p><script>&\u{1b}").markup("</p>");
         let expected = "<p title=\"&quot; onload=&#x27;x&#x27;\">&lt;/p&gt;&lt;script&gt;&amp;\\u{1b}</p>";
         assert_eq!(html.into_string(), expected);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn json_cannot_end_its_element() {
-        let mut html = Html::default();
+        let mut html = HtmlWriter::default();
         html.json("[\"</script><!--\"]");
         assert_eq!(html.into_string(), "[\"\\u003c/script>\\u003c!--\"]");
     }

@@ -29,10 +29,10 @@ use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
 use columns::PageBudgets;
-use html::Html;
+use html::HtmlWriter;
 use page_answers::PageAnswers;
 use sections::{SCRIPT, SectionWriter};
-use suspects::tickets;
+use suspects::issue_texts;
 
 /// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -70,10 +70,10 @@ pub fn write_page(
 /// The whole page: its sections, its data, its script.
 fn page_text(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOptions) -> String {
     let mut data = page.data(budgets, options);
-    data.tickets = tickets(page, options);
+    data.tickets = issue_texts(page, options);
     let sections = SectionWriter { page, data: &data, options };
-    let (mut html, mut body) = (Html::default(), Html::default());
-    sections.figures(&mut body);
+    let (mut html, mut body) = (HtmlWriter::default(), HtmlWriter::default());
+    sections.write_figures(&mut body);
     sections.suspects(&mut body);
     sections.growth(&mut body);
     sections.map(&mut body);

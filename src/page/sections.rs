@@ -3,12 +3,12 @@
 
 use super::PageOptions;
 use super::columns::{MapColumns, PageData};
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::escaped_name;
 use super::page_answers::{PageAnswers, PageContent, waste_options};
 use super::tables::{
-    bar_cell, cell, figure_table_open, filter_table_close, filter_table_close_with, optional_count, share, table_close,
-    table_open, type_name,
+    close_filter_table, close_filter_table_with, close_table, open_figure_table, open_table, optional_count,
+    share_text, write_bar_cell, write_cell, write_type_name,
 };
 use crate::analysis::threshold::Threshold;
 use crate::answers::breakdown::{BreakdownOptions, heap_choice_of};
@@ -37,7 +37,7 @@ pub(super) struct SectionWriter<'s, 'd> {
 }
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn map(&self, html: &mut Html) {
+    pub(super) fn map(&self, html: &mut HtmlWriter) {
         if self.data.maps.is_empty() {
             return;
         }
@@ -96,13 +96,13 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn map_table(&self, map: &MapColumns, html: &mut Html) {
+    fn map_table(&self, map: &MapColumns, html: &mut HtmlWriter) {
         if self.data.maps.len() > 1 {
             html.markup("<h3>").text(&map.title).markup("</h3>");
         }
         let count = if self.data.objects.is_some() { "Objects" } else { "Allocations" };
         html.markup("<div class=\"as-table\">");
-        table_open(html, "Map as a table", &["Bytes", "Share", count, "Name"]);
+        open_table(html, "Map as a table", &["Bytes", "Share", count, "Name"]);
         let depth_of = |mut row: usize| {
             let mut depth = 0;
             while map.parent[row] >= 0 {
@@ -114,14 +114,14 @@ impl SectionWriter<'_, '_> {
         let whole = map.bytes.first().copied().unwrap_or(0);
         // The largest rows, in the order of the tree.
         let mut largest: Vec<usize> = (0..map.name.len()).collect();
-        sort::by_key(&mut largest, |&row| (std::cmp::Reverse(map.bytes[row]), row));
+        sort::rows_by_key(&mut largest, |&row| (std::cmp::Reverse(map.bytes[row]), row));
         let mut rows: Vec<usize> = largest.into_iter().take(MAP_ROWS_SHOWN).collect();
         rows.sort_unstable();
         for row in rows {
             html.markup("<tr>");
-            cell(html, format_bytes(map.bytes[row]));
-            cell(html, share(map.bytes[row], whole));
-            cell(html, optional_count(map.objects[row]));
+            write_cell(html, format_bytes(map.bytes[row]));
+            write_cell(html, share_text(map.bytes[row], whole));
+            write_cell(html, optional_count(map.objects[row]));
             html.markup("<td class=\"name\">");
             for _ in 0..depth_of(row).min(30) {
                 html.markup("&ensp;");
@@ -129,15 +129,15 @@ impl SectionWriter<'_, '_> {
             match map.name[row] {
                 _ if row == 0 => _ = html.text(&map.title),
                 number if number < 0 => _ = html.text("<other>"),
-                number => type_name(html, &self.data.names[number as usize]),
+                number => write_type_name(html, &self.data.names[number as usize]),
             }
             html.markup("</td></tr>");
         }
-        table_close(html);
+        close_table(html);
         html.markup("</div>\n");
     }
 
-    pub(super) fn types(&self, html: &mut Html) {
+    pub(super) fn types(&self, html: &mut HtmlWriter) {
         html.section("types", "Types").markup("><h2>Types</h2><p class=\"under\">");
         if self.data.objects.is_some() {
             html.markup("Retained: at least so much would be freed if all objects of the type went. ");
@@ -148,11 +148,11 @@ impl SectionWriter<'_, '_> {
             html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
-        figure_table_open(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| {
+        open_figure_table(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| {
             self.type_name(html, *name)
         });
         match left_out.types {
-            0 => filter_table_close(html),
+            0 => close_filter_table(html),
             count => {
                 let (words, objects) = (count_of(count, "smaller types"), format_count(left_out.type_objects));
                 let bytes = format_bytes(left_out.type_bytes);
@@ -160,26 +160,26 @@ impl SectionWriter<'_, '_> {
                     Some(_) => &["", "", &objects, &bytes, "", &words],
                     None => &["", &bytes, &objects, &words],
                 };
-                filter_table_close_with(html, cells);
+                close_filter_table_with(html, cells);
             }
         }
         self.command(&self.histogram_options(GroupBy::Type).command_line(), html);
         html.markup("</section>\n");
     }
 
-    pub(super) fn groups(&self, html: &mut Html) {
+    pub(super) fn groups(&self, html: &mut HtmlWriter) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
             let (name, noun) = by.titles();
             let title = &format!("By {}", name.to_lowercase());
             html.section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
-            figure_table_open(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
-            filter_table_close(html);
+            open_figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
+            close_filter_table(html);
             self.command(&self.histogram_options(*by).command_line(), html);
             html.markup("</section>\n");
         }
     }
 
-    pub(super) fn objects(&self, html: &mut Html) {
+    pub(super) fn objects(&self, html: &mut HtmlWriter) {
         let Some(objects) = &self.data.objects else { return };
         html.section("objects", "Objects");
         html.markup("><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object");
@@ -190,19 +190,19 @@ impl SectionWriter<'_, '_> {
             html.markup(". What follows one another, as in a list, is one row");
         }
         html.markup(". Open a row for what it keeps alive; <i>why?</i> shows what keeps it alive.</p>\n");
-        table_open(html, "Biggest objects", &["", "Retained", "Share", "Shallow", "Objects", "Object"]);
+        open_table(html, "Biggest objects", &["", "Retained", "Share", "Shallow", "Objects", "Object"]);
         let tops: Vec<usize> = (0..objects.id.len()).filter(|&row| objects.parent[row] < 0).collect();
         let largest = tops.iter().map(|&row| objects.retained[row]).max().unwrap_or(0);
         for &row in tops.iter().take(OBJECTS_SHOWN) {
             html.markup("<tr>");
-            bar_cell(html, objects.retained[row], largest);
-            cell(html, format_bytes(objects.retained[row]));
-            cell(html, share(objects.retained[row], self.data.reachable_bytes));
-            cell(html, objects.shallow[row].map_or(String::new(), format_bytes));
-            cell(html, format_count(objects.objects[row]));
+            write_bar_cell(html, objects.retained[row], largest);
+            write_cell(html, format_bytes(objects.retained[row]));
+            write_cell(html, share_text(objects.retained[row], self.data.reachable_bytes));
+            write_cell(html, objects.shallow[row].map_or(String::new(), format_bytes));
+            write_cell(html, format_count(objects.objects[row]));
             html.markup("<td class=\"tree\"><span class=\"id\">").text(&objects.id[row]).markup("</span> ");
             if objects.name[row] >= 0 {
-                type_name(html, &self.data.names[objects.name[row] as usize]);
+                write_type_name(html, &self.data.names[objects.name[row] as usize]);
             }
             if let Some(said) = objects.said.get(&row) {
                 html.markup(" <span class=\"said\">").text(said).markup("</span>");
@@ -212,14 +212,14 @@ impl SectionWriter<'_, '_> {
         if tops.is_empty() {
             html.markup("<tr><td colspan=\"6\">Nothing is reachable.</td></tr>");
         }
-        table_close(html);
+        close_table(html);
         let mut line = CommandLine::new("dominators");
         line.option("-n", Some("20")).option("--depth", Some("3")).option("--domain", self.options.section.as_deref());
         self.command(&line, html);
         html.markup("</section>\n");
     }
 
-    pub(super) fn waste(&self, html: &mut Html) {
+    pub(super) fn waste(&self, html: &mut HtmlWriter) {
         let Some(waste) = &self.page.waste else { return };
         let totals = &waste.totals;
         html.section("waste", "Waste").markup("><h2>Waste: what could be smaller</h2><p class=\"under\">");
@@ -227,7 +227,7 @@ impl SectionWriter<'_, '_> {
             "{} of {}, {}, by kind and by the field that holds it. No byte counts twice.",
             format_bytes(totals.wasted_bytes),
             format_bytes(totals.heap_bytes),
-            share(totals.wasted_bytes, totals.heap_bytes)
+            share_text(totals.wasted_bytes, totals.heap_bytes)
         ));
         if let Some(note) = waste.redaction_note() {
             html.text(format!(" Mind that {note}."));
@@ -240,7 +240,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn kind_of_waste(&self, kind: &WasteKindRow, html: &mut Html) {
+    fn kind_of_waste(&self, kind: &WasteKindRow, html: &mut HtmlWriter) {
         html.markup("<h3>").text(kind.kind.name()).markup("</h3><p class=\"under\">");
         html.text(format!(
             "{}: {} in {}",
@@ -249,41 +249,41 @@ impl SectionWriter<'_, '_> {
             count_of(kind.objects, "objects")
         ));
         html.markup("</p>\n");
-        table_open(html, kind.kind.name(), &["", "Wasted", "Objects", "Example", "Type", "Held by"]);
+        open_table(html, kind.kind.name(), &["", "Wasted", "Objects", "Example", "Type", "Held by"]);
         let largest = kind.rows.iter().map(|row| row.wasted_bytes).max().unwrap_or(0);
         for row in &kind.rows {
             html.markup("<tr>");
-            bar_cell(html, row.wasted_bytes, largest);
-            cell(html, format_bytes(row.wasted_bytes));
-            cell(html, format_count(row.objects));
+            write_bar_cell(html, row.wasted_bytes, largest);
+            write_cell(html, format_bytes(row.wasted_bytes));
+            write_cell(html, format_count(row.objects));
             html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td class=\"name\">");
-            type_name(html, &row.shown_type());
+            write_type_name(html, &row.shown_type());
             html.markup("</td><td class=\"name\">").text(escaped_name(&row.held_by)).markup("</td></tr>");
         }
-        table_close(html);
+        close_table(html);
     }
 
-    pub(super) fn problems(&self, html: &mut Html) {
+    pub(super) fn problems(&self, html: &mut HtmlWriter) {
         html.section("problems", "Problems").markup("><h2>Problems in the dump</h2>\n");
         let problems = self.problem_rows();
         if problems.is_empty() {
             html.markup("<p>None.</p>");
         } else {
-            table_open(html, "Problems", &["Count", "First at", "Problem"]);
+            open_table(html, "Problems", &["Count", "First at", "Problem"]);
             for problem in problems {
                 html.markup("<tr>");
-                cell(html, format_count(problem.count));
-                cell(html, &problem.first_at);
+                write_cell(html, format_count(problem.count));
+                write_cell(html, &problem.first_at);
                 html.markup("<td class=\"name\"><code>").text(&problem.code).markup("</code> ").text(&problem.meaning);
                 html.markup("</td></tr>");
             }
-            table_close(html);
+            close_table(html);
         }
         self.command(&InfoOptions::default().command_line(), html);
         html.markup("</section>\n");
     }
 
-    pub(super) fn how_to_remake(&self, html: &mut Html) {
+    pub(super) fn how_to_remake(&self, html: &mut HtmlWriter) {
         html.section("again", "Make it again").markup("><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");
@@ -334,14 +334,14 @@ impl SectionWriter<'_, '_> {
     }
 
     /// A command with its place for the Copy button.
-    pub(super) fn command(&self, line: &CommandLine, html: &mut Html) {
+    pub(super) fn command(&self, line: &CommandLine, html: &mut HtmlWriter) {
         html.markup("<div class=\"command\"><code>")
             .text(escaped_name(&self.options.command(line)))
             .markup("</code></div>");
     }
 
-    pub(super) fn type_name(&self, html: &mut Html, name: u32) {
-        type_name(html, &self.data.names[name as usize]);
+    pub(super) fn type_name(&self, html: &mut HtmlWriter, name: u32) {
+        write_type_name(html, &self.data.names[name as usize]);
     }
 }
 

@@ -3,12 +3,12 @@
 
 use super::PageOptions;
 use super::advice;
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::{escaped_name, namespace_and_class};
 use super::page_answers::{ObjectAnswers, PageAnswers, PageContent};
 use super::sections::SectionWriter;
-use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
-use super::trees::{class_start, nodes_of, subject_id};
+use super::tables::{share_text, signed_bytes, write_bar, write_bar_cell, write_cell, write_type_name};
+use super::trees::{id_of_suspect_object, path_start_index, shown_nodes};
 use crate::answers::figure::REACHABLE;
 use crate::answers::histogram::EXCLUDED_ROOTS_OBJECTS;
 use crate::answers::leaks::{SubjectKind, SuspectView};
@@ -17,10 +17,10 @@ use crate::escape::escape_controls;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// Steps of a path that a card shows: the first ones and the last ones.
-const FIRST_STEPS: usize = 4;
-const LAST_STEPS: usize = 3;
+const FIRST_PATH_STEPS_SHOWN: usize = 4;
+const LAST_PATH_STEPS_SHOWN: usize = 3;
 /// Types inside a suspect.
-const TYPES_INSIDE: usize = 5;
+const MAX_HELD_TYPES_SHOWN: usize = 5;
 /// Suspects with a part of the bar.
 const MAX_BAR_PARTS: usize = 3;
 
@@ -36,14 +36,17 @@ pub(super) fn headline(page: &PageAnswers<'_>) -> Option<String> {
 }
 
 /// Each suspect for a ticket, as Markdown.
-pub(super) fn tickets(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<String> {
+pub(super) fn issue_texts(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<String> {
     let PageContent::Objects(objects) = &page.content else { return Vec::new() };
-    objects.leaks.suspects.iter().map(|suspect| ticket(&suspect, options)).collect()
+    objects.leaks.suspects.iter().map(|suspect| issue_text(&suspect, options)).collect()
 }
 
-fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
-    let mut text =
-        format!("**{}**: {}\n", escaped_name(options.title()), crate::escape::escape_markdown(&sentences(suspect)));
+fn issue_text(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
+    let mut text = format!(
+        "**{}**: {}\n",
+        escaped_name(options.title()),
+        crate::escape::escape_markdown(&paragraph_without_command(suspect))
+    );
     if let (Some(growth), Some(old)) = (&suspect.growth, &options.old_file) {
         let then = format_bytes(growth.retained_bytes_old);
         text +=
@@ -57,7 +60,7 @@ fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
                     let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", escaped_name(name)));
                     format!("-> {name}{} {}\n", escaped_name(&row.id), escaped_name(&row.type_text()))
                 }
-                ShownStep::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
+                ShownStep::OmittedObjects(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
             };
         }
         text += "```\n";
@@ -66,26 +69,29 @@ fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
 }
 
 /// The paragraph without the command at its end, which carries the path as typed.
-fn sentences(suspect: &SuspectView<'_>) -> String {
+fn paragraph_without_command(suspect: &SuspectView<'_>) -> String {
     let text = suspect.text.split(" Look further with: ").next().unwrap_or_default();
     escape_controls(text).into_owned()
 }
 
 enum ShownStep {
     Object(NamedRow),
-    Gap(usize),
+    OmittedObjects(usize),
 }
 
 /// The first and the last steps of a path; what is between is counted. It begins at the class where what stands before
 /// that is the same for every class of a program.
 fn shown_steps(path: &PathRow<'_>) -> Vec<ShownStep> {
-    let (start, count) = (class_start(path), path.length() + 1);
-    let objects = |places| nodes_of(path, places).into_iter().map(ShownStep::Object);
-    if count - start <= FIRST_STEPS + LAST_STEPS + 1 {
+    let (start, count) = (path_start_index(path), path.length() + 1);
+    let objects = |places| shown_nodes(path, places).into_iter().map(ShownStep::Object);
+    if count - start <= FIRST_PATH_STEPS_SHOWN + LAST_PATH_STEPS_SHOWN + 1 {
         return objects(start..count).collect();
     }
-    let gap = ShownStep::Gap(count - start - FIRST_STEPS - LAST_STEPS);
-    objects(start..start + FIRST_STEPS).chain([gap]).chain(objects(count - LAST_STEPS..count)).collect()
+    let gap = ShownStep::OmittedObjects(count - start - FIRST_PATH_STEPS_SHOWN - LAST_PATH_STEPS_SHOWN);
+    objects(start..start + FIRST_PATH_STEPS_SHOWN)
+        .chain([gap])
+        .chain(objects(count - LAST_PATH_STEPS_SHOWN..count))
+        .collect()
 }
 
 /// A part of the bar.
@@ -140,16 +146,16 @@ fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectV
     let mut kept: Vec<(usize, SuspectView<'p>)> = Vec::new();
     for (at, suspect) in objects.leaks.suspects.iter().enumerate() {
         let is_inside = kept.iter().any(|(_, other)| {
-            let (one, other_id) = (subject_id(&suspect), subject_id(other));
+            let (one, other_id) = (id_of_suspect_object(&suspect), id_of_suspect_object(other));
             objects.largest_objects.is_above(other_id, one) || objects.largest_objects.is_above(one, other_id)
         });
         let is_group_of_kept = suspect.row.kind == SubjectKind::Group
             && kept.iter().any(|(_, other)| {
-                objects.largest_objects.type_at_top(subject_id(other)) == Some(suspect.row.type_name)
+                objects.largest_objects.type_at_top(id_of_suspect_object(other)) == Some(suspect.row.type_name)
             });
         let is_in_kept_group = kept.iter().any(|(_, other)| {
             other.row.kind == SubjectKind::Group
-                && objects.largest_objects.type_at_top(subject_id(&suspect)) == Some(other.row.type_name)
+                && objects.largest_objects.type_at_top(id_of_suspect_object(&suspect)) == Some(other.row.type_name)
         });
         if !is_inside && !is_group_of_kept && !is_in_kept_group {
             kept.push((at + 1, suspect));
@@ -159,7 +165,7 @@ fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectV
 }
 
 /// The bar and its legend.
-pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut Html) {
+pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
     let parts = bar_parts(sections);
     let whole: u64 = parts.iter().map(|part| part.bytes).sum();
     if whole == 0 {
@@ -196,13 +202,13 @@ pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut Html) {
             Some(grown) => _ = html.text(format!(" ({})", signed_bytes(*grown))),
             None => {}
         }
-        html.text(format!(", {} of the heap", share(*bytes, whole))).markup("</li>");
+        html.text(format!(", {} of the heap", share_text(*bytes, whole))).markup("</li>");
     }
     html.markup("</ul>\n");
 }
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn suspects(&self, html: &mut Html) {
+    pub(super) fn suspects(&self, html: &mut HtmlWriter) {
         let PageContent::Objects(_) = &self.page.content else { return };
         html.section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
         suspect_cards(self, html);
@@ -222,10 +228,10 @@ impl SectionWriter<'_, '_> {
 }
 
 /// All cards.
-fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut Html) {
+fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let leaks = &objects.leaks;
-    let threshold = share(leaks.threshold_bytes, leaks.reachable_bytes);
+    let threshold = share_text(leaks.threshold_bytes, leaks.reachable_bytes);
     html.markup("<p class=\"under\">What retains ").text(format_bytes(leaks.threshold_bytes));
     html.text(format!(" ({threshold} of what is reachable) or more, and would be freed if it went."));
     if sections.options.old_file.is_some() {
@@ -251,7 +257,7 @@ fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut Html) {
     }
 }
 
-fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut Html) {
+fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut HtmlWriter) {
     let row = &suspect.row;
     let rank = number.min(MAX_BAR_PARTS);
     html.markup("<article class=\"suspect rank-").text(rank).markup("\" id=\"suspect-").text(number);
@@ -262,26 +268,28 @@ fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, num
     if row.kind == SubjectKind::Group {
         html.text(format!("{} of ", count_of(row.objects as u64, "objects")));
     }
-    type_name(html, &escaped_name(row.type_name));
+    write_type_name(html, &escaped_name(row.type_name));
     if let Some(id) = &row.id {
         html.markup(" <span class=\"id quiet\">").text(escaped_name(id)).markup("</span>");
     }
     html.markup("</h3><span class=\"size\">").text(format_bytes(row.retained_bytes)).markup(" <span class=\"quiet\">");
     html.text(format!("{:.1} % of reachable", row.share * 100.0)).markup("</span></span></header>\n");
-    bar(html, row.retained_bytes, sections.page.reachable_bytes());
+    write_bar(html, row.retained_bytes, sections.page.reachable_bytes());
     growth_paragraph(sections, suspect, html);
-    html.markup("<p>").text(sentences(suspect)).markup("</p>\n<div class=\"columns\"><div><h4>Kept alive by</h4>");
+    html.markup("<p>")
+        .text(paragraph_without_command(suspect))
+        .markup("</p>\n<div class=\"columns\"><div><h4>Kept alive by</h4>");
     root_path_section(sections, suspect, html);
     html.markup("</div><div><h4>What is inside</h4><table><tbody>");
-    let inside: Vec<_> = suspect.holds.iter().filter(|held| held.types.is_none()).take(TYPES_INSIDE).collect();
+    let inside: Vec<_> = suspect.holds.iter().filter(|held| held.types.is_none()).take(MAX_HELD_TYPES_SHOWN).collect();
     let largest = inside.iter().map(|held| held.shallow_bytes).max().unwrap_or(0);
     for held in inside {
         html.markup("<tr>");
-        bar_cell(html, held.shallow_bytes, largest);
-        cell(html, format_bytes(held.shallow_bytes));
-        cell(html, format!("{} ×", format_count(held.objects)));
+        write_bar_cell(html, held.shallow_bytes, largest);
+        write_cell(html, format_bytes(held.shallow_bytes));
+        write_cell(html, format!("{} ×", format_count(held.objects)));
         html.markup("<td class=\"name\">");
-        type_name(html, &escaped_name(held.type_name));
+        write_type_name(html, &escaped_name(held.type_name));
         html.markup("</td></tr>");
     }
     html.markup("</tbody></table></div></div>\n<div class=\"look\"><h4>What to look at</h4>");
@@ -293,13 +301,13 @@ fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, num
     let mut line = CommandLine::new("roots");
     match row.kind {
         SubjectKind::Group => line.option("--type", Some(&exact_type_pattern(row.type_name))),
-        SubjectKind::Object => line.option("--paths", Some("5")).word(subject_id(suspect)),
+        SubjectKind::Object => line.option("--paths", Some("5")).word(id_of_suspect_object(suspect)),
     };
     sections.command(&line, html);
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
     html.text(escaped_name(&suspect.accumulation_point.object.id))
         .markup("\" data-else=\"")
-        .text(escaped_name(subject_id(suspect)));
+        .text(escaped_name(id_of_suspect_object(suspect)));
     html.markup("\">Open it in LargestObjects objects</button>");
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
     html.markup("\">Copy for a ticket</button></div></article>\n");
@@ -317,7 +325,7 @@ fn exact_type_pattern(name: &str) -> String {
     pattern + "$/"
 }
 
-fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
     let (Some(growth), Some(old)) = (&suspect.growth, &sections.options.old_file) else { return };
     let old = escaped_name(old);
     let (delta, then) = (growth.retained_bytes_delta, format_bytes(growth.retained_bytes_old));
@@ -339,10 +347,10 @@ fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>,
     }
 }
 
-fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let point = &suspect.accumulation_point;
-    let subject = subject_id(suspect);
+    let subject = id_of_suspect_object(suspect);
     html.markup("<ol class=\"path\">");
     let mut has_point = false;
     if let Some(path) = suspect.path.row() {
@@ -350,7 +358,7 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
         for step in shown_steps(&path) {
             let NamedRow { row, reference, .. } = match step {
                 ShownStep::Object(row) => row,
-                ShownStep::Gap(count) => {
+                ShownStep::OmittedObjects(count) => {
                     let more = count_of(count as u64, "more steps");
                     html.markup("<li class=\"quiet\">").text(format!("… {more} …")).markup("</li>");
                     continue;
@@ -372,7 +380,7 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
                 html.markup("<span class=\"reference\">").text(escaped_name(&reference)).markup("</span> ");
             }
             html.markup("<span class=\"id\">").text(escaped_name(&row.id)).markup("</span> ");
-            type_name(html, &escaped_name(&row.type_text()));
+            write_type_name(html, &escaped_name(&row.type_text()));
             let retained =
                 objects.largest_objects.find(&row.id).map(|object| objects.largest_objects.retained_bytes(object));
             if let Some(bytes) = retained {
@@ -385,16 +393,16 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
         html.markup("<li class=\"piles-up\"><b>Piles up in</b> <span class=\"id\">")
             .text(escaped_name(&point.object.id));
         html.markup("</span> ");
-        type_name(html, &escaped_name(&point.object.type_text()));
+        write_type_name(html, &escaped_name(&point.object.type_text()));
         html.markup("<span class=\"size-of-step\">").text(format_bytes(point.retained_bytes)).markup("</span></li>");
     }
     if let (Some(count), Some(member)) = (point.members, point.member_type) {
         html.markup("<li class=\"members quiet\">").text(format!("{} × ", format_count(count)));
-        type_name(html, &escaped_name(member));
+        write_type_name(html, &escaped_name(member));
         if let Some(keeping) = &suspect.keeping {
             let each = if keeping.objects == count { "each keeps" } else { "most of them keep" };
             html.text(format!(", {each} a "));
-            type_name(html, &escaped_name(keeping.type_name));
+            write_type_name(html, &escaped_name(keeping.type_name));
         }
         html.markup("</li>");
     }

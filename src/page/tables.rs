@@ -1,12 +1,12 @@
 //! Tables and figures of the page in markup.
 
 use super::columns::FigureTable;
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::namespace_and_class;
 use crate::units::{Unit, format_bytes, format_count, sign_prefix};
 
 /// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
-pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
+pub(super) fn open_table(html: &mut HtmlWriter, label: &str, heads: &[&str]) {
     html.markup("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(label).markup("\"><table>");
     html.markup("<thead><tr>");
     for (at, head) in heads.iter().enumerate() {
@@ -21,41 +21,44 @@ pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
     html.markup("</tr></thead><tbody>");
 }
 
-pub(super) fn table_close(html: &mut Html) {
+pub(super) fn close_table(html: &mut HtmlWriter) {
     html.markup("</tbody></table></div>\n");
 }
 
 /// The first rows of a table that the script sorts and filters, and of which it shows more; left open. `name`: what stands in
 /// the last column.
-pub(super) fn figure_table_open<N>(
-    html: &mut Html,
+pub(super) fn open_figure_table<N>(
+    html: &mut HtmlWriter,
     label: &str,
     table: &FigureTable<N>,
     title: &str,
     shown: usize,
-    name: impl Fn(&mut Html, &N),
+    name: impl Fn(&mut HtmlWriter, &N),
 ) {
-    filter_table_open(html, label, &table.heads(title));
-    figure_rows(html, table, shown, "name", name);
+    open_filter_table(html, label, &table.heads(title));
+    write_figure_rows(html, table, shown, "name", name);
 }
 
 /// The first rows of a table of figures. `name`: what stands in the last column, of this class.
-pub(super) fn figure_rows<N>(
-    html: &mut Html,
+pub(super) fn write_figure_rows<N>(
+    html: &mut HtmlWriter,
     table: &FigureTable<N>,
     shown: usize,
     class: &'static str,
-    name: impl Fn(&mut Html, &N),
+    name: impl Fn(&mut HtmlWriter, &N),
 ) {
     let first = |figures: &[Option<i64>]| figures[0].unwrap_or(0).unsigned_abs();
     let largest = table.rows.iter().map(|(_, figures)| first(figures)).max().unwrap_or(0);
     for (own, figures) in table.rows.iter().take(shown) {
         html.markup("<tr>");
-        bar_cell(html, first(figures), largest);
+        write_bar_cell(html, first(figures), largest);
         for (at, (figure, value)) in table.figures.iter().zip(figures).enumerate() {
             let sign = |value| if at < table.growth_columns { sign_prefix(value) } else { "" };
             let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
-            cell(html, value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))));
+            write_cell(
+                html,
+                value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))),
+            );
         }
         html.markup("<td class=\"").markup(class).markup("\">");
         name(html, own);
@@ -64,20 +67,20 @@ pub(super) fn figure_rows<N>(
 }
 
 /// A table that the script sorts and filters, and of which it shows more.
-fn filter_table_open(html: &mut Html, label: &str, heads: &[&str]) {
+fn open_filter_table(html: &mut HtmlWriter, label: &str, heads: &[&str]) {
     html.markup("<div class=\"tools with-script\"><label>Filter <input type=\"search\" ");
     html.markup("placeholder=\"part of a name or /regex/\"></label> ");
     html.markup("<span class=\"counter quiet\" role=\"status\"></span></div>\n");
-    table_open(html, label, heads);
+    open_table(html, label, heads);
 }
 
-pub(super) fn filter_table_close(html: &mut Html) {
-    table_close(html);
+pub(super) fn close_filter_table(html: &mut HtmlWriter) {
+    close_table(html);
     html.markup("<button type=\"button\" class=\"more with-script\" hidden>Show more</button>\n");
 }
 
 /// The same with a last row, which stays there whatever the script shows above it.
-pub(super) fn filter_table_close_with(html: &mut Html, foot: &[&str]) {
+pub(super) fn close_filter_table_with(html: &mut HtmlWriter, foot: &[&str]) {
     html.markup("</tbody><tfoot><tr>");
     for (at, text) in foot.iter().enumerate() {
         html.markup(match at {
@@ -91,17 +94,17 @@ pub(super) fn filter_table_close_with(html: &mut Html, foot: &[&str]) {
     html.markup("<button type=\"button\" class=\"more with-script\" hidden>Show more</button>\n");
 }
 
-pub(super) fn cell(html: &mut Html, text: impl std::fmt::Display) {
+pub(super) fn write_cell(html: &mut HtmlWriter, text: impl std::fmt::Display) {
     html.markup("<td>").text(text).markup("</td>");
 }
 
-pub(super) fn bar_cell(html: &mut Html, value: u64, largest: u64) {
+pub(super) fn write_bar_cell(html: &mut HtmlWriter, value: u64, largest: u64) {
     html.markup("<td class=\"bars\">");
-    bar(html, value, largest);
+    write_bar(html, value, largest);
     html.markup("</td>");
 }
 
-pub(super) fn bar(html: &mut Html, value: u64, largest: u64) {
+pub(super) fn write_bar(html: &mut HtmlWriter, value: u64, largest: u64) {
     html.markup(
         "<svg class=\"bar\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"",
     );
@@ -109,7 +112,7 @@ pub(super) fn bar(html: &mut Html, value: u64, largest: u64) {
 }
 
 /// A type's name, its namespace dimmed; the whole name is its title, where it is not all there or may be cut.
-pub(super) fn type_name(html: &mut Html, name: &str) {
+pub(super) fn write_type_name(html: &mut HtmlWriter, name: &str) {
     let (namespace, class) = namespace_and_class(name);
     let namespace = brief_namespace(&namespace);
     html.markup("<span class=\"type\"");
@@ -144,7 +147,7 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub(super) fn share_text(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1} %", percent(part, whole)) }
 }
 

@@ -1,9 +1,9 @@
 //! Threads on the page: what each retains, and its stack with the objects on it. It stands there without a script.
 
-use super::html::Html;
+use super::html::HtmlWriter;
 use super::names::escaped_name;
 use super::sections::SectionWriter;
-use super::tables::{bar_cell, cell, table_close, table_open, type_name};
+use super::tables::{close_table, open_table, write_bar_cell, write_cell, write_type_name};
 use crate::answers::ThreadsOptions;
 use crate::answers::threads::{LocalRow, ThreadRow};
 use crate::units::{count_of, format_bytes, format_count};
@@ -13,23 +13,23 @@ const FRAMES_SHOWN: usize = 60;
 const LOCALS_SHOWN: usize = 10;
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn threads(&self, html: &mut Html) {
+    pub(super) fn threads(&self, html: &mut HtmlWriter) {
         let Some(threads) = &self.page.threads else { return };
         html.section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
         html.markup("Each retains what lies on its stack and nothing else holds. Open one for its stack.</p>\n");
-        table_open(html, "Threads", &["", "Retained", "Objects on stack", "State", "Thread"]);
+        open_table(html, "Threads", &["", "Retained", "Objects on stack", "State", "Thread"]);
         let largest = threads.threads.iter().filter_map(|thread| thread.retained_bytes).max().unwrap_or(0);
         for thread in &threads.threads {
             html.markup("<tr>");
-            bar_cell(html, thread.retained_bytes.unwrap_or(0), largest);
-            cell(html, thread.retained_bytes.map_or("-".into(), format_bytes));
-            cell(html, format_count(thread.local_count() as u64));
-            cell(html, thread.fields.state.unwrap_or("-"));
+            write_bar_cell(html, thread.retained_bytes.unwrap_or(0), largest);
+            write_cell(html, thread.retained_bytes.map_or("-".into(), format_bytes));
+            write_cell(html, format_count(thread.local_count() as u64));
+            write_cell(html, thread.fields.state.unwrap_or("-"));
             html.markup("<td class=\"name\">");
-            stack(thread, html);
+            write_stack(thread, html);
             html.markup("</td></tr>");
         }
-        table_close(html);
+        close_table(html);
         if threads.rows_hidden > 0 {
             let more = count_of(threads.rows_hidden as u64, "threads that retain less");
             html.markup("<p class=\"quiet\">").text(format!("{more}: the command below has them.")).markup("</p>\n");
@@ -40,8 +40,8 @@ impl SectionWriter<'_, '_> {
 }
 
 /// A thread's name, and behind it the stack.
-fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
-    let title = |html: &mut Html| {
+fn write_stack(thread: &ThreadRow<'_>, html: &mut HtmlWriter) {
+    let title = |html: &mut HtmlWriter| {
         html.text(escaped_name(&thread.title()))
             .markup(" <span class=\"quiet\">")
             .text(escaped_name(&thread.type_name));
@@ -58,7 +58,7 @@ fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
     html.markup("</summary><ol class=\"stack\">");
     for frame in thread.frames.iter().take(FRAMES_SHOWN) {
         html.markup("<li><code>").text(escaped_name(&frame.text())).markup("</code>");
-        locals(frame.locals, html);
+        write_locals(frame.locals, html);
         html.markup("</li>");
     }
     if thread.frames.len() > FRAMES_SHOWN {
@@ -67,13 +67,13 @@ fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
     }
     if !thread.locals.is_empty() {
         html.markup("<li>in no frame that the dump names");
-        locals(&thread.locals, html);
+        write_locals(&thread.locals, html);
         html.markup("</li>");
     }
     html.markup("</ol></details>");
 }
 
-fn locals(locals: &[LocalRow], html: &mut Html) {
+fn write_locals(locals: &[LocalRow], html: &mut HtmlWriter) {
     if locals.is_empty() {
         return;
     }
@@ -81,7 +81,7 @@ fn locals(locals: &[LocalRow], html: &mut Html) {
     for local in locals.iter().take(LOCALS_SHOWN) {
         html.markup("<li>").text(local.retained_bytes.map_or("-".into(), format_bytes));
         html.markup(" <span class=\"id\">").text(&local.object.id).markup("</span> ");
-        type_name(html, &escaped_name(&local.object.type_name));
+        write_type_name(html, &escaped_name(&local.object.type_name));
         if let Some(value) = &local.value {
             html.markup(" <span class=\"said\">").text(escaped_name(&value.words())).markup("</span>");
         }

@@ -8,7 +8,7 @@ use super::names::{NameTable, escaped_name};
 use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
-use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
+use crate::answers::browse::{DominatorNode, FoundRootPath, LargestObjects};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
 use crate::names::fit_name;
@@ -22,24 +22,24 @@ pub(super) const NO_NAME: i64 = -1;
 /// A row of the biggest objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum ObjectOrRun {
-    Object(DomNode),
+    Object(DominatorNode),
     /// The rest of a run below its first object, from this one on: a list of a million objects is one row, and leaves
     /// room for others.
-    Run(DomNode),
+    Run(DominatorNode),
 }
 
 /// A run of fewer objects is shown object by object.
 const MIN_FOLDED_RUN: usize = 8;
 
 impl ObjectOrRun {
-    fn first_object(self) -> DomNode {
+    fn first_object(self) -> DominatorNode {
         match self {
             ObjectOrRun::Object(object) | ObjectOrRun::Run(object) => object,
         }
     }
 
     /// The row's objects without those below it.
-    fn own_objects(self, largest_objects: &LargestObjects<'_>) -> impl Iterator<Item = DomNode> {
+    fn objects_of_run(self, largest_objects: &LargestObjects<'_>) -> impl Iterator<Item = DominatorNode> {
         std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
             ObjectOrRun::Run(_) => largest_objects.next_of_run(object),
@@ -49,7 +49,7 @@ impl ObjectOrRun {
 
 fn children_of_row(largest_objects: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
-    for object in row.own_objects(largest_objects) {
+    for object in row.objects_of_run(largest_objects) {
         let next = largest_objects.next_of_run(object);
         for child in largest_objects.children(object) {
             match row {
@@ -123,11 +123,11 @@ impl ObjectAnswers<'_> {
             }
         }
         let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.largest_objects.find(id)?)));
-        let (rows, objects): (Vec<usize>, Vec<DomNode>) = objects.unzip();
+        let (rows, objects): (Vec<usize>, Vec<DominatorNode>) = objects.unzip();
         columns.references = references_of(&self.largest_objects, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
-            let mut place = map.place_of(subject_id(&suspect));
+            let mut place = map.place_of(id_of_suspect_object(&suspect));
             while let Some(known) = place.filter(|place| !row_of.contains_key(place)) {
                 place = map.parent(known);
             }
@@ -150,7 +150,7 @@ impl ObjectAnswers<'_> {
         let pruned = prune(&tops, |row| children_of_row(largest_objects, row), weight, budgets.objects);
         let mut columns =
             LargestObjectColumns { minimum_bytes: pruned.minimum_bytes, ..LargestObjectColumns::default() };
-        let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
+        let mut by_size: Vec<(u64, usize, DominatorNode)> = Vec::new();
         for (at, row) in pruned.rows.iter().enumerate() {
             columns.parent.push(row.parent.map_or(-1, |parent| parent as i64));
             columns.retained.push(row.bytes);
@@ -160,7 +160,7 @@ impl ObjectAnswers<'_> {
                     let row = largest_objects.row(object.first_object());
                     columns.id.push(escaped_name(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
-                    let own = object.own_objects(largest_objects).fold((0u64, 0u64), |(count, bytes), one| {
+                    let own = object.objects_of_run(largest_objects).fold((0u64, 0u64), |(count, bytes), one| {
                         (count + 1, bytes.saturating_add(largest_objects.shallow_bytes(one)))
                     });
                     columns.shallow.push(Some(own.1));
@@ -174,12 +174,12 @@ impl ObjectAnswers<'_> {
                 }
             }
         }
-        let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
+        let objects: Vec<DominatorNode> = by_size.iter().map(|&(.., object)| object).collect();
         columns.references = references_of(largest_objects, by_size.iter().map(|&(_, at, _)| at), &objects);
         for (&(_, at, _), said) in by_size.iter().zip(largest_objects.value_texts(&objects)) {
-            columns.said.extend(said.map(|said| (at, cut_text(&said))));
+            columns.said.extend(said.map(|said| (at, cut_value_text(&said))));
         }
-        sort::by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        sort::rows_by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
             if let Some(reason) = self.root_path_finder.path_to(largest_objects, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
@@ -193,7 +193,7 @@ impl ObjectAnswers<'_> {
 fn references_of(
     largest_objects: &LargestObjects<'_>,
     rows: impl IntoIterator<Item = usize>,
-    objects: &[DomNode],
+    objects: &[DominatorNode],
 ) -> BTreeMap<usize, String> {
     let names = rows.into_iter().zip(largest_objects.names_of_holders(objects));
     names.filter_map(|(row, name)| Some((row, escaped_name(&name?)))).collect()
@@ -201,7 +201,7 @@ fn references_of(
 
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-fn cut_text(text: &str) -> String {
+fn cut_value_text(text: &str) -> String {
     let text = escaped_name(text);
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -210,17 +210,17 @@ fn cut_text(text: &str) -> String {
 }
 
 /// The object that stands for a suspect: itself, or where a group's memory piles up.
-pub(super) fn subject_id<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
+pub(super) fn id_of_suspect_object<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
     suspect.row.id.as_deref().unwrap_or(&suspect.accumulation_point.object.id)
 }
 
 /// The place at which a path begins: what stands before a class is the same for every class of a program.
-pub(super) fn class_start(path: &PathRow<'_>) -> usize {
+pub(super) fn path_start_index(path: &PathRow<'_>) -> usize {
     path.class_start().map_or(0, |(place, _)| place)
 }
 
 /// Some objects of a path; where it begins at a class, that says who loaded it.
-pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow> {
+pub(super) fn shown_nodes(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow> {
     let mut rows = path.nodes_at(places.clone());
     if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
         && place == places.start
@@ -236,7 +236,7 @@ pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow
 fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
     let is_on_all = reason.steps_on_all_paths();
-    let (start, count) = (class_start(&path), path.length() + 1);
+    let (start, count) = (path_start_index(&path), path.length() + 1);
     let left_out = (count - start).saturating_sub(MAX_STEPS_SHOWN);
     let ends = if left_out > 0 {
         [start..start + MAX_STEPS_SHOWN / 2, count - MAX_STEPS_SHOWN / 2..count]
@@ -249,7 +249,7 @@ fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathDa
             steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
         }
         for (NamedRow { row, reference, .. }, &is_on_all) in
-            nodes_of(&path, places.clone()).iter().zip(&is_on_all[places])
+            shown_nodes(&path, places.clone()).iter().zip(&is_on_all[places])
         {
             let name = i64::from(names.number(&row.type_text()));
             let reference = reference.as_deref().map(escaped_name).unwrap_or_default();

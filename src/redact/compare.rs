@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 use serde_json::Value;
 
-use super::names::{NameMap, cleaned};
+use super::names::{NameMap, without_program_data};
 use crate::analysis::dominators::Dominator;
 use crate::answers::{
     AnswerError, BreakdownOptions, DominatorTreeOptions, HistogramOptions, LeaksOptions, RetainedBy, ThreadsOptions,
@@ -17,39 +17,39 @@ use crate::graph::{GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::units::{count_of, format_count};
 
 /// Levels of the dominator tree whose rows are compared; the tree itself is compared whole.
-const DEPTH: usize = 3;
+const COMPARED_TREE_DEPTH: usize = 3;
 /// Objects with one hash.
-const HASHED_TOGETHER: usize = 1 << 12;
+const OBJECTS_PER_HASH: usize = 1 << 12;
 
 /// Something that was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CopyCheck {
     /// What was compared, in words.
-    pub what: String,
+    pub subject: String,
     /// Both are the same.
     pub is_same: bool,
     /// The first difference.
     pub difference: Option<String>,
 }
 
-impl Check {
+impl CopyCheck {
     pub(super) fn new(what: impl Into<String>, difference: Option<String>) -> Self {
-        Check { what: what.into(), is_same: difference.is_none(), difference }
+        CopyCheck { subject: what.into(), is_same: difference.is_none(), difference }
     }
 }
 
 /// What is compared of a dump: hashes of its objects, references, roots, threads, dominators and retained sizes, and answers. 16 bytes for
 /// each 4,096 objects.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct DumpDigest {
     format: String,
     path: String,
     /// What, and its hashes: each with the object that it begins with, where it is one of objects.
-    parts: Vec<(String, Vec<(u64, String)>)>,
+    hashed_parts: Vec<(String, Vec<(u64, String)>)>,
     answers: Vec<(&'static str, Value)>,
 }
 
-impl Seen {
+impl DumpDigest {
     /// Looks at a dump that is open without values (`OpenOptions::hides_values`), as a copy with other names would be. O(objects +
     /// references) beside the dominator tree and the answers.
     ///
@@ -57,13 +57,13 @@ impl Seen {
     /// When there is not the memory for an answer.
     pub fn of(dump: &OpenDump, names: &NameMap) -> Result<Self, AnswerError> {
         let path = dump.path().map(|path| path.display().to_string()).unwrap_or_default();
-        let mut seen = Seen { format: dump.info().format.to_string(), path, ..Seen::default() };
+        let mut seen = DumpDigest { format: dump.info().format.to_string(), path, ..DumpDigest::default() };
         if let Some(graph) = dump.graph() {
             let types: Vec<u64> = graph.types().ids().map(|id| hash_of(renamed(names, graph.type_name(id)))).collect();
             let type_of = |type_id: TypeId| types.get(type_id.index());
             let what =
                 format!("{} with ids, types, sizes and references", count_of(graph.node_count() as u64, "objects"));
-            seen.add(graph, what, |node, hasher| {
+            seen.add_object_hashes(graph, what, |node, hasher| {
                 (graph.original_id(node), type_of(graph.type_of(node)), graph.shallow_bytes(node)).hash(hasher);
                 graph.references(node).for_each(|to| (to.node.index(), to.is_weak).hash(hasher));
             });
@@ -71,11 +71,11 @@ impl Seen {
                 let text = format!("{:?}", (root.kind, root.flags, root.thread, root.frame, root.origin));
                 (hash_of((root.node.index(), text)), format!("a root of {}", graph.display_id(root.node)))
             });
-            seen.parts.push((count_of(graph.roots().len() as u64, "root records"), roots.collect()));
-            seen.parts.push(threads_of(graph, names));
+            seen.hashed_parts.push((count_of(graph.roots().len() as u64, "root records"), roots.collect()));
+            seen.hashed_parts.push(thread_hashes(graph, names));
             if !graph.references_missing() {
                 let (dominators, retained) = dump.dominators()?;
-                seen.add(graph, "dominators and retained sizes of all objects".into(), |node, hasher| {
+                seen.add_object_hashes(graph, "dominators and retained sizes of all objects".into(), |node, hasher| {
                     match dominators.dominator_of(node) {
                         Dominator::Node(dominator) => dominator.index().hash(hasher),
                         other => format!("{other:?}").hash(hasher),
@@ -84,20 +84,20 @@ impl Seen {
                 });
             }
         }
-        seen.answers = answers(dump)?;
+        seen.answers = compared_answers(dump)?;
         Ok(seen)
     }
 
-    fn add(&mut self, graph: &HeapGraph, what: String, mut see: impl FnMut(NodeId, &mut FxHasher)) {
+    fn add_object_hashes(&mut self, graph: &HeapGraph, what: String, mut see: impl FnMut(NodeId, &mut FxHasher)) {
         let mut hashes = Vec::new();
-        for first in (0..graph.node_count()).step_by(HASHED_TOGETHER) {
+        for first in (0..graph.node_count()).step_by(OBJECTS_PER_HASH) {
             let mut hasher = FxHasher::default();
-            let end = (first + HASHED_TOGETHER).min(graph.node_count());
+            let end = (first + OBJECTS_PER_HASH).min(graph.node_count());
             (first..end).for_each(|node| see(NodeId::new(node), &mut hasher));
             hashes
                 .push((hasher.finish(), format!("among the objects from {} on", graph.display_id(NodeId::new(first)))));
         }
-        self.parts.push((what, hashes));
+        self.hashed_parts.push((what, hashes));
     }
 }
 
@@ -110,10 +110,10 @@ fn hash_of(value: impl Hash) -> u64 {
 /// A name as it is in the copy.
 fn renamed(names: &NameMap, name: &str) -> String {
     let renamed = names.rename(name.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
-    cleaned(renamed.as_deref().unwrap_or(name)).into_owned()
+    without_program_data(renamed.as_deref().unwrap_or(name)).into_owned()
 }
 
-fn threads_of(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>) {
+fn thread_hashes(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>) {
     let text = |name: Option<GraphNameId>| name.map(|name| renamed(names, graph.name(name)));
     let frames = graph.frames().iter().map(|frame| {
         let class = frame.class.map(|class| renamed(names, graph.type_name(class)));
@@ -135,11 +135,11 @@ fn threads_of(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>
 }
 
 /// Compares what was seen of a dump with what was seen of its copy; answers where names are not `renamed`.
-pub fn compare(dump: &Seen, copy: &Seen, is_renamed: bool) -> Vec<Check> {
+pub fn compare(dump: &DumpDigest, copy: &DumpDigest, is_renamed: bool) -> Vec<CopyCheck> {
     let format = (dump.format != copy.format).then(|| format!("the copy is {}", copy.format));
-    let mut checks = vec![Check::new("the format", format)];
-    for (at, (what, hashes)) in dump.parts.iter().enumerate() {
-        let difference = match copy.parts.get(at) {
+    let mut checks = vec![CopyCheck::new("the format", format)];
+    for (at, (what, hashes)) in dump.hashed_parts.iter().enumerate() {
+        let difference = match copy.hashed_parts.get(at) {
             Some((of_copy, _)) if of_copy != what => Some(format!("the copy has {of_copy}")),
             Some((_, of_copy)) => {
                 let mut pairs = hashes.iter().zip(of_copy);
@@ -150,20 +150,20 @@ pub fn compare(dump: &Seen, copy: &Seen, is_renamed: bool) -> Vec<Check> {
         // What is wrong with the objects is wrong with all that follows from them.
         let follows = at == 3 && checks.iter().any(|check| !check.is_same);
         if !follows {
-            checks.push(Check::new(what, difference));
+            checks.push(CopyCheck::new(what, difference));
         }
     }
     if !is_renamed {
         let paths = [&dump.path, &copy.path];
         for ((what, a), (_, b)) in dump.answers.iter().zip(&copy.answers) {
-            checks.push(Check::new(*what, first_difference("", a, b, &paths)));
+            checks.push(CopyCheck::new(*what, first_difference("", a, b, &paths)));
         }
     }
     checks
 }
 
 /// Answers as data.
-fn answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
+fn compared_answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
     let value = |answer: serde_json::Result<Value>| answer.unwrap_or_default();
     let has_tree = dump.graph().is_some_and(|graph| !graph.references_missing());
     let options = HistogramOptions { retained: has_tree.then_some(RetainedBy::Minimum), ..Default::default() };
@@ -173,7 +173,7 @@ fn answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
         answers.extend(breakdown.ok().map(|answer| ("the breakdown", value(serde_json::to_value(answer)))));
         return Ok(answers);
     }
-    let options = DominatorTreeOptions { depth: DEPTH as u32, ..Default::default() };
+    let options = DominatorTreeOptions { depth: COMPARED_TREE_DEPTH as u32, ..Default::default() };
     answers.push(("the dominator tree", value(serde_json::to_value(dominator_tree(dump, &options)?))));
     answers.push(("leak suspects", value(serde_json::to_value(leaks(dump, &LeaksOptions::default())?))));
     answers.push(("the threads' stacks", value(serde_json::to_value(threads(dump, &ThreadsOptions::default())?))));
@@ -200,7 +200,9 @@ fn first_difference(at: &str, a: &Value, b: &Value, paths: &[&String; 2]) -> Opt
             pairs.find_map(|(place, (a, b))| first_difference(&format!("{at}[{place}]"), a, b, paths))
         }
         (Value::String(a), Value::String(b))
-            if without(a, paths[0]) == without(b, paths[1]) || cleaned(a) == *b || has_keys(a, b) =>
+            if without(a, paths[0]) == without(b, paths[1])
+                || without_program_data(a) == *b
+                || differs_in_masked_keys_only(a, b) =>
         {
             None
         }
@@ -209,7 +211,7 @@ fn first_difference(at: &str, a: &Value, b: &Value, paths: &[&String; 2]) -> Opt
 }
 
 /// Returns true where a text differs in names that are keys in the copy.
-fn has_keys(text: &str, of_copy: &str) -> bool {
+fn differs_in_masked_keys_only(text: &str, of_copy: &str) -> bool {
     let mut parts = of_copy.split("[\"<key>\"]");
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     for part in parts {

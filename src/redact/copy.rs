@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::compare::Check;
+use super::compare::CopyCheck;
 use super::dump_file::DumpFile;
 use super::lines::copy_lines;
-use super::names::hide_users;
+use super::names::hide_user_names;
 use super::options::{RedactError, RedactOptions, Redacted};
-use super::{blotted, hprof, json, v8};
+use super::{blotted_copy, hprof, json, v8};
 use crate::input::{ReadError, ReadOptions, Source, count_types, detect, gcdump, ibm_classic, nettrace, xna_cf};
 use crate::units::{count_of, format_count};
 
@@ -27,13 +27,13 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
             let counted = count_types(source, &ReadOptions { strict: false, ..options.read.clone() })?;
             let lost = ["bad-record", "data-after-end", "truncated"];
             let unread_from = counted.diagnostics.first_byte_of(&lost);
-            blotted::copy(file.open()?, (&[], unread_from), false, out)
+            blotted_copy::copy_with_blots(file.open()?, (&[], unread_from), false, out)
         }
         "xna-cf" | "ibm-classic" => copy_lines(&mut source, out, |line, out| {
             let (start, is_xna) = (out.len(), format.name == "xna-cf");
             out.extend_from_slice(line);
             if is_xna {
-                hide_users(&mut out[start..]);
+                hide_user_names(&mut out[start..]);
                 xna_cf::is_record(line)
             } else {
                 ibm_classic::is_record(line)
@@ -42,10 +42,10 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
         "gcdump" | "nettrace" => {
             let parts = if format.name == "gcdump" { gcdump::private_parts } else { nettrace::private_parts };
             let (parts, unread_from) = parts(source)?;
-            blotted::copy(file.open()?, (&parts, unread_from), true, out)
+            blotted_copy::copy_with_blots(file.open()?, (&parts, unread_from), true, out)
         }
-        _ => json::copy(&mut source, format.name, options.equality.is_some(), out)
-            .unwrap_or(Err(RedactError::Format(format.title))),
+        _ => json::copy_json(&mut source, format.name, options.equality.is_some(), out)
+            .unwrap_or(Err(RedactError::UnsupportedFormat(format.title))),
     }?;
     if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
         return Err(RedactError::Damaged(lost));
@@ -60,15 +60,19 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
 ///
 /// # Errors
 /// When one of them cannot be read.
-pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<Vec<Check>, RedactError> {
+pub fn check_redacted_copy(
+    dump: &DumpFile,
+    copy: &DumpFile,
+    options: &RedactOptions,
+) -> Result<Vec<CopyCheck>, RedactError> {
     let reader = detect(&dump.open()?, &options.read)?;
     let mut checks = Vec::new();
     let left = match reader.name() {
-        "hprof" => hprof::find_left(dump, copy, &options.keep, &options.names)?,
-        "v8-snapshot" => v8::find_left(dump, copy, &options.names)?,
+        "hprof" => hprof::find_remaining_content(dump, copy, &options.keep, &options.names)?,
+        "v8-snapshot" => v8::find_remaining_content(dump, copy, &options.names)?,
         name => {
-            checks.push(same_again(dump, copy, options)?);
-            match json::find_left(dump, copy, name) {
+            checks.push(compare_with_new_copy(dump, copy, options)?);
+            match json::find_remaining_content(dump, copy, name) {
                 Some(left) => left?,
                 None => return Ok(checks),
             }
@@ -77,52 +81,52 @@ pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> R
     let runs = &left.runs;
     let what = format!(
         "no text is left: {} runs of six bytes looked for in {} of the copy",
-        format_count(runs.asked),
+        format_count(runs.looked_for_count),
         count_of(left.bytes, "bytes")
     );
     let found = format!(
         "{} runs are left, the first from byte {} of the dump",
-        format_count(runs.left),
-        runs.first_left.unwrap_or(0)
+        format_count(runs.remaining_count),
+        runs.first_remaining_offset.unwrap_or(0)
     );
-    checks.push(Check::new(what, (runs.left > 0).then_some(found)));
+    checks.push(CopyCheck::new(what, (runs.remaining_count > 0).then_some(found)));
     if left.numbers > 0 {
         // Of very many one may become itself.
         let is_left = left.unchanged_numbers > left.numbers >> 24;
         let what = format!("no number is left: {} that are not zero compared", format_count(left.numbers));
         let found = format!("{} are the same in the copy", format_count(left.unchanged_numbers));
-        checks.push(Check::new(what, is_left.then_some(found)));
+        checks.push(CopyCheck::new(what, is_left.then_some(found)));
     }
     Ok(checks)
 }
 
 /// Makes the copy again and compares the bytes.
-fn same_again(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<Check, RedactError> {
-    let mut compared = Compared { source: copy.open()?, bytes: Vec::new(), at: 0, differs_at: None };
+fn compare_with_new_copy(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<CopyCheck, RedactError> {
+    let mut compared = ComparingWriter { source: copy.open()?, bytes: Vec::new(), position: 0, differs_at: None };
     redact(dump, options, &mut compared)?;
     let has_more = compared.source.fill(&mut [0]).map_err(ReadError::from)? > 0;
-    let differs_at = compared.differs_at.or(has_more.then_some(compared.at));
-    let what = format!("all {} are those that redact writes", count_of(compared.at, "bytes"));
-    Ok(Check::new(what, differs_at.map(|at| format!("other bytes from {at} on"))))
+    let differs_at = compared.differs_at.or(has_more.then_some(compared.position));
+    let what = format!("all {} are those that redact writes", count_of(compared.position, "bytes"));
+    Ok(CopyCheck::new(what, differs_at.map(|at| format!("other bytes from {at} on"))))
 }
 
 /// Compares what is written with a file.
-struct Compared {
+struct ComparingWriter {
     source: Source,
     bytes: Vec<u8>,
-    at: u64,
+    position: u64,
     differs_at: Option<u64>,
 }
 
-impl Write for Compared {
+impl Write for ComparingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.resize(bytes.len(), 0);
         let got = self.source.fill(&mut self.bytes)?;
         let same = self.bytes[..got].iter().zip(bytes).take_while(|(a, b)| a == b).count();
         if same < bytes.len() {
-            self.differs_at.get_or_insert(self.at + same as u64);
+            self.differs_at.get_or_insert(self.position + same as u64);
         }
-        self.at += bytes.len() as u64;
+        self.position += bytes.len() as u64;
         Ok(bytes.len())
     }
 

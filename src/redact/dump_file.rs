@@ -10,14 +10,14 @@ use crate::input::{Observer, ReadError, Source};
 
 /// A dump that is read more than once.
 pub struct DumpFile {
-    place: Place,
+    storage: DumpStorage,
     observer: Arc<dyn Observer>,
 }
 
-enum Place {
+enum DumpStorage {
     Path(PathBuf),
     /// What came through a pipe, or has no name.
-    Copy(File),
+    OpenFile(File),
 }
 
 impl DumpFile {
@@ -28,7 +28,7 @@ impl DumpFile {
     pub fn of_path(path: PathBuf, observer: Arc<dyn Observer>) -> io::Result<Self> {
         match path.metadata() {
             Ok(facts) if !facts.is_file() && !facts.is_dir() => Self::of_reader(File::open(path)?, observer),
-            _ => Ok(DumpFile { place: Place::Path(path), observer }),
+            _ => Ok(DumpFile { storage: DumpStorage::Path(path), observer }),
         }
     }
 
@@ -44,15 +44,15 @@ impl DumpFile {
 
     /// A dump in a file that is open, with or without a name.
     pub fn of_file(file: File, observer: Arc<dyn Observer>) -> Self {
-        DumpFile { place: Place::Copy(file), observer }
+        DumpFile { storage: DumpStorage::OpenFile(file), observer }
     }
 
     /// The dump from its start.
     pub(super) fn open(&self) -> Result<Source, ReadError> {
         let observer = Arc::clone(&self.observer);
-        match &self.place {
-            Place::Path(path) => Source::open_observed(path, observer),
-            Place::Copy(copy) => {
+        match &self.storage {
+            DumpStorage::Path(path) => Source::open_observed(path, observer),
+            DumpStorage::OpenFile(copy) => {
                 let mut copy = copy.try_clone()?;
                 copy.rewind()?;
                 Source::from_reader_observed(copy, observer)

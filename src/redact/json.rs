@@ -5,22 +5,22 @@ use std::io::Write;
 use serde::de::IgnoredAny;
 
 use super::dump_file::DumpFile;
-use super::lexer::{Fate, Lexer, Place, Rule};
+use super::json_redactor::{JsonPosition, JsonRedactor, Rule, TextDecision};
 use super::lines::copy_lines;
-use super::names::hide_users;
-use super::options::{Left, LostBytes, RedactError};
+use super::names::hide_user_names;
+use super::options::{LostBytes, RedactError, RemainingContent};
 use crate::input::{ReadError, Source, is_identifier};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-fn fate(stays: bool) -> Fate {
-    if stays { Fate::Stays } else { Fate::Goes }
+fn keep_or_replace(stays: bool) -> TextDecision {
+    if stays { TextDecision::Keep } else { TextDecision::Replace }
 }
 
 /// Chromium's traces: names, numbers that are written as texts, and what the recording is made of.
-fn of_trace(place: &Place, text: &str) -> Fate {
-    const TOP: [&str; 4] = ["traceEvents", "stackFrames", "typeNames", "displayTimeUnit"];
+fn decide_trace_text(place: &JsonPosition, text: &str) -> TextDecision {
+    const TOP_LEVEL_KEYS: [&str; 4] = ["traceEvents", "stackFrames", "typeNames", "displayTimeUnit"];
     const NAMES: [&str; 12] = [
         "name",
         "ph",
@@ -36,34 +36,42 @@ fn of_trace(place: &Place, text: &str) -> Fate {
         "category",
     ];
     if place.is_key() && place.depth() == 1 {
-        return fate(TOP.contains(&text));
+        return keep_or_replace(TOP_LEVEL_KEYS.contains(&text));
     }
     // A list at the top has the events alone.
-    if !["", TOP[0], TOP[1], TOP[2]].contains(&place.top()) || !place.is_in_object() {
-        return fate(place.top() == TOP[3]);
+    if !["", TOP_LEVEL_KEYS[0], TOP_LEVEL_KEYS[1], TOP_LEVEL_KEYS[2]].contains(&place.top_level_key())
+        || !place.is_in_object()
+    {
+        return keep_or_replace(place.top_level_key() == TOP_LEVEL_KEYS[3]);
     }
-    match place.key() {
+    match place.enclosing_key() {
         // Below what goes keys may be anything.
-        "labels" | "env" if place.is_key() => Fate::Goes,
-        _ if place.is_key() => Fate::Stays,
+        "labels" | "env" if place.is_key() => TextDecision::Replace,
+        _ if place.is_key() => TextDecision::Keep,
         "cat" => {
             let is_of_memory = |name: &str| ["__metadata", "disabled-by-default-memory-infra"].contains(&name.trim());
-            if text.split(',').all(is_of_memory) { Fate::Stays } else { Fate::Refuses }
+            if text.split(',').all(is_of_memory) { TextDecision::Keep } else { TextDecision::RefuseFile }
         }
         key => {
             let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            fate(NAMES.contains(&key) || is_number(key) || is_number(text.strip_prefix("0x").unwrap_or(text)))
+            keep_or_replace(
+                NAMES.contains(&key) || is_number(key) || is_number(text.strip_prefix("0x").unwrap_or(text)),
+            )
         }
     }
 }
 
 /// What has names in formats of lines; keys at the top read as words.
-fn of_lines(place: &Place, text: &str, names: &[&str]) -> Fate {
-    fate(if place.is_key() && place.depth() < 2 { is_identifier(text) } else { names.contains(&place.key()) })
+fn decide_line_text(place: &JsonPosition, text: &str, names: &[&str]) -> TextDecision {
+    keep_or_replace(if place.is_key() && place.depth() < 2 {
+        is_identifier(text)
+    } else {
+        names.contains(&place.enclosing_key())
+    })
 }
 
 /// Lines of Ruby's objspace.
-fn of_ruby(place: &Place, text: &str) -> Fate {
+fn decide_ruby_text(place: &JsonPosition, text: &str) -> TextDecision {
     const NAMES: [&str; 18] = [
         "type",
         "class",
@@ -84,11 +92,11 @@ fn of_ruby(place: &Place, text: &str) -> Fate {
         "real_class",
         "category",
     ];
-    of_lines(place, text, &NAMES)
+    decide_line_text(place, text, &NAMES)
 }
 
 /// Lines of the neutral form.
-fn of_heapgraph(place: &Place, text: &str) -> Fate {
+fn decide_heapgraph_text(place: &JsonPosition, text: &str) -> TextDecision {
     const NAMES: [&str; 26] = [
         "runtime",
         "producer",
@@ -117,39 +125,43 @@ fn of_heapgraph(place: &Place, text: &str) -> Fate {
         "range",
         "frames",
     ];
-    match place.key() {
-        "names" if !place.is_key() => fate(is_name(text)),
-        _ => of_lines(place, text, &NAMES),
+    match place.enclosing_key() {
+        "names" if !place.is_key() => keep_or_replace(is_reference_name(text)),
+        _ => decide_line_text(place, text, &NAMES),
     }
 }
 
 /// The rule of a format of JSON, and whether its lines are apart.
 fn rule_of(format: &str) -> Option<(Rule, bool)> {
     match format {
-        "memory-infra" => Some((of_trace, false)),
-        "ruby-objspace" => Some((of_ruby, true)),
-        "heapgraph" => Some((of_heapgraph, true)),
+        "memory-infra" => Some((decide_trace_text, false)),
+        "ruby-objspace" => Some((decide_ruby_text, true)),
+        "heapgraph" => Some((decide_heapgraph_text, true)),
         _ => None,
     }
 }
 
 /// Looks through the texts of a copy for runs of texts of its dump that go; `None` of a format that is not of JSON.
-pub(super) fn find_left(dump: &DumpFile, copy: &DumpFile, format: &str) -> Option<Result<Left, ReadError>> {
+pub(super) fn find_remaining_content(
+    dump: &DumpFile,
+    copy: &DumpFile,
+    format: &str,
+) -> Option<Result<RemainingContent, ReadError>> {
     let rule = rule_of(format)?;
-    let mut left = Left::default();
+    let mut left = RemainingContent::default();
     let looked = for_each_text(dump, rule, |text, stays, _| {
         if stays {
             let mut name = text.to_vec();
-            hide_users(&mut name);
-            left.runs.allow(&name);
+            hide_user_names(&mut name);
+            left.runs.allow_runs_of(&name);
         }
     });
-    let looked = looked.and_then(|_| for_each_text(copy, rule, |text, _, _| left.runs.find(text)));
+    let looked = looked.and_then(|_| for_each_text(copy, rule, |text, _, _| left.runs.add_copy_bytes(text)));
     let looked = looked.and_then(|bytes| {
         left.bytes = bytes;
         for_each_text(dump, rule, |text, stays, offset| {
             if !stays {
-                left.runs.ask(text, offset)
+                left.runs.look_for_runs(text, offset)
             }
         })
     });
@@ -163,12 +175,12 @@ fn for_each_text(
     mut see: impl FnMut(&[u8], bool, u64),
 ) -> Result<u64, ReadError> {
     let (mut source, mut lexer, mut bytes, mut offset) =
-        (file.open()?, Lexer::new(rule, false), vec![0; READ_BYTES], 0);
+        (file.open()?, JsonRedactor::new(rule, false), vec![0; READ_BYTES], 0);
     lexer.texts = Some(Vec::new());
     loop {
         let got = source.fill(&mut bytes)?;
         for &byte in &bytes[..got] {
-            lexer.byte(byte);
+            lexer.push_byte(byte);
             if has_lines && byte == b'\n' {
                 lexer.begin_line();
             }
@@ -183,23 +195,23 @@ fn for_each_text(
 }
 
 /// Writes a copy; `None` of a format that is not of JSON. With `keeps_equality` equal texts get equal fillers.
-pub(super) fn copy(
+pub(super) fn copy_json(
     source: &mut Source,
     format: &str,
     keeps_equality: bool,
     out: &mut dyn Write,
 ) -> Option<Result<(u64, LostBytes), RedactError>> {
     let (rule, has_lines) = rule_of(format)?;
-    let mut lexer = Lexer::new(rule, keeps_equality);
+    let mut lexer = JsonRedactor::new(rule, keeps_equality);
     if !has_lines {
-        return Some(trace(source, &mut lexer, out));
+        return Some(copy_trace(source, &mut lexer, out));
     }
     // A line that is no JSON goes.
     Some(copy_lines(source, out, |line, out| {
         let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
         if is_json {
             lexer.begin_line();
-            line.iter().for_each(|&byte| lexer.byte(byte));
+            line.iter().for_each(|&byte| lexer.push_byte(byte));
             lexer.end_word();
             out.append(&mut lexer.out);
         }
@@ -207,23 +219,29 @@ pub(super) fn copy(
     }))
 }
 
-fn trace(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u64, LostBytes), RedactError> {
+fn copy_trace(
+    source: &mut Source,
+    lexer: &mut JsonRedactor,
+    out: &mut dyn Write,
+) -> Result<(u64, LostBytes), RedactError> {
     if source.start().trim_ascii_start().starts_with(b"<") {
-        return Err(RedactError::NotApart("a page with a trace in it: redact writes copies of traces alone"));
+        return Err(RedactError::CannotSeparateValues(
+            "a page with a trace in it: redact writes copies of traces alone",
+        ));
     }
     let (mut bytes, mut total, mut offset) = (vec![0; READ_BYTES], 0, 0u64);
     loop {
         let mut got = source.fill(&mut bytes).map_err(ReadError::from)?;
         let (mut sound_bytes, mut sound_out_bytes) = (0, 0);
         for &byte in &bytes[..got] {
-            lexer.byte(byte);
+            lexer.push_byte(byte);
             if lexer.is_broken {
                 break;
             }
             (sound_bytes, sound_out_bytes) = (sound_bytes + 1, lexer.out.len());
         }
-        if lexer.refuses {
-            return Err(RedactError::NotApart(
+        if lexer.is_refused {
+            return Err(RedactError::CannotSeparateValues(
                 "a trace with other events than those of memory, which may hold anything: record it with the category \
                  disabled-by-default-memory-infra alone",
             ));
@@ -251,7 +269,7 @@ fn trace(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<
 }
 
 /// `.next`, `count`, `[12]`, and dotted names.
-fn is_name(text: &str) -> bool {
+fn is_reference_name(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let is_index = inner.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'*'));
     is_index || text.strip_prefix('.').unwrap_or(text).split('.').all(is_identifier)
@@ -266,7 +284,7 @@ mod tests {
     fn copied(format: &str, file: &str, keeps_equality: bool) -> Result<String, String> {
         let mut source = Source::from_reader(Cursor::new(file.to_string().into_bytes())).expect("bytes");
         let mut out = Vec::new();
-        let copied = copy(&mut source, format, keeps_equality, &mut out).expect("JSON");
+        let copied = copy_json(&mut source, format, keeps_equality, &mut out).expect("JSON");
         copied.map(|_| String::from_utf8(out).expect("a text")).map_err(|error| error.to_string())
     }
 

@@ -3,28 +3,28 @@
 //! A copy has the format of its dump. Of each format with values there is a writer that walks through the file and
 //! replaces what is a value; what it cannot parse it does not copy.
 
-mod blotted;
+mod blotted_copy;
 mod compare;
+mod compressed_output;
 mod copy;
 mod dump_file;
 mod filler;
 mod hprof;
 mod json;
-mod keep;
-mod keyed;
-mod lexer;
+mod json_redactor;
+mod kept_fields;
+mod keyed_hash;
 mod lines;
 mod names;
 mod options;
-mod packed;
-mod runs;
+mod text_runs;
 mod v8;
 
-pub use compare::{Check, Seen, compare};
-pub use copy::{find_left, redact};
+pub use compare::{CopyCheck, DumpDigest, compare};
+pub use compressed_output::{CompressedOutput, OutputCompression};
+pub use copy::{check_redacted_copy, redact};
 pub use dump_file::DumpFile;
-pub use keep::KeptFields;
-pub use keyed::KeyedHash;
+pub use kept_fields::KeptFields;
+pub use keyed_hash::KeyedHash;
 pub use names::NameMap;
 pub use options::{LostBytes, RedactError, RedactOptions, Redacted, lost_text};
-pub use packed::{OutputPacking, PackedOutput};

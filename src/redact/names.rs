@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 /// Letters of a user's name, at most.
-const MAX_NAME: usize = 64;
+const MAX_USER_NAME_UNITS: usize = 64;
 /// Folders with one folder for each user.
-const HOMES: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
+const HOME_FOLDERS: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
 
 /// Starts of names, and what takes their place.
 #[derive(Debug, Clone, Default)]
@@ -75,7 +75,7 @@ impl NameMap {
 
 /// A name without what it has from the program's data, in its place a filler of the same length: queries and user names of
 /// addresses and paths, attributes of elements, names of keys and values in V8's pairs of WeakMaps.
-pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
+pub(super) fn without_program_data(name: &str) -> Cow<'_, str> {
     let mut data = Vec::new();
     if let Some(at) = name.find("://").map(|at| at + 3) {
         let end = name[at..].find(char::is_whitespace).map_or(name.len(), |length| at + length);
@@ -108,7 +108,7 @@ pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
         );
     }
     data.retain(|part| !part.is_empty());
-    if data.is_empty() && !HOMES.iter().any(|home| name.contains(home)) {
+    if data.is_empty() && !HOME_FOLDERS.iter().any(|home| name.contains(home)) {
         return Cow::Borrowed(name);
     }
     let mut cleaned = String::with_capacity(name.len());
@@ -121,13 +121,13 @@ pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
     }
     cleaned.push_str(&name[at..]);
     let mut bytes = cleaned.into_bytes();
-    hide_users(&mut bytes);
+    hide_user_names(&mut bytes);
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Puts letters in place of users' names in paths, in one byte a character and in two.
-pub(super) fn hide_users(bytes: &mut [u8]) {
-    for home in HOMES {
+pub(super) fn hide_user_names(bytes: &mut [u8]) {
+    for home in HOME_FOLDERS {
         let wide: Vec<u8> = home.bytes().flat_map(|byte| [byte, 0]).collect();
         for (pattern, width) in [(home.as_bytes(), 1), (&wide[..], 2)] {
             let mut from = 0;
@@ -140,7 +140,7 @@ pub(super) fn hide_users(bytes: &mut [u8]) {
                     unit[0] >= b' ' && !b"/\\\":;<>|*?'".contains(&unit[0])
                         || unit.get(1).is_some_and(|high| *high != 0)
                 };
-                for unit in name.take_while(is_letter).take(MAX_NAME) {
+                for unit in name.take_while(is_letter).take(MAX_USER_NAME_UNITS) {
                     unit.fill(0);
                     unit[0] = b'x';
                 }
@@ -169,8 +169,8 @@ mod tests {
                 "5 / part of key (~|~ @7) -> value (~|~|~ @9) pair in WeakMap (table @11)",
             ),
         ] {
-            assert_eq!(cleaned(name), expected);
-            assert_eq!(cleaned(expected), expected);
+            assert_eq!(without_program_data(name), expected);
+            assert_eq!(without_program_data(expected), expected);
         }
     }
 
@@ -184,8 +184,8 @@ mod tests {
         ] {
             let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
             let (mut narrow, mut both) = (text.as_bytes().to_vec(), wide(text));
-            hide_users(&mut narrow);
-            hide_users(&mut both);
+            hide_user_names(&mut narrow);
+            hide_user_names(&mut both);
             assert_eq!((String::from_utf8_lossy(&narrow).as_ref(), both), (expected, wide(expected)));
         }
     }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::keep::KeptFields;
-use super::keyed::KeyedHash;
+use super::kept_fields::KeptFields;
+use super::keyed_hash::KeyedHash;
 use super::names::NameMap;
-use super::runs::Runs;
+use super::text_runs::TextRuns;
 use crate::input::{ReadError, ReadOptions};
 use crate::units::count_of;
 
@@ -61,10 +61,10 @@ pub enum RedactError {
     Damaged(LostBytes),
     /// There is no writer for the format.
     #[error("redact writes no copies of this format: {0}")]
-    Format(&'static str),
+    UnsupportedFormat(&'static str),
     /// The dump is a part of something that may hold anything.
     #[error("{0}")]
-    NotApart(&'static str),
+    CannotSeparateValues(&'static str),
 }
 
 /// What is lost, in words.
@@ -80,9 +80,9 @@ pub fn lost_text(lost: &LostBytes) -> String {
 
 /// What is left of a dump in its copy.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct RemainingContent {
     /// Runs of texts that were asked for, and those that are left.
-    pub(super) runs: Runs,
+    pub(super) runs: TextRuns,
     /// Bytes of the copy.
     pub(super) bytes: u64,
     /// Numbers and arrays that are not zero, and those of them that are the same in the copy.

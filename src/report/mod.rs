@@ -7,10 +7,10 @@ mod ascii;
 mod columns;
 mod fit;
 mod forms;
+mod joined_tables;
 mod plain;
 mod present;
 mod progress_line;
-mod several;
 mod terminal;
 mod tree;
 
@@ -93,7 +93,7 @@ impl Style {
     }
 
     /// Tables are drawn on a terminal.
-    pub fn is_drawn(&self) -> bool {
+    pub fn draws_tables(&self) -> bool {
         self.terminal && self.format == Format::Table
     }
 

@@ -37,7 +37,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         for (place, cell) in (table.row)(row).iter().enumerate() {
             let unit = table.columns[place].unit;
             let text = cell_text(cell, unit, style.human_sizes);
-            let text = if place < texts { one_word(text, unit) } else { text };
+            let text = if place < texts { without_blanks(text, unit) } else { text };
             push_padded(&mut line, &text, widths[place], is_number(unit), place == last);
             line.extend((place >= texts && place < last).then_some(' '));
         }
@@ -48,7 +48,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
 
 /// The key of a column; what dumps are called may hold blanks.
 fn column_title(column: &Column) -> Cow<'_, str> {
-    one_word(escape_controls(&column.key), Unit::Word)
+    without_blanks(escape_controls(&column.key), Unit::Word)
 }
 
 fn is_number(unit: Unit) -> bool {
@@ -56,7 +56,7 @@ fn is_number(unit: Unit) -> bool {
 }
 
 /// The field as one word: a human size does without its blank, a name gets it escaped.
-fn one_word(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
+fn without_blanks(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
     match text.contains(' ') {
         true if is_number(unit) => text.replace(' ', "").into(),
         true => text.replace(' ', "\\u{20}").into(),
@@ -70,7 +70,7 @@ fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style, is_text: bool) -> usize 
             number.checked_ilog10().unwrap_or(0) as usize + 1
         }
         _ if is_text => cell_text(cell, unit, style.human_sizes).chars().count(),
-        _ => one_word(cell_text(cell, unit, style.human_sizes), unit).chars().count(),
+        _ => without_blanks(cell_text(cell, unit, style.human_sizes), unit).chars().count(),
     }
 }
 

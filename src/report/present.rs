@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ascii::AsciiWriter;
 use super::fit::{with_breaks, wrapping};
-use super::{Format, Outline, Style, Table, escape_controls, forms, plain, several, terminal, tree};
+use super::{Format, Outline, Style, Table, escape_controls, forms, joined_tables, plain, terminal, tree};
 use crate::names::{columns_of, fit_name};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
@@ -205,7 +205,7 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
         }
         _ => {
             let tables = answers.iter().map(|(file, answer)| (file.as_str(), answer.table(style))).collect();
-            write_rows(&several::join_tables(tables), out, style)
+            write_rows(&joined_tables::join_tables(tables), out, style)
         }
     }
 }

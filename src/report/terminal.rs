@@ -11,7 +11,7 @@ use crate::names::{columns_of, min_columns, name_lines, shorten_middle, without_
 use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
-const ROWS_AT_ONCE: usize = 2000;
+const ROWS_PER_DRAWN_TABLE: usize = 2000;
 /// Columns that one takes beside its own width, with borders and without.
 const BORDERED_COLUMN_EXTRA: usize = 3;
 const PLAIN_COLUMN_EXTRA: usize = 2;
@@ -22,7 +22,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut start = 0;
     let mut hidden: Vec<usize> = Vec::new();
     loop {
-        let end = (start + ROWS_AT_ONCE).min(table.row_count);
+        let end = (start + ROWS_PER_DRAWN_TABLE).min(table.row_count);
         let text;
         (text, hidden) = draw_table(table, start..end, hidden.len(), style);
         writeln!(out, "{text}")?;

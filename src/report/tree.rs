@@ -42,9 +42,9 @@ pub struct OutlineRow {
 const MEASURED_ROWS: usize = 1000;
 /// Columns between figures, and of a level.
 const GAP_COLUMNS: usize = 2;
-const ARROW: &str = "→ ";
+const ONLY_CHILD_ARROW: &str = "→ ";
 /// Columns that levels leave for names.
-const SHORTEST_NAME: usize = 16;
+const MIN_NAME_COLUMNS: usize = 16;
 
 /// The place of a row on the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Indent {
     /// Levels of indent.
     pub level: usize,
     /// It is the one row below the row before.
-    pub is_chained: bool,
+    pub is_only_child: bool,
 }
 
 /// The indent of each row of a tree, by its levels above it and the rows of its level that were left out after it. O(rows).
@@ -72,10 +72,10 @@ pub fn indents_of(places: &[(u32, u64)]) -> Vec<Indent> {
     let indents = places.iter().enumerate().map(|(at, &(depth, _))| {
         above.truncate(depth as usize);
         let indent = match above.last() {
-            None => Indent { level: 0, is_chained: false },
-            Some(&(parent, Indent { level, is_chained })) => match has_one[parent] {
-                true => Indent { level: level + usize::from(!is_chained), is_chained: true },
-                false => Indent { level: level + 1, is_chained: false },
+            None => Indent { level: 0, is_only_child: false },
+            Some(&(parent, Indent { level, is_only_child })) => match has_one[parent] {
+                true => Indent { level: level + usize::from(!is_only_child), is_only_child: true },
+                false => Indent { level: level + 1, is_only_child: false },
             },
         };
         above.push((at, indent));
@@ -116,15 +116,15 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     let width: usize = columns.iter().map(|(_, width)| width + GAP_COLUMNS).sum();
     // Levels take a quarter of the terminal at most, and leave room for names.
     let starts = measured.iter().map(|row| columns_of(&row.start)).max().unwrap_or(0);
-    let left = style.width.saturating_sub(width + starts + SHORTEST_NAME);
+    let left = style.width.saturating_sub(width + starts + MIN_NAME_COLUMNS);
     let most_levels = (style.width / 4).min(left) / GAP_COLUMNS;
     // A level too deep is told by its number.
     let depth_text =
         |depth: usize, level: usize| if level > most_levels { format!("({depth}) ") } else { String::new() };
     let start_of = |at: usize, row: &OutlineRow| {
-        let Indent { level, is_chained } = indents[at];
-        let (indent, arrow) = match (indent_of(level, most_levels), is_chained) {
-            (indent, true) if indent > 0 => (indent - GAP_COLUMNS, ARROW),
+        let Indent { level, is_only_child } = indents[at];
+        let (indent, arrow) = match (indent_of(level, most_levels), is_only_child) {
+            (indent, true) if indent > 0 => (indent - GAP_COLUMNS, ONLY_CHILD_ARROW),
             (indent, _) => (indent, ""),
         };
         format!("{:indent$}{arrow}{}{}", "", depth_text(tree.places[at].0 as usize, level), row.start)
@@ -239,7 +239,7 @@ mod tests {
     fn a_chain_is_no_staircase() {
         let text = drawn(&tree(&[0, 1, 2, 3, 4, 4, 0]), 120);
         let starts: Vec<usize> = text.lines().skip(1).map(|line| line.find("0x").unwrap()).collect();
-        let arrows: Vec<bool> = text.lines().skip(1).map(|line| line.contains(ARROW)).collect();
+        let arrows: Vec<bool> = text.lines().skip(1).map(|line| line.contains(ONLY_CHILD_ARROW)).collect();
         assert_eq!(starts, [25, 29, 29, 29, 29, 29, 25], "{text}");
         assert_eq!(arrows, [false, true, true, true, false, false, false], "{text}");
     }

@@ -370,7 +370,7 @@ fn the_document_has_every_key() {
     let of_objects = record.split("b\"").skip(1).filter_map(|piece| piece.split('"').next());
     let of_objects = of_objects.filter(|key| !["null", "{\\"].contains(key) && !key.starts_with(['\\', '}']));
     let others =
-        record.split("struct OtherLine {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("the records");
+        record.split("struct NonObjectLine {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("the records");
     let renamed = others.split("rename = \"").skip(1).filter_map(|piece| piece.split('"').next());
     let fields = others.split("pub(super) ").skip(1).filter_map(|piece| piece.split(':').next());
     let is_key = |name: &&str| !["within", "type_name", "superclass"].contains(name);

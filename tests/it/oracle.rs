@@ -3,7 +3,7 @@
 use crate::common::graph;
 use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::xna_cf;
-use heapdump::analysis::dominators::{DomNode, Dominator, Dominators, StoredDominators};
+use heapdump::analysis::dominators::{Dominator, DominatorNode, Dominators, StoredDominators};
 use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::merged_paths::{MergeOptions, merge_root_paths};
 use heapdump::analysis::reachability::add_unreachable_roots;
@@ -128,7 +128,7 @@ proptest! {
         // In memory where there is such a folder: an index is on the disk before it has its name.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = folder.path().join("heap.hdx");
-        let target = files::Target::find(Some(&path), &Inputs::new()).unwrap();
+        let target = files::OutputTarget::find(Some(&path), &Inputs::new()).unwrap();
         index::write(&target, None, |sink| {
             ShortestParents::compute(&graph).store(sink)?;
             Ok((graph.store(sink)?, dominators.store(&retained, sink)?))
@@ -218,7 +218,7 @@ proptest! {
 
         let dominators = Dominators::compute(&graph);
         let _retained = RetainedSizes::compute(&graph, &dominators);
-        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DomNode::ROOT), 100, None);
+        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DominatorNode::ROOT), 100, None);
         prop_assert_eq!(tree.places.len(), dominators.reached_count());
         for place in &tree.places {
             let object = DISTINCT.iter().position(|name| *name == graph.type_name(place.type_id)).unwrap();
@@ -242,7 +242,7 @@ proptest! {
         let progress = |done| told.borrow_mut().push(done);
         let exact = retained_exact_by_set(&graph, &sets, set_of, u64::MAX, progress).expect("allowed");
         assert!(told.borrow().is_sorted() && told.borrow().last().is_none_or(|done| *done == sets.len()));
-        let least = retained_lower_bound_by_set(&dominators, &retained, &dominators.children(), DomNode::ROOT, sets.len(), set_of);
+        let least = retained_lower_bound_by_set(&dominators, &retained, &dominators.children(), DominatorNode::ROOT, sets.len(), set_of);
         for set in sets {
             let name = graph.type_name(TypeId::new(set as usize));
             let mut without = heap.clone();

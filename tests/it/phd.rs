@@ -8,7 +8,7 @@ use crate::common::cmd::{project, run};
 use crate::common::heap::Heap;
 use crate::common::synth_phd::{FORMS, phd, phd_of};
 use crate::common::{graph, graph_with, read};
-use heapdump::graph::{HeapGraph, Lookup, NodeId};
+use heapdump::graph::{HeapGraph, IdLookup, NodeId};
 use heapdump::input::{ReadOptions, count_types};
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
     match graph.find(None, id) {
-        Lookup::One(node) => node,
+        IdLookup::One(node) => node,
         other => panic!("{id:#x}: {other:?}"),
     }
 }

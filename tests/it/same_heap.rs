@@ -12,7 +12,7 @@ use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::RetainedSizes;
 use heapdump::analysis::root_paths::find_root_paths;
-use heapdump::graph::{HeapGraph, Lookup, NodeId};
+use heapdump::graph::{HeapGraph, IdLookup, NodeId};
 use proptest::prelude::*;
 
 /// Writes a heap in all shapes of a format.
@@ -31,7 +31,7 @@ pub const WRITERS: [(&str, Writer); 7] = [
 
 fn node(graph: &HeapGraph, number: usize) -> NodeId {
     match graph.find(None, Heap::address(number)) {
-        Lookup::One(node) => node,
+        IdLookup::One(node) => node,
         other => panic!("object {number}: {other:?}"),
     }
 }

@@ -310,7 +310,7 @@ fn breakdowns_of_an_object_in_every_form_and_their_errors() {
     assert!(code(&["1", TRACE], 2).stderr.contains("no objects"));
     let trace = heapdump::dump::open(crate::common::cmd::project(TRACE)).unwrap();
     let options = BreakdownOptions { object, ..Default::default() };
-    assert!(matches!(breakdown(&trace, &options), Err(AnswerError::StartNeedsObjects(_))));
+    assert!(matches!(breakdown(&trace, &options), Err(AnswerError::StartObjectNeedsObjectDump(_))));
     // A lone word is FILE where such a file exists, else OBJID of the dump on standard input.
     let text = std::fs::read(crate::common::cmd::project(GAME)).unwrap();
     let piped = run_with_input(&["breakdown", "1#7fe2d", "-q"], &text).expect_code(0).stdout;

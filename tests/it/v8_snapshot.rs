@@ -8,7 +8,7 @@ use crate::common::cmd::{project, run, run_with_input};
 use crate::common::synth_v8::{Node, node as made, v8_nodes};
 use heapdump::analysis::dominators::Dominator;
 use heapdump::dump::{self, OpenOptions};
-use heapdump::graph::{HeapGraph, Lookup, NodeId};
+use heapdump::graph::{HeapGraph, IdLookup, NodeId};
 use heapdump::input::{ReadOptions, ReferenceName, Rules, Source};
 
 fn fixture(name: &str) -> std::path::PathBuf {
@@ -25,7 +25,7 @@ fn unpacked(path: &std::path::Path) -> Vec<u8> {
 
 fn node(graph: &HeapGraph, id: u64) -> Option<NodeId> {
     match graph.find(None, id) {
-        Lookup::One(node) => Some(node),
+        IdLookup::One(node) => Some(node),
         _ => None,
     }
 }

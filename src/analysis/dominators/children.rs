@@ -1,6 +1,6 @@
 //! The dominator tree turned round, for walking down.
 
-use super::node::DomNode;
+use super::node::DominatorNode;
 use crate::graph::Column;
 
 /// Lists of the objects that each object immediately dominates, by number.
@@ -17,24 +17,24 @@ enum ChildLists<'a> {
 #[derive(Debug, Clone)]
 pub enum ChildNumbers<'a> {
     /// Anywhere.
-    Slice(std::iter::Copied<std::slice::Iter<'a, u32>>),
+    Listed(std::iter::Copied<std::slice::Iter<'a, u32>>),
     /// One after another.
     Consecutive(std::ops::Range<u32>),
 }
 
 impl Iterator for ChildNumbers<'_> {
-    type Item = DomNode;
+    type Item = DominatorNode;
 
-    fn next(&mut self) -> Option<DomNode> {
+    fn next(&mut self) -> Option<DominatorNode> {
         match self {
-            ChildNumbers::Slice(numbers) => numbers.next().map(DomNode),
-            ChildNumbers::Consecutive(numbers) => numbers.next().map(DomNode),
+            ChildNumbers::Listed(numbers) => numbers.next().map(DominatorNode),
+            ChildNumbers::Consecutive(numbers) => numbers.next().map(DominatorNode),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match self {
-            ChildNumbers::Slice(numbers) => numbers.size_hint(),
+            ChildNumbers::Listed(numbers) => numbers.size_hint(),
             ChildNumbers::Consecutive(numbers) => numbers.size_hint(),
         }
     }
@@ -46,9 +46,9 @@ impl ExactSizeIterator for ChildNumbers<'_> {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DominatorWalkStep {
     /// Down to the object.
-    Enter(DomNode),
+    Enter(DominatorNode),
     /// Up from it.
-    Leave(DomNode),
+    Leave(DominatorNode),
 }
 
 impl<'a> DominatorChildren<'a> {
@@ -79,11 +79,11 @@ impl<'a> DominatorChildren<'a> {
     }
 
     /// Numbers of the objects that this one immediately dominates. O(1).
-    pub fn of(&self, number: DomNode) -> ChildNumbers<'_> {
+    pub fn of(&self, number: DominatorNode) -> ChildNumbers<'_> {
         let number = number.index();
         match &self.0 {
             ChildLists::Csr { starts, list } => {
-                ChildNumbers::Slice(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
+                ChildNumbers::Listed(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
             }
             ChildLists::LevelOrder(first_child) => {
                 // Nobody dominates what has a smaller number, whatever a file says: walks must end.
@@ -94,7 +94,7 @@ impl<'a> DominatorChildren<'a> {
     }
 
     /// Walks everything below `from`, itself left out. O(objects below).
-    pub fn walk(&self, from: DomNode, mut visit: impl FnMut(DominatorWalkStep)) {
+    pub fn walk(&self, from: DominatorNode, mut visit: impl FnMut(DominatorWalkStep)) {
         let mut stack = vec![(from, self.of(from))];
         while let Some((number, children)) = stack.last_mut() {
             match children.next() {

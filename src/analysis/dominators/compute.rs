@@ -51,15 +51,15 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, mut parents, others, followed } = walk(graph);
+    let DepthFirstWalk { nodes, mut parents, non_tree_reference_counts, counted_node_limit } = depth_first_walk(graph);
     let tree = DepthFirstTree::of(&mut parents);
-    let mut cells = paired(parents);
-    let numbers = numbers_by_node(nodes, others, cells_of(&mut cells));
-    let mut sources = sources_by_target(graph, &numbers, followed, cells_of(&mut cells));
-    let lengths = list_lengths(cells_of(&mut cells), sources.len());
-    let nodes = nodes_by_number(numbers, &lengths, cells_of(&mut cells));
+    let mut cells = paired_with_labels(parents);
+    let numbers = numbers_by_node(nodes, non_tree_reference_counts, as_ancestor_cells(&mut cells));
+    let mut sources = sources_by_target(graph, &numbers, counted_node_limit, as_ancestor_cells(&mut cells));
+    let lengths = source_list_lengths(as_ancestor_cells(&mut cells), sources.len());
+    let nodes = nodes_by_number(numbers, &lengths, as_ancestor_cells(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
-    let semi = semidominators(cells_of(&mut cells), &mut sources, &mut steps);
+    let semi = semidominators(as_ancestor_cells(&mut cells), &mut sources, &mut steps);
     let tree = SemidominatorTree { tree, lengths, semi };
     let immediate = immediate_dominators(&tree, cells, step_budget, &mut steps);
     sources.truncate(nodes.len());
@@ -73,9 +73,9 @@ struct DepthFirstWalk {
     /// By number.
     parents: Vec<u32>,
     /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
-    others: Vec<u32>,
+    non_tree_reference_counts: Vec<u32>,
     /// References of objects with this number or a greater one count for nothing.
-    followed: u32,
+    counted_node_limit: u32,
 }
 
 struct PendingReference {
@@ -83,7 +83,7 @@ struct PendingReference {
     target: NodeId,
 }
 
-fn walk(graph: &HeapGraph) -> DepthFirstWalk {
+fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
     // Reserved for the worst case: pages that are not written to cost nothing. The parents become cells.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
     let mut parents = Vec::with_capacity(2 * (graph.node_count() + 1));
@@ -91,7 +91,12 @@ fn walk(graph: &HeapGraph) -> DepthFirstWalk {
     parents.push(0);
     let mut pending: Vec<PendingReference> =
         rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source: 0, target }).collect();
-    let mut walk = DepthFirstWalk { nodes, parents, others: vec![UNREACHED; graph.node_count() + 1], followed: 0 };
+    let mut walk = DepthFirstWalk {
+        nodes,
+        parents,
+        non_tree_reference_counts: vec![UNREACHED; graph.node_count() + 1],
+        counted_node_limit: 0,
+    };
     let mut seen = NodeSet::new(graph.node_count());
     walk.follow(graph, &mut pending, &mut seen);
     if graph.unheld_in_tree() && walk.nodes.len() <= graph.node_count() {
@@ -113,10 +118,10 @@ impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
     fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, parents, others, followed } = self;
+        let DepthFirstWalk { nodes, parents, non_tree_reference_counts, counted_node_limit } = self;
         while let Some(PendingReference { source, target }) = pending.pop() {
             if !seen.insert(target) {
-                others[target.index()] = others[target.index()].wrapping_add(1);
+                non_tree_reference_counts[target.index()] = non_tree_reference_counts[target.index()].wrapping_add(1);
                 continue;
             }
             let number = nodes.len() as u32;
@@ -127,7 +132,7 @@ impl DepthFirstWalk {
                     graph.prefetch_reference_offset(below);
                     pending.push(PendingReference { source: number, target: below });
                 } else if below != target {
-                    others[below.index()] = others[below.index()].wrapping_add(1);
+                    non_tree_reference_counts[below.index()] = non_tree_reference_counts[below.index()].wrapping_add(1);
                 }
             }
             // What the objects that come next will read.
@@ -138,7 +143,7 @@ impl DepthFirstWalk {
                 graph.prefetch_references(pending[next].target);
             }
         }
-        *followed = nodes.len() as u32;
+        *counted_node_limit = nodes.len() as u32;
     }
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
@@ -161,16 +166,16 @@ impl DepthFirstWalk {
 }
 
 /// Numbers that are small on average: for each as many zeros, and a one.
-struct UnaryNumbers {
+struct UnaryCodedNumbers {
     words: Vec<u64>,
     count: usize,
     bits: usize,
 }
 
-impl UnaryNumbers {
+impl UnaryCodedNumbers {
     /// None so far. Room for as many bits as there will be numbers, and one for each that these count.
     fn new(bits: usize) -> Self {
-        UnaryNumbers { words: vec![0; bits / 64 + 1], count: 0, bits: 0 }
+        UnaryCodedNumbers { words: vec![0; bits / 64 + 1], count: 0, bits: 0 }
     }
 
     #[inline(always)]
@@ -200,7 +205,7 @@ impl UnaryNumbers {
 /// A depth-first tree in two bits an object: the parents again, once their memory served something else.
 struct DepthFirstTree {
     /// For each number but the first the levels up from the number before it to its parent.
-    levels_up: UnaryNumbers,
+    levels_up: UnaryCodedNumbers,
 }
 
 impl DepthFirstTree {
@@ -209,7 +214,7 @@ impl DepthFirstTree {
         let count = parents.len();
         parents.resize(2 * count, 0);
         let (parents, depths) = parents.split_at_mut(count);
-        let (mut levels_up, mut depth_before) = (UnaryNumbers::new(2 * count), 0);
+        let (mut levels_up, mut depth_before) = (UnaryCodedNumbers::new(2 * count), 0);
         for (number, &parent) in parents.iter().enumerate().skip(1) {
             let depth = depths[parent as usize] + 1;
             depths[number] = depth;
@@ -249,26 +254,26 @@ const ANCESTOR_FIELD: usize = 0;
 const LABEL_FIELD: usize = 1;
 
 /// Cells, in the memory of these words: the first half are the ancestors.
-fn paired(mut words: Vec<u32>) -> Vec<u32> {
+fn paired_with_labels(mut words: Vec<u32>) -> Vec<u32> {
     for number in (0..words.len() / 2).rev() {
         (words[2 * number], words[2 * number + 1]) = (words[number], 0);
     }
     words
 }
 
-fn cells_of(words: &mut [u32]) -> &mut [AncestorCell] {
+fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
 /// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
-fn numbers_by_node(nodes: Vec<NodeId>, others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
-    let mut numbers = others;
+fn numbers_by_node(nodes: Vec<NodeId>, non_tree_reference_counts: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
+    let mut numbers = non_tree_reference_counts;
     for (number, node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&numbers, ahead.index());
         }
-        let others = std::mem::replace(&mut numbers[node.index()], number as u32);
-        cells[number][LABEL_FIELD] = others.wrapping_add(1);
+        let non_tree_reference_counts = std::mem::replace(&mut numbers[node.index()], number as u32);
+        cells[number][LABEL_FIELD] = non_tree_reference_counts.wrapping_add(1);
     }
     numbers
 }
@@ -281,7 +286,7 @@ struct Edge {
 }
 
 /// Lists of the sources of edges beside the tree, by target.
-struct EdgeLists<'a> {
+struct SourceListBuilder<'a> {
     /// The labels say where the list of each number begins, of what is in it so far.
     cells: &'a mut [AncestorCell],
     sources: Vec<u32>,
@@ -289,10 +294,10 @@ struct EdgeLists<'a> {
     has_parent: NodeSet,
 }
 
-impl EdgeLists<'_> {
+impl SourceListBuilder<'_> {
     /// Sorts edges in; they are lost.
-    fn take(&mut self, edges: &mut [Edge]) {
-        let EdgeLists { cells, sources, has_parent } = self;
+    fn add_edges(&mut self, edges: &mut [Edge]) {
+        let SourceListBuilder { cells, sources, has_parent } = self;
         for edges in edges.chunks_mut(EDGE_LOOKUP_BATCH) {
             // The same edges, with places for targets.
             let mut kept = 0;
@@ -320,17 +325,22 @@ impl EdgeLists<'_> {
 
 /// Sources of all edges beside the tree, by target; the labels, which count them, become the places where each target's
 /// begin. While some edges are sorted in, the numbers of the next are looked up.
-fn sources_by_target(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &mut [AncestorCell]) -> Vec<u32> {
+fn sources_by_target(
+    graph: &HeapGraph,
+    numbers: &[u32],
+    counted_node_limit: u32,
+    cells: &mut [AncestorCell],
+) -> Vec<u32> {
     let mut sum = 0;
     for cell in &mut *cells {
         sum += cell[LABEL_FIELD];
         cell[LABEL_FIELD] = sum;
     }
     // Filled from behind, the ends become the beginnings.
-    let mut lists = EdgeLists { sources: vec![0; sum as usize], has_parent: NodeSet::new(cells.len()), cells };
+    let mut lists = SourceListBuilder { sources: vec![0; sum as usize], has_parent: NodeSet::new(cells.len()), cells };
     let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
     let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
-    lists.take(&mut edges);
+    lists.add_edges(&mut edges);
     let (mut nodes, mut source, mut rest): (_, _, &[NodeId]) = (graph.nodes().zip(numbers), 0, &[]);
     let mut look_up = |edges: &mut Vec<Edge>| {
         edges.clear();
@@ -341,23 +351,23 @@ fn sources_by_target(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &
             if !rest.is_empty() {
                 break;
             }
-            let Some((node, &number)) = nodes.find(|&(_, &number)| number < followed) else { break };
+            let Some((node, &number)) = nodes.find(|&(_, &number)| number < counted_node_limit) else { break };
             (source, rest) = (number, graph.strong_references(node));
         }
     };
     look_up(&mut edges);
     let mut next = Vec::new();
     while edges.len() == EDGE_SORT_BATCH {
-        rayon::join(|| lists.take(&mut edges), || look_up(&mut next));
+        rayon::join(|| lists.add_edges(&mut edges), || look_up(&mut next));
         std::mem::swap(&mut edges, &mut next);
     }
-    lists.take(&mut edges);
+    lists.add_edges(&mut edges);
     lists.sources
 }
 
 /// How long the list of each number but the first is; the labels have the places, and all are so many.
-fn list_lengths(cells: &[AncestorCell], all: usize) -> UnaryNumbers {
-    let mut lengths = UnaryNumbers::new(cells.len() + all);
+fn source_list_lengths(cells: &[AncestorCell], all: usize) -> UnaryCodedNumbers {
+    let mut lengths = UnaryCodedNumbers::new(cells.len() + all);
     let begins = cells.iter().skip(1).map(|cell| cell[LABEL_FIELD]);
     for (begin, end) in begins.clone().zip(begins.skip(1).chain([all as u32])) {
         lengths.push(end - begin);
@@ -366,7 +376,7 @@ fn list_lengths(cells: &[AncestorCell], all: usize) -> UnaryNumbers {
 }
 
 /// Nodes by number, in the memory of the numbers by node.
-fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryNumbers, cells: &mut [AncestorCell]) -> Vec<NodeId> {
+fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryCodedNumbers, cells: &mut [AncestorCell]) -> Vec<NodeId> {
     // By way of the labels, so that both are never there; the places follow from the lengths.
     for (node, &number) in numbers.iter().enumerate() {
         if let Some(&ahead) = numbers.get(node + EDGE_PREFETCH_DISTANCE) {
@@ -459,7 +469,7 @@ fn smallest_label(
 struct SemidominatorTree<'a> {
     tree: DepthFirstTree,
     /// Edges beside the tree of each number but the first.
-    lengths: UnaryNumbers,
+    lengths: UnaryCodedNumbers,
     /// Of those that have any; that of all others is the parent.
     semi: &'a [u32],
 }
@@ -467,7 +477,7 @@ struct SemidominatorTree<'a> {
 impl SemidominatorTree<'_> {
     /// The depth of each number but the first, and its semidominator where that need not be the parent, ascending.
     #[inline(always)]
-    fn each(&self) -> impl Iterator<Item = (usize, Option<u32>)> + '_ {
+    fn depths_and_semidominators(&self) -> impl Iterator<Item = (usize, Option<u32>)> + '_ {
         let mut semi = self.semi.iter().copied();
         self.tree.depths().zip(self.lengths.iter()).map(move |(depth, length)| match length {
             0 => (depth, None),
@@ -483,7 +493,7 @@ fn immediate_dominators(tree: &SemidominatorTree<'_>, memory: Vec<u32>, step_bud
     let (count, limit_of_steps) = (words.len() / 2, *steps + step_budget);
     let (immediate, path) = words.split_at_mut(count);
     (immediate[0], path[0]) = (0, 0);
-    for (number, (depth, semi)) in (1..).zip(tree.each()) {
+    for (number, (depth, semi)) in (1..).zip(tree.depths_and_semidominators()) {
         let mut at = path[depth - 1];
         path[depth] = number as u32;
         let limit = semi.unwrap_or(at);
@@ -494,7 +504,8 @@ fn immediate_dominators(tree: &SemidominatorTree<'_>, memory: Vec<u32>, step_bud
         immediate[number] = at;
         if *steps > limit_of_steps {
             let parents = tree.tree.parents();
-            let semi = tree.each().zip(&parents[1..]).map(|((_, semi), &parent)| semi.unwrap_or(parent));
+            let semi =
+                tree.depths_and_semidominators().zip(&parents[1..]).map(|((_, semi), &parent)| semi.unwrap_or(parent));
             let semi: Vec<u32> = std::iter::once(0).chain(semi).collect();
             return lengauer_tarjan(&parents, &semi, words, steps);
         }
@@ -510,7 +521,7 @@ fn lengauer_tarjan(parents: &[u32], semi: &[u32], memory: Vec<u32>, steps: &mut 
     const NONE: u32 = 0;
     let count = parents.len();
     let mut words = memory;
-    let cells = cells_of(&mut words);
+    let cells = as_ancestor_cells(&mut words);
     // In a cell here the label is the number with the smallest semidominator, not its value.
     for (number, cell) in cells.iter_mut().enumerate() {
         *cell = [parents[number], number as u32];

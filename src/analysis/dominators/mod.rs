@@ -6,15 +6,15 @@
 
 mod children;
 mod compute;
-mod levels;
 mod node;
 pub mod retained;
+mod stored_dominators;
 
 use std::sync::OnceLock;
 
 pub use children::{ChildNumbers, DominatorChildren, DominatorWalkStep};
-pub use levels::StoredDominators;
-pub use node::DomNode;
+pub use node::DominatorNode;
+pub use stored_dominators::StoredDominators;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
 use compute::{DepthFirstDominators, UNREACHED, compute};
@@ -90,12 +90,12 @@ impl Dominators {
 
     /// The object in this tree, if it is reached. O(1) but for the first call, which makes a table of all: O(objects), 4
     /// bytes each.
-    pub fn number_of(&self, node: NodeId) -> Option<DomNode> {
+    pub fn number_of(&self, node: NodeId) -> Option<DominatorNode> {
         self.reached_number(self.numbers().get(node.index()))
     }
 
     /// The same of consecutive objects: faster than asking for each.
-    pub fn numbers_of(&self, nodes: std::ops::Range<usize>) -> impl Iterator<Item = Option<DomNode>> {
+    pub fn numbers_of(&self, nodes: std::ops::Range<usize>) -> impl Iterator<Item = Option<DominatorNode>> {
         self.numbers().slice(nodes).iter().map(|&number| self.reached_number(number))
     }
 
@@ -111,8 +111,8 @@ impl Dominators {
 
     /// `None` where it is not reached, or what a file says that no tree has.
     #[inline]
-    fn reached_number(&self, number: u32) -> Option<DomNode> {
-        Some(DomNode(number)).filter(|number| number.index() < self.nodes.len())
+    fn reached_number(&self, number: u32) -> Option<DominatorNode> {
+        Some(DominatorNode(number)).filter(|number| number.index() < self.nodes.len())
     }
 
     /// Levels below the roots, by number: 0 for the virtual root, 1 for what nothing single dominates. O(objects), 4 bytes
@@ -127,24 +127,24 @@ impl Dominators {
 
     /// The object of a node of this tree other than the root. O(1).
     #[inline]
-    pub fn node_at(&self, number: DomNode) -> NodeId {
+    pub fn node_at(&self, number: DominatorNode) -> NodeId {
         self.nodes.get(number.index())
     }
 
     /// Every reached object, each after its immediate dominator.
-    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = DomNode> + use<> {
-        (1..self.nodes.len()).map(DomNode::new)
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = DominatorNode> + use<> {
+        (1..self.nodes.len()).map(DominatorNode::new)
     }
 
     /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
-    pub(crate) fn each(&self, mut take: impl FnMut(DomNode, DomNode)) {
+    pub(crate) fn each(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
         match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => {
-                self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DomNode(dominator)));
+                self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DominatorNode(dominator)));
             }
             ImmediateDominators::LevelOrder(_) => {
                 let (mut all, children) = (self.all(), self.children());
-                let dominators = std::iter::once(DomNode::ROOT).chain(self.all());
+                let dominators = std::iter::once(DominatorNode::ROOT).chain(self.all());
                 let pairs =
                     dominators.flat_map(|dominator| children.of(dominator).map(move |number| (number, dominator)));
                 // Level by level, each number once, whatever a file says.
@@ -158,13 +158,15 @@ impl Dominators {
 
     /// The immediate dominator of a node other than the root. O(1), or O(log objects) in a tree from an index.
     #[inline]
-    pub fn immediate_of(&self, number: DomNode) -> DomNode {
+    pub fn immediate_of(&self, number: DominatorNode) -> DominatorNode {
         match &self.tree {
-            ImmediateDominators::DepthFirst(immediate) => DomNode(immediate[number.index()]),
+            ImmediateDominators::DepthFirst(immediate) => DominatorNode(immediate[number.index()]),
             ImmediateDominators::LevelOrder(first_child) => {
                 let number = number.index();
                 // The last whose own begin at or before; never below itself, whatever a file says.
-                DomNode::new(first_child.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1)
+                DominatorNode::new(
+                    first_child.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1,
+                )
             }
         }
     }
@@ -173,18 +175,18 @@ impl Dominators {
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
         match self.number_of(node).map(|number| self.immediate_of(number)) {
             None => Dominator::Unreachable,
-            Some(DomNode::ROOT) => Dominator::Roots,
+            Some(DominatorNode::ROOT) => Dominator::Roots,
             Some(number) => Dominator::Node(self.node_at(number)),
         }
     }
 
     /// Nodes that a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
     /// ask often.
-    pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
+    pub fn children_of(&self, number: DominatorNode) -> Vec<DominatorNode> {
         match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => {
                 let numbers = immediate.iter().enumerate().skip(1);
-                numbers.filter(|&(_, &parent)| parent == number.0).map(|(child, _)| DomNode::new(child)).collect()
+                numbers.filter(|&(_, &parent)| parent == number.0).map(|(child, _)| DominatorNode::new(child)).collect()
             }
             ImmediateDominators::LevelOrder(_) => self.children().of(number).collect(),
         }

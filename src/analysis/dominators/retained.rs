@@ -3,27 +3,27 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DomNode, Dominators, STEP_BUDGET};
+use super::{DominatorNode, Dominators, STEP_BUDGET};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 use crate::parallel;
 
 /// Retained bytes of each object, by its number in the dominator tree.
 #[derive(Debug)]
 enum RetainedBytes {
-    Computed(ByteSums),
+    Computed(WideByteSums),
     /// As an index has them.
     Stored(ByteCounts<u32>),
 }
 
 /// Sums of bytes: 4 bytes each, and as many again only where a sum needs more.
 #[derive(Debug)]
-struct ByteSums {
+struct WideByteSums {
     low: Vec<u32>,
     /// Empty while all are below 4 GiB. Pages of it that stay zero cost nothing.
     high: Vec<u32>,
 }
 
-impl ByteSums {
+impl WideByteSums {
     #[inline]
     fn get(&self, at: usize) -> u64 {
         let high = if self.high.is_empty() { 0 } else { self.high[at] };
@@ -72,10 +72,10 @@ impl RetainedSizes {
 
     fn compute_in(graph: &HeapGraph, dominators: &Dominators, memory: Vec<u32>) -> Self {
         let count = dominators.reached_count() + 1;
-        let mut bytes = ByteSums { low: vec![0; count], high: Vec::new() };
+        let mut bytes = WideByteSums { low: vec![0; count], high: Vec::new() };
         let has_giants = AtomicBool::new(false);
-        let shallow_bytes = |number: usize| graph.shallow_bytes(dominators.node_at(DomNode::new(number)));
-        parallel::each_piece(&mut bytes.low[1..], &|first, piece| {
+        let shallow_bytes = |number: usize| graph.shallow_bytes(dominators.node_at(DominatorNode::new(number)));
+        parallel::for_each_piece(&mut bytes.low[1..], &|first, piece| {
             for (at, low) in piece.iter_mut().enumerate() {
                 let bytes = shallow_bytes(1 + first + at);
                 *low = bytes as u32;
@@ -104,7 +104,7 @@ impl RetainedSizes {
     }
 
     /// Bytes, by number in the tree; number 0 is all that is reached. O(1).
-    pub fn bytes_at(&self, number: DomNode) -> u64 {
+    pub fn bytes_at(&self, number: DominatorNode) -> u64 {
         let number = number.index();
         match &self.bytes {
             RetainedBytes::Computed(bytes) => bytes.get(number),
@@ -113,7 +113,7 @@ impl RetainedSizes {
     }
 
     /// Objects, by number in the tree; number 0 is all that is reached. O(1).
-    pub fn objects_at(&self, number: DomNode) -> u32 {
+    pub fn objects_at(&self, number: DominatorNode) -> u32 {
         self.objects.get(number.index())
     }
 
@@ -123,7 +123,7 @@ impl RetainedSizes {
     }
 
     /// Writes the sizes in another order: `order` has the number here of each number there. O(objects).
-    pub(super) fn store(&self, order: &[DomNode], sink: &mut dyn ColumnSink) -> io::Result<()> {
+    pub(super) fn store(&self, order: &[DominatorNode], sink: &mut dyn ColumnSink) -> io::Result<()> {
         ByteCounts::<u32>::pack(order.iter().map(|&number| self.bytes_at(number))).store(sink, "retained.bytes")?;
         let objects: Vec<u32> = order.iter().map(|&number| self.objects.get(number.index())).collect();
         Column::from(objects).store(sink, "retained.objects")

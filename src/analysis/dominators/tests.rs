@@ -114,7 +114,7 @@ fn a_long_chain_needs_no_stack() {
         let count = 1_000_000;
         let graph = graph(&(0..count).map(|at| if at + 1 < count { vec![at + 1] } else { vec![] }).collect::<Vec<_>>());
         let dominators = Dominators::compute(&graph);
-        dominators.children().walk(DomNode::ROOT, |_| {});
+        dominators.children().walk(DominatorNode::ROOT, |_| {});
         (dominators.dominator_of(NodeId::new(count - 1)), dominators.reached_count())
     });
     let (last, reached) = worker.expect("starts").join().expect("ends");

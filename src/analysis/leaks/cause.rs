@@ -3,10 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::best_paths::BestPaths;
+use super::growth_search::{GrownPlace, GrowthSearch};
 use super::rows::RowTree;
-use super::search::{GrownPlace, GrowthSearch};
 use super::type_role::{CodeOwner, TypeRole};
-use crate::analysis::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
@@ -29,7 +29,7 @@ pub struct LeakCause {
     /// One of the elements: that in the middle.
     pub example: NodeId,
     /// The kept objects that none of the others dominates; the one that retains most first.
-    pub topmost: Vec<DomNode>,
+    pub topmost: Vec<DominatorNode>,
 }
 
 /// A graph with its best ways, rows and dominator tree.
@@ -51,8 +51,13 @@ pub struct CauseAnalysis<'a> {
 
 impl CauseAnalysis<'_> {
     /// Calls `take` with each object of a set that no other of its set dominates, and the set. O(objects).
-    fn each_topmost(&self, sets: usize, set_of_row: impl Fn(u32) -> u32, mut take: impl FnMut(usize, DomNode)) {
-        let set_of = |number: DomNode| -> Option<usize> {
+    fn for_each_topmost_object(
+        &self,
+        sets: usize,
+        set_of_row: impl Fn(u32) -> u32,
+        mut take: impl FnMut(usize, DominatorNode),
+    ) {
+        let set_of = |number: DominatorNode| -> Option<usize> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
             Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
@@ -74,7 +79,7 @@ impl CauseAnalysis<'_> {
             return;
         }
         let mut open = vec![0u32; sets];
-        self.children.walk(DomNode::ROOT, |step| match step {
+        self.children.walk(DominatorNode::ROOT, |step| match step {
             DominatorWalkStep::Enter(number) => {
                 let Some(set) = set_of(number) else { return };
                 if open[set] == 0 {
@@ -91,13 +96,13 @@ impl CauseAnalysis<'_> {
     }
 
     /// By set of rows: the members that no other member of the set dominates. O(objects).
-    fn topmost(&self, sets: &[Vec<u32>]) -> Vec<Vec<DomNode>> {
+    fn topmost_objects_by_set(&self, sets: &[Vec<u32>]) -> Vec<Vec<DominatorNode>> {
         let mut set_of = vec![NO_SET; self.rows.rows().len()];
         for (set, rows) in sets.iter().enumerate() {
             rows.iter().for_each(|&row| set_of[row as usize] = set as u32);
         }
         let mut topmost = vec![Vec::new(); sets.len()];
-        self.each_topmost(sets.len(), |row| set_of[row as usize], |set, number| topmost[set].push(number));
+        self.for_each_topmost_object(sets.len(), |row| set_of[row as usize], |set, number| topmost[set].push(number));
         topmost
     }
 
@@ -113,7 +118,7 @@ impl CauseAnalysis<'_> {
             let held = &mut held[sets[set]];
             *held = held.saturating_add(self.retained.bytes_at(number));
         };
-        self.each_topmost(sets.len(), |row| set_of[row as usize], add);
+        self.for_each_topmost_object(sets.len(), |row| set_of[row as usize], add);
         held
     }
 
@@ -157,14 +162,14 @@ impl CauseAnalysis<'_> {
         });
     }
 
-    fn retained_bytes(&self, members: &[DomNode]) -> u64 {
+    fn retained_bytes(&self, members: &[DominatorNode]) -> u64 {
         members.iter().fold(0, |sum, &number| sum.saturating_add(self.retained.bytes_at(number)))
     }
 
     /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
     pub fn retained_by_row_sets(&self, sets: &[Vec<u32>]) -> Vec<u64> {
         let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_descendants(rows)).collect();
-        self.topmost(&sets).iter().map(|members| self.retained_bytes(members)).collect()
+        self.topmost_objects_by_set(&sets).iter().map(|members| self.retained_bytes(members)).collect()
     }
 
     /// Gives what grew its figures. O(objects).
@@ -173,7 +178,7 @@ impl CauseAnalysis<'_> {
             true => self.rows.with_descendants(&grown.rows),
             false => grown.rows.clone(),
         };
-        let topmost = self.topmost(&grown.iter().map(rows_of).collect::<Vec<_>>());
+        let topmost = self.topmost_objects_by_set(&grown.iter().map(rows_of).collect::<Vec<_>>());
         let examples = self.examples(&grown);
         let mut causes = Vec::with_capacity(grown.len());
         for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {
@@ -274,15 +279,19 @@ impl CauseAnalysis<'_> {
 
     /// The object nearest to some that dominates them all, else all that are of the first one's type; `None` where only the
     /// roots do, or it takes too many steps.
-    pub fn common_dominator(&self, members: &[DomNode]) -> Option<DomNode> {
-        let type_of = |number: DomNode| self.graph.type_of(self.dominators.node_at(number));
+    pub fn common_dominator(&self, members: &[DominatorNode]) -> Option<DominatorNode> {
+        let type_of = |number: DominatorNode| self.graph.type_of(self.dominators.node_at(number));
         let first = type_of(*members.first()?);
         let of_first = || members.iter().copied().filter(|&member| type_of(member) == first);
         self.nearest_dominator(members.iter().copied(), members.len())
             .or_else(|| self.nearest_dominator(of_first(), members.len()))
     }
 
-    fn nearest_dominator(&self, mut members: impl Iterator<Item = DomNode>, count: usize) -> Option<DomNode> {
+    fn nearest_dominator(
+        &self,
+        mut members: impl Iterator<Item = DominatorNode>,
+        count: usize,
+    ) -> Option<DominatorNode> {
         const MAX_STEPS_PER_MEMBER: usize = 64;
         let mut left = count.saturating_mul(MAX_STEPS_PER_MEMBER) + 1024;
         let mut common = self.dominators.immediate_of(members.next()?);
@@ -296,12 +305,12 @@ impl CauseAnalysis<'_> {
                 } else {
                     common = self.dominators.immediate_of(common);
                 }
-                if common == DomNode::ROOT {
+                if common == DominatorNode::ROOT {
                     return None;
                 }
             }
         }
-        (common != DomNode::ROOT).then_some(common)
+        (common != DominatorNode::ROOT).then_some(common)
     }
 
     /// By search of an older dump: growth of what a cause retains.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::dominators::{DomNode, DominatorChildren, DominatorWalkStep, Dominators};
+use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, TypeId, TypeSet};
 use crate::sort;
@@ -124,7 +124,7 @@ pub struct SuspectBuilder<'a> {
 
 /// The way down from an object: numbers from the object itself on.
 struct DominatorDescent {
-    path: Vec<DomNode>,
+    path: Vec<DominatorNode>,
 }
 
 impl LeakSuspect {
@@ -149,11 +149,12 @@ impl LeakSuspect {
 impl SuspectBuilder<'_> {
     /// The suspect that objects are together of which none dominates another, the largest first: the one object that
     /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
-    pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
+    pub fn of_members(&self, members: &[DominatorNode], common: Option<DominatorNode>) -> Option<LeakSuspect> {
         let &largest = members.first()?;
         let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.retained_bytes(number)));
         let only = if members.len() == 1 { Some(largest) } else { common };
-        let is_all = |only: DomNode| retained_bytes as f64 >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(only) as f64;
+        let is_all =
+            |only: DominatorNode| retained_bytes as f64 >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(only) as f64;
         if let Some(only) = only.filter(|&only| is_all(only)) {
             let (number, owner) = self.application_owner(self.collection_owner(only, is_all));
             return Some(LeakSuspect {
@@ -184,10 +185,10 @@ impl SuspectBuilder<'_> {
     }
 
     /// From an array or a node to the collection, and from that to the object with it, where these hold little else.
-    fn collection_owner(&self, mut number: DomNode, is_all: impl Fn(DomNode) -> bool) -> DomNode {
+    fn collection_owner(&self, mut number: DominatorNode, is_all: impl Fn(DominatorNode) -> bool) -> DominatorNode {
         for _ in 0..MAX_OWNER_STEPS {
             let above = self.dominators.immediate_of(number);
-            if above == DomNode::ROOT
+            if above == DominatorNode::ROOT
                 || self.graph.types().of_class_object(self.node(above)).is_some()
                 || !is_all(above)
             {
@@ -198,19 +199,19 @@ impl SuspectBuilder<'_> {
         number
     }
 
-    fn retained_bytes(&self, number: DomNode) -> u64 {
+    fn retained_bytes(&self, number: DominatorNode) -> u64 {
         self.retained.bytes_at(number)
     }
 
-    fn node(&self, number: DomNode) -> NodeId {
+    fn node(&self, number: DominatorNode) -> NodeId {
         self.dominators.node_at(number)
     }
 
-    fn type_of(&self, number: DomNode) -> TypeId {
+    fn type_of(&self, number: DominatorNode) -> TypeId {
         self.graph.shown_type_of(self.node(number))
     }
 
-    fn main_child(&self, number: DomNode) -> Option<DomNode> {
+    fn main_child(&self, number: DominatorNode) -> Option<DominatorNode> {
         let below = self.children.of(number);
         below.max_by(|&a, &b| {
             self.retained_bytes(a).cmp(&self.retained_bytes(b)).then_with(|| self.node(b).cmp(&self.node(a)))
@@ -218,7 +219,7 @@ impl SuspectBuilder<'_> {
     }
 
     /// Down while one child has most of the bytes, however deep.
-    fn descend(&self, from: DomNode) -> DominatorDescent {
+    fn descend(&self, from: DominatorNode) -> DominatorDescent {
         let mut path = vec![from];
         let mut at = from;
         while let Some(child) = self.main_child(at) {
@@ -233,16 +234,16 @@ impl SuspectBuilder<'_> {
 
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
     /// when it holds little else, else only to be named.
-    fn application_owner(&self, number: DomNode) -> (DomNode, Option<NodeId>) {
+    fn application_owner(&self, number: DominatorNode) -> (DominatorNode, Option<NodeId>) {
         if !self.libraries.contains(self.type_of(number)) {
             return (number, None);
         }
         let mut above = self.dominators.immediate_of(number);
-        while above != DomNode::ROOT && self.libraries.contains(self.type_of(above)) {
+        while above != DominatorNode::ROOT && self.libraries.contains(self.type_of(above)) {
             above = self.dominators.immediate_of(above);
         }
         match above {
-            DomNode::ROOT => (number, None),
+            DominatorNode::ROOT => (number, None),
             _ if self.retained_bytes(number) as f64 >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(above) as f64 => {
                 (above, None)
             }
@@ -273,7 +274,7 @@ impl SuspectBuilder<'_> {
 
     /// Type that members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
-    fn type_kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
+    fn type_kept_by_members(&self, collection: DominatorNode, member_type: TypeId) -> Option<(TypeId, u64)> {
         const MAX_STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
@@ -319,7 +320,7 @@ impl SuspectBuilder<'_> {
     }
 
     /// Nodes of the list after the one at which the way down ended: near its end a list no longer has most of the bytes.
-    fn rest_of_list(&self, from: DomNode, type_id: TypeId) -> u64 {
+    fn rest_of_list(&self, from: DominatorNode, type_id: TypeId) -> u64 {
         let mut length = 0;
         let mut at = from;
         loop {
@@ -336,7 +337,7 @@ impl SuspectBuilder<'_> {
         }
     }
 
-    fn shape(&self, number: DomNode) -> AccumulationShape {
+    fn shape(&self, number: DominatorNode) -> AccumulationShape {
         let below = self.children.of(number);
         if self.graph.shallow_bytes(self.node(number)) as f64
             >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(number) as f64
@@ -360,13 +361,13 @@ impl SuspectBuilder<'_> {
     }
 
     /// The histogram of what these objects retain.
-    fn held_types(&self, numbers: &[DomNode]) -> Vec<HeldType> {
+    fn held_types(&self, numbers: &[DominatorNode]) -> Vec<HeldType> {
         let objects: u64 = numbers.iter().map(|&number| u64::from(self.retained.objects_at(number))).sum();
         let types = self.graph.type_count();
         // Of many objects a table of all types.
         let mut table = vec![(0u64, 0u64); if objects >= types as u64 { types } else { 0 }];
         let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
-        let mut add = |number: DomNode| {
+        let mut add = |number: DominatorNode| {
             let node = self.dominators.node_at(number);
             let type_id = self.graph.shown_type_of(node);
             let held = match table.get_mut(type_id.index()) {
@@ -390,7 +391,7 @@ impl SuspectBuilder<'_> {
             .chain(by_type)
             .map(|(type_id, (objects, shallow_bytes))| HeldType { type_id, objects, shallow_bytes })
             .collect();
-        sort::by(&mut held_types, &|a, b| {
+        sort::rows_by(&mut held_types, &|a, b| {
             let name = |held: &HeldType| self.graph.type_name(held.type_id);
             b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| (name(a), a.type_id).cmp(&(name(b), b.type_id)))
         });

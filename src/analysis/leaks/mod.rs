@@ -8,8 +8,8 @@
 mod best_paths;
 mod cause;
 mod evidence;
+mod growth_search;
 mod rows;
-mod search;
 #[cfg(test)]
 mod tests;
 mod type_role;
@@ -20,6 +20,6 @@ pub use evidence::{
     AccumulationPoint, AccumulationShape, HeldType, LeakSuspect, OtherHeldTypes, SuspectBuilder, SuspectSubject,
     largest_types,
 };
+pub use growth_search::{GrownPlace, GrowthSearch};
 pub use rows::{ELEMENT_LABEL, MergedRow, ObjectFacts, RowTree};
-pub use search::{GrownPlace, GrowthSearch};
 pub use type_role::{CodeOwner, TypeRole};

@@ -103,7 +103,7 @@ impl RowTree {
                     bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
                 }
                 let into = &mut rows[row as usize];
-                into.objects += u32::from(!(type_role.has_parts && folded == Some(parent)));
+                into.objects += u32::from(!(type_role.is_composite_text && folded == Some(parent)));
                 into.own_bytes = into.own_bytes.saturating_add(bytes);
                 let of_type = &mut types[type_id.index()];
                 *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));

@@ -52,7 +52,7 @@ fn type_role(symbol: u32, owner: CodeOwner) -> TypeRole {
         is_runtime_metadata: false,
         is_chain_link: false,
         folds_same_type: true,
-        has_parts: false,
+        is_composite_text: false,
         is_notable: false,
         is_list_node: false,
         is_anonymous: false,
@@ -210,7 +210,7 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((rows.row(found.element).symbol, found.objects), (symbol, objects), "{lists} {each}");
         let beside: Vec<(u32, u64)> =
-            found.beside.iter().map(|&(row, objects, _)| (rows.row(row).symbol, objects)).collect();
+            found.neighbour_types.iter().map(|&(row, objects, _)| (rows.row(row).symbol, objects)).collect();
         assert_eq!(beside, if lists == 12 { vec![(104, 1200), (105, 1200)] } else { Vec::new() });
     }
 }

@@ -29,7 +29,7 @@ pub struct TypeRole {
     /// Objects that refer to others of their type are one row.
     pub folds_same_type: bool,
     /// Objects of it that others of it refer to are parts of these: texts that were put together.
-    pub has_parts: bool,
+    pub is_composite_text: bool,
     /// It is what a program counts, whatever of the program's own it carries: a session, a thread.
     pub is_notable: bool,
     /// Its name says that it carries an element of a list.

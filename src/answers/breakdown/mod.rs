@@ -12,7 +12,7 @@ use tree::{MAX_ROWS, TreeRowBuilder};
 use crate::allocations::{AllocationDump, AllocationHeap};
 pub use crate::analysis::breakdown::{Axis, BreakdownRowKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::Threshold;
 use crate::answers::heaps::HeapRow;
 use crate::answers::reference_names::ReferenceNames;
@@ -37,7 +37,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
             None => breakdown_of_objects(dump, graph, options),
         },
         Content::Allocations(allocations) => match &options.object {
-            Some(object) => Err(AnswerError::StartNeedsObjects(object.to_string())),
+            Some(object) => Err(AnswerError::StartObjectNeedsObjectDump(object.to_string())),
             None => breakdown_of_allocations(dump, allocations, options),
         },
     }
@@ -111,7 +111,7 @@ pub(super) fn breakdown_of_objects<'d>(
     let dominators = dump.dominator_tree()?;
     let answer =
         |heaps| Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) };
-    let Some(from) = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node)) else {
+    let Some(from) = start.map_or(Some(DominatorNode::ROOT), |node| dominators.number_of(node)) else {
         return Ok(Breakdown { unreachable: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
     };
     let depth = options.depth.unwrap_or(DEFAULT_DEPTH);
@@ -149,7 +149,7 @@ pub(super) fn breakdown_of_objects<'d>(
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
     let mut named = ReferenceNames::of(dump).into_iter().cycle().take(ROWS_READ_TOGETHER);
     let reference = |frame: u32| {
-        if from == DomNode::ROOT && heap.frames[frame as usize].parent == 0 {
+        if from == DominatorNode::ROOT && heap.frames[frame as usize].parent == 0 {
             return None;
         }
         let (first, last) = examples[frame as usize];

@@ -2,10 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::allocations::{AllocationHeap, NameId, Names};
+use crate::allocations::{AllocationHeap, NameId, NameTable};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
-use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownRowKind, BreakdownTree, PositionedRow};
+use crate::analysis::breakdown::{Axis, BreakdownAxes, BreakdownEntry, BreakdownRowKind, BreakdownTree, PositionedRow};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME, figures_of};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, heap_title};
@@ -99,7 +99,7 @@ impl BreakdownOptions {
         line.option("--below", self.below.as_deref());
         line.option("--depth", self.depth.map(|depth| depth.to_string()).as_deref());
         line.option("--min-bytes", self.min_size.map(|size| size.to_string()).as_deref());
-        line.sort(self.order, BYTES);
+        line.sort_option(self.order, BYTES);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -313,7 +313,7 @@ impl<'d> HeapTree<'d> {
 pub(super) struct TreeRowBuilder<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
-    pub(super) names: &'a Names,
+    pub(super) names: &'a NameTable,
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
     pub(super) shows_types_below_backtraces: bool,
@@ -326,9 +326,9 @@ impl TreeRowBuilder<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, AllocationTotals), AnswerError> {
         let axes = match self.options.by {
-            BreakdownBy::Backtrace => Some(Axes::Backtrace),
-            BreakdownBy::Type => Some(Axes::Type),
-            BreakdownBy::Both => Some(Axes::Both),
+            BreakdownBy::Backtrace => Some(BreakdownAxes::Backtrace),
+            BreakdownBy::Type => Some(BreakdownAxes::Type),
+            BreakdownBy::Both => Some(BreakdownAxes::Both),
             BreakdownBy::Caller => None,
         };
         let value = order_by(&ORDER_COLUMNS, self.options.order.unwrap_or(BYTES))?;
@@ -342,7 +342,7 @@ impl TreeRowBuilder<'_> {
         };
         let totals = AllocationTotals::compute(self.heap, &totals_options);
         if totals.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(heap_title(self.heap)));
+            return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(self.heap)));
         }
         let min_bytes = self.min_size.at_least(totals.total_at(0).bytes);
         let most = self.rows_left + 1;

@@ -85,7 +85,7 @@ impl Diff {
         let rows = DiffRows::new(source, options);
         let whole = NamedGrowth { name: whole_words, old_bytes: old.bytes(), new_bytes: new.bytes() };
         Diff {
-            over_limits: options.growth_limits.check(whole, &rows.growth_of_types()),
+            over_limits: options.growth_limits.violations(whole, &rows.growth_of_types()),
             shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,
@@ -122,7 +122,7 @@ fn diff_of_allocations(
             let prefix = several.then(|| prefix_of(heap));
             let by_type = HeapTotal::compute(heap);
             if by_type.pairs_left_out > 0 {
-                return Err(AnswerError::TooManyPairs(heap_title(heap)));
+                return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
             }
             let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
             let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);

@@ -50,7 +50,7 @@ impl DiffOptions {
         };
         line.switch("--retained", self.retained);
         line.switch("--all", self.with_unchanged);
-        line.sort(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
+        line.sort_option(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
         self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -154,15 +154,15 @@ impl GrowthLimits {
 
     /// Adds the options of a command line that sets the same limits.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        line.each("--fail-over", self.limits.iter().map(|limit| limit.text.as_str()));
+        line.repeated_option("--fail-over", self.limits.iter().map(|limit| limit.text.as_str()));
         line.option("--fail-over-type", self.each_type.map(|share| format!("{share}%")).as_deref());
         line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
     /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
-    pub(super) fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Vec<OverLimit> {
-        let some = self.limits.iter().filter_map(|limit| limit.check(whole, rows));
+    pub(super) fn violations(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Vec<OverLimit> {
+        let some = self.limits.iter().filter_map(|limit| limit.violation(whole, rows));
         some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
@@ -172,7 +172,7 @@ impl GrowthLimits {
         let is_over =
             |row: &&NamedGrowth<'_>| row.growth_bytes() > share.at_most(row.old_bytes) && row.growth_bytes() >= least;
         let mut over: Vec<&NamedGrowth<'_>> = rows.iter().filter(is_over).collect();
-        sort::by_key(&mut over, |row| (Reverse(row.growth_bytes()), row.name));
+        sort::rows_by_key(&mut over, |row| (Reverse(row.growth_bytes()), row.name));
         let named = over.iter().take(MAX_TYPES_NAMED);
         let named: Vec<String> =
             named.map(|row| format!("{} by {}", row.name, bytes_in_words(row.growth_bytes()))).collect();
@@ -190,14 +190,14 @@ impl GrowthLimit {
         self.types.is_some()
     }
 
-    fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
+    fn violation(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
         let checked = match &self.types {
             None => whole,
             Some(pattern) => {
                 let text = pattern.text();
                 let mut own = rows.iter().filter(|row| pattern.matches(row.name)).peekable();
                 if own.peek().is_none() {
-                    return Some(OverLimit::of_nothing(
+                    return Some(OverLimit::without_matching_rows(
                         "type in the dumps",
                         &self.text,
                         pattern,
@@ -266,7 +266,7 @@ mod tests {
     ];
 
     fn said(limit: &str) -> Option<OverLimit> {
-        limit.parse::<GrowthLimit>().unwrap().check(HEAP, &ROWS)
+        limit.parse::<GrowthLimit>().unwrap().violation(HEAP, &ROWS)
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
                 each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
-            limits.check(HEAP, &ROWS).pop().map(|over| over.text)
+            limits.violations(HEAP, &ROWS).pop().map(|over| over.text)
         };
         let a = "A[] by 200 B (200 bytes)";
         assert_eq!(

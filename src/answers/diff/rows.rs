@@ -302,11 +302,11 @@ impl DiffRows {
     }
 
     fn ordered(&self, by: DiffBy) -> &OrderedRows {
-        self.ordered[usize::from(by == DiffBy::Backtraces)].get_or_init(|| self.in_order(by))
+        self.ordered[usize::from(by == DiffBy::Backtraces)].get_or_init(|| self.sorted_rows(by))
     }
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
-    fn in_order(&self, by: DiffBy) -> OrderedRows {
+    fn sorted_rows(&self, by: DiffBy) -> OrderedRows {
         let with_all = self.options.with_unchanged || by == DiffBy::Objects;
         let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
         let mut rows: Vec<u32> = match &self.source {
@@ -340,7 +340,7 @@ impl DiffRows {
             }),
             _ => {}
         }
-        let hidden = self.options.limits.cut(&mut rows);
+        let hidden = self.options.limits.reverse_and_cut(&mut rows);
         OrderedRows { rows, hidden }
     }
 }
@@ -431,7 +431,7 @@ pub(super) fn object_diff(
     let Some(new_graph) = new.graph() else { return Err(AnswerError::NeedsObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
     let mut rows: BTreeMap<&str, Change<Amounts>> = BTreeMap::new();
-    let mut totals = ChangedTotals { kept: changes.kept, ..ChangedTotals::default() };
+    let mut totals = ChangedTotals { kept: changes.in_both_count, ..ChangedTotals::default() };
     for (type_name, objects, bytes) in tally_by_type(&new_scope, &changes.new) {
         add_amounts(&mut rows.entry(type_name).or_default().new, objects, bytes);
         (totals.new, totals.new_bytes) = (totals.new + objects, totals.new_bytes.saturating_add(bytes));
@@ -446,7 +446,7 @@ pub(super) fn object_diff(
     });
     totals.new_retained_bytes = retained_bytes_of_set(new, new_graph, &wanted)?;
     let mut rows: JoinedRows = rows.into_iter().map(|(name, change)| (name.to_string(), change)).collect();
-    sort::by_key(&mut rows, |(_, change)| Reverse((change.growth(Measure::Bytes), change.new.bytes)));
+    sort::rows_by_key(&mut rows, |(_, change)| Reverse((change.growth(Measure::Bytes), change.new.bytes)));
     Ok((totals, rows))
 }
 

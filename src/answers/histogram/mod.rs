@@ -23,9 +23,9 @@ use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::heap_total::HeapTotal;
-use crate::analysis::histogram::Tally;
+use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
-use crate::dump::{Content, Counted, OpenDump, Phase};
+use crate::dump::{Content, CountedTypes, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, TypeOrigin};
 use crate::parallel;
@@ -60,10 +60,10 @@ fn histogram_of_objects(
     let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
     let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
     let mut rows: Vec<HistogramRow> = Vec::new();
-    let mut sum = Tally::default();
+    let mut sum = GroupTally::default();
     for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
         sum.add(tally);
-        let Tally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
+        let GroupTally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
         let estimate = estimates.get(group).map(|estimate| estimate.rounded());
         let amounts = [
             Some(objects),
@@ -99,9 +99,9 @@ fn histogram_of_objects(
     });
     let mut group_count = rows.len();
     if matching.is_some() {
-        let all: Vec<Tally> = groups.tally_all(dump.reachable());
+        let all: Vec<GroupTally> = groups.tally_all(dump.reachable());
         group_count = all.iter().filter(|tally| tally.objects > 0).count();
-        sum = Tally::default();
+        sum = GroupTally::default();
         all.iter().for_each(|tally| sum.add(tally));
     }
     let nodes = scope.range();
@@ -189,7 +189,7 @@ fn add_retained(
         dump.phase(Phase::RemovingTypes);
         // Rows that are not shown are not computed, unless the order rests on them.
         let by_retained = options.order == Some(RETAINED);
-        let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
+        let shown = if by_retained { rows.len() } else { options.limits.shown_count(rows.len()) };
         sort_rows(rows, options, shown);
         // What goes with objects that one of them dominates is what that one dominates.
         let (sets, holders): (Vec<u32>, Vec<&mut HistogramRow>) = rows[..shown]
@@ -219,7 +219,7 @@ fn add_retained(
 ///
 /// # Errors
 /// If the rows are to be grouped by anything else.
-pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+pub fn histogram_of_counts(counted: &CountedTypes, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
     }
@@ -275,7 +275,7 @@ fn histogram_of_allocations(
     let tops = parallel::map(chosen.heaps.clone(), &HeapTotal::compute);
     for (heap, top) in chosen.heaps.iter().zip(tops) {
         if top.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(super::heaps::heap_title(heap)));
+            return Err(AnswerError::TooManyBacktraceTypePairs(super::heaps::heap_title(heap)));
         }
         total.bytes = total.bytes.saturating_add(top.total.bytes);
         total.allocations = add_counts(total.allocations, top.total.allocations);
@@ -358,9 +358,9 @@ impl Histogram {
 
     /// The same with its rows in order, and the limits checked for all of them.
     fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
-        let shown = options.limits.shown(rows.len());
+        let shown = options.limits.shown_count(rows.len());
         sort_rows(&mut rows, options, shown);
-        let over_limits = options.size_limits.iter().filter_map(|limit| limit.check(&rows)).collect();
+        let over_limits = options.size_limits.iter().filter_map(|limit| limit.violation(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
         Histogram { rows: KeyedValue::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
@@ -368,11 +368,11 @@ impl Histogram {
 }
 
 impl SizeLimit {
-    fn check(&self, rows: &[HistogramRow]) -> Option<OverLimit> {
+    fn violation(&self, rows: &[HistogramRow]) -> Option<OverLimit> {
         let own: Vec<&HistogramRow> = rows.iter().filter(|row| self.types.matches(row.name())).collect();
         let Some(first) = own.first() else {
             let names = rows.iter().map(HistogramRow::name);
-            return Some(OverLimit::of_nothing("type in the dump", &self.text, &self.types, names));
+            return Some(OverLimit::without_matching_rows("type in the dump", &self.text, &self.types, names));
         };
         let takes = if first.retained_bytes.is_some() { "retains" } else { "takes" };
         let bytes_of = |row: &&HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());

@@ -90,10 +90,10 @@ impl HistogramOptions {
             None => &mut line,
         };
         line.switch("--raw-types", self.types_apart);
-        line.each("--fail-over", self.size_limits.iter().map(|limit| limit.text.as_str()));
-        line.each("--library", self.type_ownership.libraries.iter().map(TypePattern::text));
-        line.each("--mine", self.type_ownership.mine.iter().map(TypePattern::text));
-        line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
+        line.repeated_option("--fail-over", self.size_limits.iter().map(|limit| limit.text.as_str()));
+        line.repeated_option("--library", self.type_ownership.libraries.iter().map(TypePattern::text));
+        line.repeated_option("--mine", self.type_ownership.mine.iter().map(TypePattern::text));
+        line.sort_option(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::histogram::Tally;
+use crate::analysis::histogram::GroupTally;
 use crate::analysis::reachability::compute_reachable_from;
 use crate::answers::figure::{ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
 use crate::answers::groups::Groups;
@@ -226,7 +226,7 @@ pub struct ReachedAmount {
 }
 
 impl ReachedAmount {
-    fn reachable(tally: &Tally) -> Self {
+    fn reachable(tally: &GroupTally) -> Self {
         ReachedAmount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
     }
 
@@ -255,9 +255,9 @@ pub struct ReachedBy {
 impl ReachedBy {
     /// `totals` are those with the roots as they are now. O(roots), and O(objects + references) for each of both
     /// requests that was made.
-    pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &Tally) -> Self {
+    pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &GroupTally) -> Self {
         let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
-            let mut sum = Tally::default();
+            let mut sum = GroupTally::default();
             groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
             ReachedAmount::reachable(&sum)
         };

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::allocations::{AllocationDump, add_counts};
 use crate::analysis::heap_total::HeapTotal;
-use crate::analysis::histogram::{Tally, tally_section};
+use crate::analysis::histogram::{GroupTally, tally_section};
 use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
 use crate::answers::heaps::{HeapRow, pids_and_parts};
 use crate::answers::problems::{ProblemRow, problems_of};
@@ -402,7 +402,7 @@ fn section_row(
     graph: &HeapGraph,
     id: SectionId,
     section: &Section,
-    tally: &Tally,
+    tally: &GroupTally,
     roots_by_kind: &BTreeMap<String, u64>,
 ) -> SectionRow {
     let stored: u64 = graph.section_nodes(id).map(|at| graph.references(NodeId::new(at)).len() as u64).sum();
@@ -559,12 +559,12 @@ impl InfoOfFiles {
         let mut files: Vec<InfoOfFile> = files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();
         match order {
             None => {}
-            Some(FILE) => sort::by(&mut files, &|a, b| a.file.cmp(&b.file)),
-            Some(FORMAT) => sort::by(&mut files, &|a, b| a.info.format().format.cmp(&b.info.format().format)),
+            Some(FILE) => sort::rows_by(&mut files, &|a, b| a.file.cmp(&b.file)),
+            Some(FORMAT) => sort::rows_by(&mut files, &|a, b| a.info.format().format.cmp(&b.info.format().format)),
             Some(figure) if !Self::ORDERS.contains(&figure) => return Err(AnswerError::NoSuchOrder(figure.key)),
-            Some(figure) => sort::by_key(&mut files, |row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
+            Some(figure) => sort::rows_by_key(&mut files, |row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
-        let rows_hidden = limits.cut(&mut files);
+        let rows_hidden = limits.reverse_and_cut(&mut files);
         Ok(InfoOfFiles { files, rows_hidden })
     }
 }

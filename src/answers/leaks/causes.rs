@@ -101,7 +101,7 @@ pub(super) fn find_causes<'d>(
     let mut named = finder.name_all(found);
     named.extend(finder.name_left_over_loaders(twins.as_ref()));
     named.extend(finder.name_destroyed_activities());
-    sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
+    sort::rows_by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
     if before.is_some() {
         grew.extend(named.iter().flat_map(|named| &named.rows));
         let is_told = analysed.rows.mark_with_ancestors_and_descendants(&grew);
@@ -178,7 +178,8 @@ impl DumpCauses<'_> {
         let (analysed, before, search) = (&self.analysed, self.before.as_ref(), self.search_any_growth());
         let finder = CauseNamer { analysed, before, search: &search, exact_sizes: self.exact_sizes };
         for (_, told) in suspects.iter_mut().take(MAX_DESCRIBED_SUSPECTS) {
-            let cause = told.cause.take().map(|cause| Box::new(finder.name_cause(*cause, None, CauseReason::Large)));
+            let cause =
+                told.cause.take().map(|cause| Box::new(finder.name_cause(*cause, None, CauseReason::LargeSize)));
             told.named_cause = told.named_cause.take().or(cause);
         }
     }

@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use super::ended_states::{ended_objects, has_equal_keys};
 use super::growth::SuspectGrowth;
-use super::holder_words::{HolderKind, HolderRow, HolderWords, name_without_differing_numbers};
+use super::holder_words::{HolderDescription, HolderKind, HolderRow, name_without_differing_numbers};
 use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_text};
 use super::program::{AnalysedHeap, V8_STRING_TYPES, simple_name};
 use super::shapes::{LeakShape, shape_of};
 use crate::analysis::diff::delta;
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause};
-use crate::answers::libraries::dotted;
-use crate::graph::{Loader, NodeId, SoftKind, SoftReference, TypeId};
+use crate::answers::libraries::dotted_type_name;
+use crate::graph::{ClearableKind, Loader, NodeId, SoftReference, TypeId};
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
@@ -22,7 +22,7 @@ const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 /// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
-const MAX_MADE_ONCE: u64 = 10;
+const MAX_RUNTIME_SINGLETONS: u64 = 10;
 /// Types that a sentence names beside the element's.
 const MAX_TYPES_BESIDE: usize = 2;
 /// Letters of one name in a sentence.
@@ -49,9 +49,9 @@ pub struct ElementRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CauseReason {
     /// There are many, or more than before.
-    Many,
+    ManyObjects,
     /// It is large, which need not be a leak.
-    Large,
+    LargeSize,
 }
 
 /// A cause that has a name.
@@ -61,13 +61,13 @@ pub(super) struct DescribedCause {
     pub(super) element: ElementRow,
     pub(super) holder: HolderRow,
     /// The holder's own holder, in words; empty where the holder says it.
-    pub(super) keeper: String,
+    pub(super) outer_holder: String,
     pub(super) shape: Option<&'static LeakShape>,
     pub(super) growth: Option<SuspectGrowth>,
     pub(super) retained_bytes: u64,
     pub(super) off_heap_bytes: u64,
     /// The kept objects that none of the others dominates.
-    pub(super) topmost: Vec<DomNode>,
+    pub(super) topmost: Vec<DominatorNode>,
     /// The object whose field holds it.
     pub(super) holder_node: NodeId,
     /// The collection that has it.
@@ -92,7 +92,7 @@ pub(super) struct CauseNamer<'f, 'd> {
 
 impl CauseNamer<'_, '_> {
     fn reachable_bytes(&self) -> u64 {
-        self.analysed.retained.bytes_at(DomNode::ROOT).max(1)
+        self.analysed.retained.bytes_at(DominatorNode::ROOT).max(1)
     }
 
     /// Every cause but loaders, each once.
@@ -105,8 +105,11 @@ impl CauseNamer<'_, '_> {
             found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
         causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
-        let mut named: Vec<DescribedCause> =
-            found.into_iter().zip(before).map(|(cause, old)| self.name_cause(cause, old, CauseReason::Many)).collect();
+        let mut named: Vec<DescribedCause> = found
+            .into_iter()
+            .zip(before)
+            .map(|(cause, old)| self.name_cause(cause, old, CauseReason::ManyObjects))
+            .collect();
         // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
         // with another of the same object.
         let of_runtime = |one: &DescribedCause| one.owner == CodeOwner::Runtime;
@@ -119,7 +122,7 @@ impl CauseNamer<'_, '_> {
         let mut is_told = is_told.into_iter();
         named.retain(|_| is_told.next().unwrap_or(true));
         if self.before.is_none() {
-            named.extend(large.into_iter().map(|cause| self.name_cause(cause, None, CauseReason::Large)));
+            named.extend(large.into_iter().map(|cause| self.name_cause(cause, None, CauseReason::LargeSize)));
         }
         named
     }
@@ -151,7 +154,7 @@ impl CauseNamer<'_, '_> {
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
             let own = soft[first..].iter().take_while(|soft| soft.source == pair[0]);
-            own.into_iter().any(|soft| soft.target == pair[1] && soft.kind == SoftKind::Soft)
+            own.into_iter().any(|soft| soft.target == pair[1] && soft.kind == ClearableKind::Soft)
         };
         // A module of the program's own.
         let is_of_own_module = nodes.first().and_then(|start| heap.modules.get(start));
@@ -173,7 +176,7 @@ impl CauseNamer<'_, '_> {
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
             || most_telling_root(self.analysed, way.start)
                 .is_some_and(|root| root_text(self.analysed, root).0 != CodeOwner::Runtime)
-            || (cause.grown.objects_old > 0 || cause.grown.objects >= MAX_MADE_ONCE)
+            || (cause.grown.objects_old > 0 || cause.grown.objects >= MAX_RUNTIME_SINGLETONS)
                 && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
@@ -185,24 +188,24 @@ impl CauseNamer<'_, '_> {
     ) -> DescribedCause {
         let analysed = self.analysed;
         let heap = &analysed.heap;
-        let GrownPlace { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
+        let GrownPlace { rows, element, objects, objects_old, neighbour_types: beside, growth, .. } = cause.grown;
         let way = LeakPath::to(analysed, cause.example, &rows);
         let words = match heap.kinds {
-            Some(_) => HolderWords::of_script(analysed, &way),
-            None => HolderWords::of(analysed, &way, &rows),
+            Some(_) => HolderDescription::of_script(analysed, &way),
+            None => HolderDescription::of(analysed, &way, &rows),
         };
         let (types, references) = way.types_and_references(analysed);
         let type_name = heap.type_name(cause.example);
         let ended = ended_objects(analysed, heap.graph.type_of(cause.example), element);
         let shape = match reason {
-            CauseReason::Many => {
+            CauseReason::ManyObjects => {
                 let by_bytes =
                     || LeakShape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
                 let by_names = || shape_of(&type_name, &types, &references);
                 let by_keys = || LeakShape::named("equal-keys").filter(|_| has_equal_keys(analysed, &way));
                 ended.as_ref().and_then(|ended| ended.shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
             }
-            CauseReason::Large => None,
+            CauseReason::LargeSize => None,
         };
         let growth_row = retained_old.map(|old| {
             // What a row was joined with may have been larger: then it did not grow by more than it retains.
@@ -213,7 +216,7 @@ impl CauseNamer<'_, '_> {
             }
         });
         let beside = beside.into_iter().map(|(row, objects, objects_old)| {
-            let type_name = dotted(heap.graph.type_name(analysed.rows.row(row).type_id)).into_owned();
+            let type_name = dotted_type_name(heap.graph.type_name(analysed.rows.row(row).type_id)).into_owned();
             ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
         });
         let beside = beside.collect();
@@ -221,7 +224,7 @@ impl CauseNamer<'_, '_> {
             sentence: String::new(),
             element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
             holder: words.holder,
-            keeper: words.keeper,
+            outer_holder: words.outer_holder,
             shape,
             growth: growth_row,
             retained_bytes: cause.retained_bytes,
@@ -274,17 +277,17 @@ impl CauseNamer<'_, '_> {
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
                 let by = if named.holder.kind == HolderKind::Root { "by" } else { "in" };
-                let large = if reason == CauseReason::Large { "large, " } else { "" };
+                let large = if reason == CauseReason::LargeSize { "large, " } else { "" };
                 let mut text = format!(
                     "{} ({size}) {are} {large}kept {by} {}",
-                    kept_in_words(&named.element),
+                    elements_in_words(&named.element),
                     shorten_name(&named.holder.text)
                 );
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
-                if !named.keeper.is_empty() {
-                    text += &format!(", kept by {}", shorten_name(&named.keeper));
+                if !named.outer_holder.is_empty() {
+                    text += &format!(", kept by {}", shorten_name(&named.outer_holder));
                 }
                 text
             }
@@ -296,7 +299,7 @@ impl CauseNamer<'_, '_> {
         let all = || std::iter::once(&named.element).chain(&named.element.beside);
         let new = all().map(|row| Some(row.objects.saturating_sub(row.objects_old?))).sum::<Option<u64>>();
         match (new, &named.growth) {
-            _ if reason == CauseReason::Large => String::new(),
+            _ if reason == CauseReason::LargeSize => String::new(),
             (Some(0), Some(growth)) => {
                 format!("; grew by {}", self.bytes_in_words(growth.retained_bytes_delta.unsigned_abs()))
             }
@@ -357,9 +360,9 @@ pub(super) fn count_with_verb(count: u64) -> String {
 }
 
 /// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
-fn kept_in_words(element: &ElementRow) -> String {
+fn elements_in_words(element: &ElementRow) -> String {
     let of_row = |row: &ElementRow| {
-        format!("{} {}", format_count(row.objects), shorten_name(&noun_for(&row.type_name, row.objects)))
+        format!("{} {}", format_count(row.objects), shorten_name(&noun_of_type(&row.type_name, row.objects)))
     };
     let (named, more) = element.beside.split_at(element.beside.len().min(MAX_TYPES_BESIDE));
     let mut parts: Vec<String> = std::iter::once(element).chain(named).map(of_row).collect();
@@ -371,7 +374,7 @@ fn kept_in_words(element: &ElementRow) -> String {
 }
 
 /// The word for so many objects of a type.
-fn noun_for(type_name: &str, objects: u64) -> String {
+fn noun_of_type(type_name: &str, objects: u64) -> String {
     let many = if objects == 1 { "" } else { "s" };
     match type_name {
         name if V8_STRING_TYPES.contains(&name) => format!("string{many}"),

@@ -7,7 +7,7 @@ use super::leak_path::LeakPath;
 use super::program::AnalysedHeap;
 use super::shapes::LeakShape;
 use crate::analysis::leaks::CodeOwner;
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, TypeId};
 use crate::input::{ReferenceName, Value};
 
@@ -42,9 +42,9 @@ static ENDED_STATES: [EndedState; 6] = [
         clause: "were destroyed",
         shape: Some("android-activities"),
     },
-    fragment_state("android.app.Fragment"),
-    fragment_state("androidx.fragment.app.Fragment"),
-    fragment_state("android.support.v4.app.Fragment"),
+    ended_fragment_state("android.app.Fragment"),
+    ended_fragment_state("androidx.fragment.app.Fragment"),
+    ended_fragment_state("android.support.v4.app.Fragment"),
     EndedState {
         class: "android.view.View",
         field: "mAttachInfo",
@@ -54,7 +54,7 @@ static ENDED_STATES: [EndedState; 6] = [
     },
 ];
 
-const fn fragment_state(class: &'static str) -> EndedState {
+const fn ended_fragment_state(class: &'static str) -> EndedState {
     EndedState {
         class,
         field: "mFragmentManager",
@@ -68,8 +68,9 @@ impl EndedState {
     /// The state of objects of a type that says so.
     fn of(analysed: &AnalysedHeap<'_>, type_id: TypeId) -> Option<&'static EndedState> {
         let types = analysed.heap.graph.types();
-        let is_a =
-            |over: &&EndedState| types.superclass_chain(type_id).any(|above| dotted(types.name(above)) == over.class);
+        let is_a = |over: &&EndedState| {
+            types.superclass_chain(type_id).any(|above| dotted_type_name(types.name(above)) == over.class)
+        };
         ENDED_STATES.iter().find(is_a)
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_text};
 use super::program::{AnalysedHeap, mask_digits, simple_name};
 use crate::analysis::leaks::CodeOwner;
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, RootKind};
 use crate::input::ReferenceName;
 
@@ -50,15 +50,15 @@ pub enum HolderKind {
 
 /// The holder, and what keeps that.
 #[derive(Debug, Clone)]
-pub(super) struct HolderWords {
+pub(super) struct HolderDescription {
     pub(super) holder: HolderRow,
     /// In words; empty where the holder says it.
-    pub(super) keeper: String,
+    pub(super) outer_holder: String,
     /// The object with the holder's field.
     pub(super) node: NodeId,
 }
 
-impl HolderWords {
+impl HolderDescription {
     /// The words for a way in a Java heap, or one without names.
     pub(super) fn of(analysed: &AnalysedHeap<'_>, way: &LeakPath, rows: &[u32]) -> Self {
         let heap = &analysed.heap;
@@ -68,7 +68,7 @@ impl HolderWords {
         if let Some(entry) = way.thread_local_entry(analysed)
             && !above.iter().any(|step| step.is_own() && !heap.threads.contains_key(&step.from))
         {
-            return HolderWords::of_thread_local(analysed, entry, rows);
+            return HolderDescription::of_thread_local(analysed, entry, rows);
         }
         let root = most_telling_root(analysed, way.start);
         let (root_owner, root_words) =
@@ -85,7 +85,7 @@ impl HolderWords {
         else {
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
             let holder = HolderRow { text, class: None, fields: Vec::new(), kind: HolderKind::Root };
-            return HolderWords { holder, keeper: String::new(), node: way.start };
+            return HolderDescription { holder, outer_holder: String::new(), node: way.start };
         };
         let (mut holder, rest, mut last) = match above.get(own) {
             Some(step) => (holder_of_step(analysed, step), &above[own + 1..], step.to),
@@ -121,8 +121,8 @@ impl HolderWords {
         let with_name = types
             .find(|id| !heap.type_roles[id.index()].is_anonymous)
             .filter(|id| heap.graph.types().superclass(*id).is_some());
-        let last_type =
-            with_name.map_or_else(|| heap.type_name(last), |id| dotted(heap.graph.type_name(id)).into_owned());
+        let last_type = with_name
+            .map_or_else(|| heap.type_name(last), |id| dotted_type_name(heap.graph.type_name(id)).into_owned());
         let is_kept = analysed.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
         if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));
@@ -135,8 +135,8 @@ impl HolderWords {
             (None, Some(first)) if own != 0 => first.text(analysed),
             _ => String::new(),
         };
-        let keeper = if holder.text.contains(&origin) { String::new() } else { origin };
-        HolderWords { holder, keeper, node: above.get(own).map_or(way.start, |step| step.from) }
+        let outer_holder = if holder.text.contains(&origin) { String::new() } else { origin };
+        HolderDescription { holder, outer_holder, node: above.get(own).map_or(way.start, |step| step.from) }
     }
 
     /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
@@ -151,7 +151,7 @@ impl HolderWords {
             fields: variable.into_iter().map(|(_, name)| name).collect(),
             kind: HolderKind::ThreadLocal,
         };
-        HolderWords { holder, keeper: threads_of(analysed, rows), node: entry }
+        HolderDescription { holder, outer_holder: threads_of(analysed, rows), node: entry }
     }
 }
 
@@ -172,9 +172,10 @@ fn holder_of_step(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> HolderRow
         Some(ReferenceName::Local(frame)) => {
             heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
         }
-        _ => Some(
-            class.map_or_else(|| heap.type_name(step.from), |class| dotted(heap.graph.type_name(class)).into_owned()),
-        ),
+        _ => Some(class.map_or_else(
+            || heap.type_name(step.from),
+            |class| dotted_type_name(heap.graph.type_name(class)).into_owned(),
+        )),
     };
     let text = match (heap.threads.get(&step.from), kind) {
         (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(analysed)),
@@ -190,7 +191,7 @@ pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeI
     let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
     let class = graph.types().class_objects().iter().find(has_it);
     let (holder, type_name) = match class {
-        Some(&(class, type_id)) => (class, dotted(graph.type_name(type_id)).into_owned()),
+        Some(&(class, type_id)) => (class, dotted_type_name(graph.type_name(type_id)).into_owned()),
         None => analysed.paths.parent(key).map(|holder| (holder, analysed.heap.type_name(holder)))?,
     };
     match names.find_between(holder, key)? {

@@ -2,7 +2,7 @@
 
 use super::program::{AnalysedHeap, simple_name};
 use crate::analysis::leaks::CodeOwner;
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, Root, RootKind};
 use crate::input::ReferenceName;
 
@@ -74,7 +74,7 @@ impl LeakPath {
     pub(super) fn types_and_references(&self, analysed: &AnalysedHeap<'_>) -> (Vec<String>, Vec<String>) {
         let types = [self.start].into_iter().chain(self.steps.iter().map(|step| step.to));
         let types = types.map(|node| match analysed.heap.graph.types().of_class_object(node) {
-            Some(class) => dotted(analysed.heap.graph.type_name(class)).into_owned(),
+            Some(class) => dotted_type_name(analysed.heap.graph.type_name(class)).into_owned(),
             None => analysed.heap.type_name(node),
         });
         // A thread's own values belong to what has the ThreadLocal.
@@ -165,7 +165,7 @@ impl LeakPathStep {
             return format!("{module}{field}");
         }
         match heap.graph.types().of_class_object(self.from) {
-            Some(class) => format!("static {}{field}", simple_name(&dotted(heap.graph.type_name(class)))),
+            Some(class) => format!("static {}{field}", simple_name(&dotted_type_name(heap.graph.type_name(class)))),
             None => format!("{}{field}", simple_name(&heap.type_name(self.from))),
         }
     }
@@ -187,7 +187,7 @@ pub(super) fn most_telling_root<'p>(analysed: &'p AnalysedHeap<'_>, node: NodeId
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.
 pub(super) fn root_text(analysed: &AnalysedHeap<'_>, root: &Root) -> (CodeOwner, String) {
     let graph = analysed.heap.graph;
-    let container = root.container.map(|class| dotted(graph.type_name(class)));
+    let container = root.container.map(|class| dotted_type_name(graph.type_name(class)));
     let name = graph.root_name(root);
     match (root.kind, container) {
         (RootKind::Static, Some(class)) => {

@@ -4,21 +4,21 @@
 use super::described_causes::{CauseNamer, DescribedCause, ElementRow, MIN_CAUSE_BYTES, count_with_verb};
 use super::ended_states::EndedState;
 use super::growth::SuspectGrowth;
-use super::holder_words::{HolderKind, HolderRow, HolderWords, threads_in_words, variable_of_thread_local};
+use super::holder_words::{HolderDescription, HolderKind, HolderRow, threads_in_words, variable_of_thread_local};
 use super::leak_path::LeakPath;
 use super::program::{AnalysedHeap, LeftOverLoaders, simple_name};
 use super::shapes::LeakShape;
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::CodeOwner;
 use crate::analysis::retained_sets::topmost_members;
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::graph::{Loader, NodeId};
 use crate::sort;
 use crate::units::format_count;
 
 /// Loaders without a state that define one class: so many more than before, and so many in one dump, are left over.
-const MIN_MORE_TWINS: usize = 2;
-const MIN_TWINS_WITHOUT_OLD_DUMP: usize = 4;
+const MIN_ADDED_TWIN_LOADERS: usize = 2;
+const MIN_TWIN_LOADERS_IN_ONE_DUMP: usize = 4;
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
 /// the class.
@@ -26,26 +26,29 @@ pub(super) fn mark_surplus_twins(
     before: Option<&mut LeftOverLoaders>,
     now: &mut LeftOverLoaders,
 ) -> Option<(String, String)> {
-    if !now.stopped.is_empty() {
+    if !now.stopped_loaders.is_empty() {
         return None;
     }
     let mut found: Vec<(&String, usize)> = now
-        .twins
+        .twin_loaders_by_type
         .iter()
         .map(|(name, (loaders, _))| (name, loaders.len()))
         .filter(|(name, count)| match &before {
-            Some(before) => *count >= before.twins.get(*name).map_or(0, |twins| twins.0.len()) + MIN_MORE_TWINS,
-            None => *count >= MIN_TWINS_WITHOUT_OLD_DUMP,
+            Some(before) => {
+                *count
+                    >= before.twin_loaders_by_type.get(*name).map_or(0, |twins| twins.0.len()) + MIN_ADDED_TWIN_LOADERS
+            }
+            None => *count >= MIN_TWIN_LOADERS_IN_ONE_DUMP,
         })
         .collect();
     found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let name = found.first()?.0.clone();
-    let (loaders, class) = now.twins.get(&name)?.clone();
-    now.stopped.extend(loaders);
+    let (loaders, class) = now.twin_loaders_by_type.get(&name)?.clone();
+    now.stopped_loaders.extend(loaders);
     if let Some(before) = before
-        && let Some((loaders, _)) = before.twins.get(&name).cloned()
+        && let Some((loaders, _)) = before.twin_loaders_by_type.get(&name).cloned()
     {
-        before.stopped.extend(loaders);
+        before.stopped_loaders.extend(loaders);
     }
     Some((name, class))
 }
@@ -53,14 +56,14 @@ pub(super) fn mark_surplus_twins(
 /// Left-over objects of a dump: how many, those that none of the others dominates, and what these retain.
 struct LeftOverObjects {
     count: usize,
-    topmost: Vec<DomNode>,
+    topmost: Vec<DominatorNode>,
     retained_bytes: u64,
 }
 
 impl LeftOverObjects {
-    fn new(analysed: &AnalysedHeap<'_>, count: usize, mut topmost: Vec<DomNode>) -> Self {
+    fn new(analysed: &AnalysedHeap<'_>, count: usize, mut topmost: Vec<DominatorNode>) -> Self {
         // The first one stands for all.
-        sort::by_key(&mut topmost, |&number| (std::cmp::Reverse(analysed.retained.bytes_at(number)), number));
+        sort::rows_by_key(&mut topmost, |&number| (std::cmp::Reverse(analysed.retained.bytes_at(number)), number));
         let bytes = topmost.iter().map(|&number| analysed.retained.bytes_at(number));
         LeftOverObjects { count, retained_bytes: bytes.fold(0, u64::saturating_add), topmost }
     }
@@ -74,7 +77,7 @@ impl CauseNamer<'_, '_> {
         let destroyed = |analysed: &AnalysedHeap<'_>| -> Vec<NodeId> {
             let types = analysed.heap.graph.types();
             let is_activity = types.by_superclass(|type_id, above: Option<&bool>| {
-                dotted(types.name(type_id)) == over.class || above.copied().unwrap_or(false)
+                dotted_type_name(types.name(type_id)) == over.class || above.copied().unwrap_or(false)
             });
             if !is_activity.contains(&true) {
                 return Vec::new();
@@ -99,17 +102,20 @@ impl CauseNamer<'_, '_> {
         let mut rows: Vec<u32> = activities.iter().filter_map(|&node| analysed.rows.row_of(node)).collect();
         rows.sort_unstable();
         rows.dedup();
-        let HolderWords { holder, keeper, .. } =
-            HolderWords::of(analysed, &LeakPath::to(analysed, first, &rows), &rows);
+        let HolderDescription { holder, outer_holder, .. } =
+            HolderDescription::of(analysed, &LeakPath::to(analysed, first, &rows), &rows);
         let were = if activities.len() == 1 { "was destroyed and is" } else { "were destroyed and are" };
         let by = if holder.kind == HolderKind::Root { "by" } else { "in" };
         let (count, name) = (format_count(activities.len() as u64), analysed.heap.type_name(first));
         let size = self.size_in_words(now.retained_bytes, 0);
         let mut sentence = format!("{count} {} ({size}) {were} still kept {by} {}", simple_name(&name), holder.text);
-        if !keeper.is_empty() {
-            sentence += &format!(", kept by {keeper}");
+        if !outer_holder.is_empty() {
+            sentence += &format!(", kept by {outer_holder}");
         }
-        Some(DescribedCause { rows, ..self.name_left_over(now, before, first, shape, (holder, keeper), sentence) })
+        Some(DescribedCause {
+            rows,
+            ..self.name_left_over(now, before, first, shape, (holder, outer_holder), sentence)
+        })
     }
 
     /// A cause of what is left over; `first` stands for all.
@@ -119,7 +125,7 @@ impl CauseNamer<'_, '_> {
         before: Option<LeftOverObjects>,
         first: NodeId,
         shape: Option<&'static LeakShape>,
-        (holder, keeper): (HolderRow, String),
+        (holder, outer_holder): (HolderRow, String),
         mut sentence: String,
     ) -> DescribedCause {
         let heap = &self.analysed.heap;
@@ -136,7 +142,7 @@ impl CauseNamer<'_, '_> {
                 beside: Vec::new(),
             },
             holder,
-            keeper,
+            outer_holder,
             shape,
             growth: before.map(|_| SuspectGrowth {
                 retained_bytes_old: now.retained_bytes - grew_by,
@@ -173,29 +179,31 @@ impl CauseNamer<'_, '_> {
         loaders.sort_unstable();
         let mut ways: Vec<(HolderRow, String, usize)> = Vec::new();
         for &loader in &loaders {
-            let (holder, keeper) = self.holder_of_loader(loader);
+            let (holder, outer_holder) = self.holder_of_loader(loader);
             match ways.iter_mut().find(|(known, ..)| known.text == holder.text) {
                 Some((.., count)) => *count += 1,
-                None => ways.push((holder, keeper, 1)),
+                None => ways.push((holder, outer_holder, 1)),
             }
         }
-        let (holder, keeper, _) = ways.into_iter().max_by_key(|(.., count)| *count)?;
+        let (holder, outer_holder, _) = ways.into_iter().max_by_key(|(.., count)| *count)?;
         let (type_name, size) = (heap.type_name(loaders[0]), self.size_in_words(now.retained_bytes, 0));
         let (count, name) = (now.count, simple_name(&type_name));
         let mut sentence = match twins {
-            Some((_, class)) => format!("{count} {name} that all define {} ({size})", simple_name(&dotted(class))),
+            Some((_, class)) => {
+                format!("{count} {name} that all define {} ({size})", simple_name(&dotted_type_name(class)))
+            }
             None => format!("{count} stopped {name} ({size})"),
         };
         sentence += &format!(" are still loaded, kept by {}", holder.text);
-        if !keeper.is_empty() {
-            sentence += &format!(" in {keeper}");
+        if !outer_holder.is_empty() {
+            sentence += &format!(" in {outer_holder}");
         }
         Some(self.name_left_over(
             now,
             before,
             loaders[0],
             LeakShape::named("class-loaders"),
-            (holder, keeper),
+            (holder, outer_holder),
             sentence,
         ))
     }
@@ -209,8 +217,8 @@ impl CauseNamer<'_, '_> {
         let is_entry = |node: NodeId| analysed.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
         let entry = way.steps.iter().find(|step| is_entry(step.from));
         let Some(step) = entry else {
-            let words = HolderWords::of(analysed, &way, &rows);
-            return (words.holder, words.keeper);
+            let words = HolderDescription::of(analysed, &way, &rows);
+            return (words.holder, words.outer_holder);
         };
         let variable = variable_of_thread_local(analysed, step.from);
         let name = variable
@@ -236,7 +244,7 @@ impl CauseNamer<'_, '_> {
 }
 
 /// Left-over loaders and their classes that none of the others dominates.
-fn topmost_of_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DomNode> {
+fn topmost_of_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DominatorNode> {
     let (heap, types) = (&analysed.heap, analysed.heap.graph.types());
     let is_member = |node: NodeId| {
         heap.left_over_loaders.contains(&node)

@@ -125,7 +125,7 @@ fn find_suspects<'d>(
         let bytes = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
             suspect.retained_bytes.saturating_add(told.off_heap_bytes())
         };
-        sort::by_key(&mut rows, |row| (std::cmp::Reverse(bytes(row)), row.0.accumulation.node));
+        sort::rows_by_key(&mut rows, |row| (std::cmp::Reverse(bytes(row)), row.0.accumulation.node));
     }
     let is_wanted = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
         let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
@@ -138,13 +138,13 @@ fn find_suspects<'d>(
     rows.retain(is_wanted);
     let of_types = rows.len();
     let limits = Limits { rows: options.rows, reverse: false };
-    let beyond_limit = limits.cut(&mut rows);
+    let beyond_limit = limits.reverse_and_cut(&mut rows);
     found.name_suspects(&mut rows);
     let (paths, modules) = found.into_paths_and_modules();
     let (suspects, told): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
-    limits.cut(&mut detached);
+    limits.reverse_and_cut(&mut detached);
     Ok(Leaks {
         detached,
         reachable_bytes,

@@ -47,8 +47,8 @@ impl LeaksOptions {
         if self.threshold != LeaksOptions::default().threshold {
             line.option("--threshold", Some(&self.threshold.to_string()));
         }
-        line.each("--library", self.libraries.iter().map(TypePattern::text));
-        line.each("--mine", self.mine.iter().map(TypePattern::text)).switch("--all", self.with_unchanged);
+        line.repeated_option("--library", self.libraries.iter().map(TypePattern::text));
+        line.repeated_option("--mine", self.mine.iter().map(TypePattern::text)).switch("--all", self.with_unchanged);
         line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
         self.scope.add_to(&mut line);
         line

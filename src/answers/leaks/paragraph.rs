@@ -27,7 +27,7 @@ pub(super) fn evidence_lines(
     lines.push(holders_sentence(suspects, view, &suspects.path_of_cause(at)));
     lines.push(accumulation_sentence(suspects, suspect, view, is_explained));
     if is_explained {
-        lines.push(special_cases::sentences(suspects, suspect, view));
+        lines.push(special_cases::special_case_sentences(suspects, suspect, view));
     }
     lines.retain(|line| !line.is_empty());
     lines

@@ -1,7 +1,7 @@
 //! Holders in words of JavaScript: the nearest object of a class with a name and the fields from there, the
 //! variables above it, the module.
 
-use super::holder_words::{HolderKind, HolderRow, HolderWords};
+use super::holder_words::{HolderDescription, HolderKind, HolderRow};
 use super::leak_path::{LeakPath, LeakPathStep};
 use super::program::{AnalysedHeap, owner_of_script};
 use crate::analysis::leaks::CodeOwner;
@@ -23,7 +23,7 @@ struct ScriptStep {
     is_static: bool,
 }
 
-impl HolderWords {
+impl HolderDescription {
     /// The words for a way in a heap of V8.
     pub(super) fn of_script(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
         let above = &way.steps[..way.steps_above_growth];
@@ -72,13 +72,13 @@ impl HolderWords {
                 _ => HolderKind::Field,
             },
         };
-        let keeper = match (via.is_empty(), module_of_path(analysed, way)) {
+        let outer_holder = match (via.is_empty(), module_of_path(analysed, way)) {
             (true, place) => place,
             (false, place) if place.is_empty() => via,
             (false, place) => format!("{via} of {place}"),
         };
-        let keeper = if keeper == holder.text { String::new() } else { keeper };
-        HolderWords { holder, keeper, node: named.map_or(way.start, |at| parts[at].node) }
+        let outer_holder = if outer_holder == holder.text { String::new() } else { outer_holder };
+        HolderDescription { holder, outer_holder, node: named.map_or(way.start, |at| parts[at].node) }
     }
 }
 

@@ -5,7 +5,7 @@ use super::suspects::Suspects;
 use super::view::SuspectView;
 use crate::analysis::leaks::LeakSuspect;
 use crate::answers::frames::FrameRow;
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::answers::paths::reference_suffix;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
@@ -54,7 +54,7 @@ pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect
 }
 
 /// Sentences on what is special about a suspect.
-pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+pub(super) fn special_case_sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
     let Some(values) = suspects.values else { return String::new() };
     let graph = suspects.graph;
     let largest = suspect.largest();
@@ -72,7 +72,7 @@ fn is_instance_of(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
 }
 
 fn is_class_or_subclass(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
-    graph.types().superclass_chain(type_id).any(|above| dotted(graph.types().name(above)) == class)
+    graph.types().superclass_chain(type_id).any(|above| dotted_type_name(graph.types().name(above)) == class)
 }
 
 /// A weak map whose values refer to their own keys.
@@ -166,7 +166,7 @@ fn thread_local_sentence(
 mod tests {
     use super::*;
     use crate::analysis::root_paths::find_root_paths;
-    use crate::graph::Lookup;
+    use crate::graph::IdLookup;
 
     #[test]
     fn loaders_and_thread_local_values_are_recognised() {
@@ -174,7 +174,7 @@ mod tests {
         let dump = crate::dump::open(path).unwrap();
         let (graph, values) = (dump.graph().unwrap(), ValueReader::of(&dump).unwrap());
         let node = |id: u64| match graph.find(None, id) {
-            Lookup::One(node) => node,
+            IdLookup::One(node) => node,
             other => panic!("{id:x}: {other:?}"),
         };
         // Two loaders of one plugin; loaders of the runtime have types of their own.

@@ -101,7 +101,7 @@ pub fn survivors<'d>(
     object_changes(until, dump)?;
     let (Some(second), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NeedsObjects) };
     let scope = options.scope.resolve(until)?;
-    let mut pairs = diff::survivors(second, &allocated, graph);
+    let mut pairs = diff::surviving_objects(second, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();
     let mut rows: BTreeMap<&str, SurvivorGroup<'_>> = BTreeMap::new();
@@ -129,8 +129,8 @@ pub fn survivors<'d>(
     totals.retained_bytes = retained_bytes_of_set(dump, graph, &all)?;
     // Rows come by name; a stable sort keeps that among equals.
     let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
-    sort::by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
-    let hidden = Limits { rows: options.rows, reverse: false }.cut(&mut rows);
+    sort::rows_by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
+    let hidden = Limits { rows: options.rows, reverse: false }.reverse_and_cut(&mut rows);
     add_retained(&mut rows, second, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
     let parents = dump.shortest_parents();

@@ -17,8 +17,8 @@ pub struct ReferenceRows<'d> {
     graph: &'d HeapGraph,
     strong: &'d [NodeId],
     /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
-    others: Vec<(usize, Reference)>,
-    shown: usize,
+    unlisted_references: Vec<(usize, Reference)>,
+    shown_count: usize,
     /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
     values: Option<ValueReader<'d>>,
@@ -68,19 +68,27 @@ impl<'d> ReferenceRows<'d> {
         values: Option<ValueReader<'d>>,
     ) -> Self {
         let mut left = strong.iter();
-        let mut others = Vec::new();
+        let mut unlisted_references = Vec::new();
         let total = all.len();
         if total > strong.len() {
             for (place, reference) in all.enumerate() {
                 let is_next = !reference.is_weak && left.as_slice().first() == Some(&reference.node);
                 match is_next {
                     true => drop(left.next()),
-                    false => others.push((place, reference)),
+                    false => unlisted_references.push((place, reference)),
                 }
             }
         }
-        let shown = limit.map_or(total, |limit| total.min(limit));
-        ReferenceRows { graph, strong, others, shown, names: Vec::new(), values, shown_values: OnceCell::new() }
+        let shown_count = limit.map_or(total, |limit| total.min(limit));
+        ReferenceRows {
+            graph,
+            strong,
+            unlisted_references,
+            shown_count,
+            names: Vec::new(),
+            values,
+            shown_values: OnceCell::new(),
+        }
     }
 
     /// Name of a row's reference, where the dump has it.
@@ -90,18 +98,18 @@ impl<'d> ReferenceRows<'d> {
 
     /// Rows that are shown.
     pub fn len(&self) -> usize {
-        self.shown
+        self.shown_count
     }
 
     /// Rows that there are, shown or not.
     pub fn total(&self) -> usize {
-        self.strong.len() + self.others.len()
+        self.strong.len() + self.unlisted_references.len()
     }
 
     /// The reference of a row. O(log weak references).
     fn at(&self, row: usize) -> Reference {
-        let before = self.others.partition_point(|(place, _)| *place < row);
-        match self.others.get(before) {
+        let before = self.unlisted_references.partition_point(|(place, _)| *place < row);
+        match self.unlisted_references.get(before) {
             Some((place, reference)) if *place == row => *reference,
             _ => Reference { node: self.strong[row - before], is_weak: false },
         }
@@ -120,7 +128,7 @@ impl<'d> ReferenceRows<'d> {
             *counts.entry(self.graph.type_name(self.graph.type_of(self.at(row).node))).or_default() += 1;
         }
         let mut counts: Vec<(u64, &str)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
-        sort::by(&mut counts, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        sort::rows_by(&mut counts, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         counts
     }
 
@@ -136,13 +144,14 @@ impl<'d> ReferenceRows<'d> {
 
     /// The rows that are shown, one by one.
     pub fn iter(&self) -> impl Iterator<Item = ObjectRow> + '_ {
-        (0..self.shown).map(|row| self.get(row))
+        (0..self.shown_count).map(|row| self.get(row))
     }
 
     /// Value of a row's object, of the first 4,096 rows. Reads them all when it is first asked.
     pub fn shown_value(&self, row: usize) -> Option<&ShownValue> {
         let read = || {
-            let nodes: Vec<NodeId> = (0..self.shown.min(ROWS_READ_TOGETHER)).map(|row| self.at(row).node).collect();
+            let nodes: Vec<NodeId> =
+                (0..self.shown_count.min(ROWS_READ_TOGETHER)).map(|row| self.at(row).node).collect();
             self.values.map_or(Vec::new(), |values| values.shown_values(&nodes))
         };
         self.shown_values.get_or_init(read).get(row)?.as_ref()
@@ -160,7 +169,7 @@ impl<'d> ReferenceRows<'d> {
 
 impl Serialize for ReferenceRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((0..self.shown).map(|at| ReferenceRow {
+        serializer.collect_seq((0..self.shown_count).map(|at| ReferenceRow {
             row: self.get(at),
             reference: self.reference(at).map(str::to_string),
             weak: self.is_weak(at),

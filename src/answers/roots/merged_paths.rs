@@ -76,7 +76,7 @@ impl MergedPathsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
-        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
+        line.repeated_option("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.with_weak_roots);
         line.switch("--all-steps", self.all_steps);
         if let KeptRows::OfShare(Threshold::Share(share)) = self.kept_rows {
@@ -315,7 +315,7 @@ impl<'d> MergedPathRows<'d> {
             KeptRows::Largest(lines) => {
                 // A row has at least as much as each below it, and comes before them.
                 let mut largest_first: Vec<u32> = (0..merged.rows.len() as u32).collect();
-                sort::by_key(&mut largest_first, |&number| {
+                sort::rows_by_key(&mut largest_first, |&number| {
                     let row = &merged.rows[number as usize];
                     (Reverse(row.objects), Reverse(row.weight_bytes), row.depth, number)
                 });
@@ -396,7 +396,7 @@ struct ReferenceNameNumbers<'d> {
     numbers: HashMap<String, u32>,
     /// Numbers by the holder's type, its references, and which of them it is.
     by_place: HashMap<(TypeId, usize, usize), u32>,
-    named: usize,
+    named_count: usize,
     /// The object whose references were named last, and how many of them were.
     last: (NodeId, usize),
 }
@@ -410,7 +410,7 @@ impl<'d> ReferenceNameNumbers<'d> {
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
         let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
-        ReferenceNameNumbers { graph, names, numbers, by_place, named: 0, last }
+        ReferenceNameNumbers { graph, names, numbers, by_place, named_count: 0, last }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
@@ -420,12 +420,12 @@ impl<'d> ReferenceNameNumbers<'d> {
         let place = references.iter().position(|&target| target == to).filter(|_| is_told);
         let place = place.map(|place| (self.graph.type_of(from), references.len(), place));
         if let Some(&number) =
-            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named >= Self::MAX_NAMED)
+            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named_count >= Self::MAX_NAMED)
         {
             return number;
         }
         let name = place.and_then(|_| self.names.of_examples(&[(from, to)]));
-        self.named += 1;
+        self.named_count += 1;
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next);
         place.map(|place| self.by_place.insert(place, number));

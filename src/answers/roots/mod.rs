@@ -60,7 +60,7 @@ impl RootPathsOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
-        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
+        line.repeated_option("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.with_weak_roots);
         line.switch("--all-steps", self.all_steps);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
@@ -102,7 +102,7 @@ impl RootPathsAnswer<'_> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         self.paths.iter().for_each(|path| *kinds.entry(path.root().short_kind()).or_default() += 1);
         let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
-        sort::by_key(&mut kinds, |(_, count)| Reverse(*count));
+        sort::rows_by_key(&mut kinds, |(_, count)| Reverse(*count));
         let kinds: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{} from {kind}", format_count(*count))).collect();
         let count = self.paths.len() as u64;
@@ -219,7 +219,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
             retained_bytes,
         },
         reachability: Reachability::find(dump, graph, node),
-        shown: options.limits.shown(paths.len()),
+        shown: options.limits.shown_count(paths.len()),
         paths,
         roots_inferred: graph.roots_inferred(),
         has_classes: !graph.types().class_objects().is_empty(),

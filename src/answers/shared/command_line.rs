@@ -42,13 +42,17 @@ impl CommandLine {
     }
 
     /// Adds an option once for each value.
-    pub(in crate::answers) fn each<'v>(&mut self, name: &str, values: impl IntoIterator<Item = &'v str>) -> &mut Self {
+    pub(in crate::answers) fn repeated_option<'v>(
+        &mut self,
+        name: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> &mut Self {
         values.into_iter().for_each(|value| _ = self.option(name, Some(value)));
         self
     }
 
     /// Adds `--sort` where an order is asked for that is not the default.
-    pub(in crate::answers) fn sort(&mut self, order: Option<Figure>, default: Figure) -> &mut Self {
+    pub(in crate::answers) fn sort_option(&mut self, order: Option<Figure>, default: Figure) -> &mut Self {
         self.option("--sort", order.filter(|order| *order != default).map(|order| order.word))
     }
 

@@ -126,7 +126,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
         })
     });
     let mut rows: Vec<DetachedRow> = rows.collect();
-    sort::by_key(&mut rows, |row| std::cmp::Reverse(row.retained_bytes));
+    sort::rows_by_key(&mut rows, |row| std::cmp::Reverse(row.retained_bytes));
     Ok(rows)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, totals_by_path, totals_by_path_bytes};
 use crate::analysis::diff::{ObjectChanges, compare_objects};
-use crate::analysis::histogram::Tally;
+use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::shared::figure::{Figure, KIND, PATH, TYPE, Unit};
@@ -61,7 +61,7 @@ impl Default for DiffBy {
 
 /// A dump of objects, by name.
 pub(in crate::answers) struct DumpSide {
-    pub(in crate::answers) totals: Tally,
+    pub(in crate::answers) totals: GroupTally,
     pub(in crate::answers) rows: BTreeMap<String, Amounts>,
     /// Memory that the rows of this dump and of the one before it take, where names are long.
     pub(in crate::answers) row_bytes: u64,
@@ -83,7 +83,7 @@ impl DumpSide {
         let group_by = if let DiffBy::Groups(by) = by { by } else { GroupBy::Type };
         let groups = Groups::new(&scope, group_by, SameNameTypes::Merged)?;
         let tallies = groups.tally(dump.reachable());
-        let mut totals = Tally::default();
+        let mut totals = GroupTally::default();
         tallies.iter().for_each(|tally| totals.add(tally));
         let mut side = DumpSide { totals, rows: BTreeMap::new(), row_bytes, roots_inferred: graph.roots_inferred() };
         match by {
@@ -118,12 +118,12 @@ impl DumpSide {
     fn add_paths(&mut self, dump: &OpenDump, scope: &Scope<'_>, objects: &ScopeOptions) -> Result<(), AnswerError> {
         let graph = scope.graph();
         let (dominators, _) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
+        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
         let children = dominators.children();
         let tops = scope.top_level(dominators).into_iter();
         let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
         self.row_bytes += totals_by_path_bytes(graph, &tree);
-        dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;
+        dump.check_answer(AnswerNeed::DominatorDescent, self.row_bytes)?;
         self.rows = totals_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
         if let Some(pattern) = &objects.types {
             self.rows.retain(|path, _| pattern.matches(path));
@@ -254,7 +254,7 @@ impl DiffBy {
             (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
             (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
             (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
-            (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().called("name")],
+            (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().with_sort_word("name")],
         };
         orders.extend(retained.then_some(RETAINED_DELTA));
         orders
@@ -281,7 +281,7 @@ pub(in crate::answers) fn object_changes(old: &OpenDump, new: &OpenDump) -> Resu
     let changes = compare_objects(old, new);
     match changes.are_of_one_process() {
         true => Ok(changes),
-        false => Err(AnswerError::DifferentProcesses { alike: changes.alike, of: changes.kept }),
+        false => Err(AnswerError::DifferentProcesses { alike: changes.unchanged_count, of: changes.in_both_count }),
     }
 }
 

@@ -20,7 +20,7 @@ pub enum AnswerError {
     FilterNeedsObjects,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
     #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NeedsObjects)]
-    StartNeedsObjects(String),
+    StartObjectNeedsObjectDump(String),
     /// The dump holds objects, and the question is about allocation totals.
     #[error("the dump holds objects, no allocation totals")]
     NeedsAllocations,
@@ -74,7 +74,7 @@ pub enum AnswerError {
     NoSuchMemoryDump(String, usize),
     /// A heap has more pairs of backtrace and type than are kept: its title.
     #[error("{0}: too many pairs of backtrace and type")]
-    TooManyPairs(String),
+    TooManyBacktraceTypePairs(String),
     /// Names are so long that the paths of a heap, written out, take more memory than it is worth.
     #[error("names are so long that the paths take too much memory")]
     PathsTooLong,
@@ -191,7 +191,7 @@ impl AnswerError {
         match self {
             AnswerError::NeedsObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
             AnswerError::FilterNeedsObjects => format!("{self}; leave --where out"),
-            AnswerError::StartNeedsObjects(_) => format!("{self}; leave OBJID out"),
+            AnswerError::StartObjectNeedsObjectDump(_) => format!("{self}; leave OBJID out"),
             AnswerError::NeedsAllocations => {
                 "the dump holds objects: it has no processes with allocators; --domain chooses a section".into()
             }
@@ -225,7 +225,7 @@ impl AnswerError {
             AnswerError::NoDumpTimes => format!("--sort-by-time: {self}"),
             AnswerError::NoDetachedNodes => format!("--detached: {self}"),
             AnswerError::PathsTooLong => format!("--paths: {self}; leave --paths out"),
-            AnswerError::TooManyPairs(_) => format!("{self}; a smaller --depth tells fewer apart"),
+            AnswerError::TooManyBacktraceTypePairs(_) => format!("{self}; a smaller --depth tells fewer apart"),
             AnswerError::TooManyRows { with_earlier, .. } => {
                 let fewer = if *with_earlier { ", or fewer with --dump, --process and --allocator" } else { "" };
                 format!("{self}; show less with --depth, --min-percent or -n{fewer}")

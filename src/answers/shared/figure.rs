@@ -41,7 +41,7 @@ impl Figure {
         Figure { title, ..self }
     }
 
-    pub(crate) const fn called(self, word: &'static str) -> Self {
+    pub(crate) const fn with_sort_word(self, word: &'static str) -> Self {
         Figure { word, ..self }
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::AnswerError;
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::input::{ObjectDetails, Strings};
+use crate::input::{ObjectDetails, StringColumns};
 use crate::units::{format_bytes, format_count};
 
 /// Figures of many strings.
@@ -57,7 +57,7 @@ pub struct TextGroup {
 /// Strings by their texts. 28 bytes a string while they are read, and 24 a text.
 #[derive(Debug)]
 pub struct GroupedStrings {
-    pub strings: Strings,
+    pub strings: StringColumns,
     /// Places in `strings`, ascending by text; those without a known text last.
     order: Vec<u32>,
     pub groups: Vec<TextGroup>,
@@ -70,7 +70,7 @@ const MIN_REDACTED_STRINGS: u64 = 20;
 
 impl GroupedStrings {
     /// Groups strings. O(strings x log strings), on all threads.
-    pub fn new(graph: &HeapGraph, strings: Strings) -> Self {
+    pub fn new(graph: &HeapGraph, strings: StringColumns) -> Self {
         let mut order: Vec<u32> = (0..strings.len() as u32).collect();
         order.par_sort_unstable_by_key(|&at| (strings.key(at as usize), at));
         let unknown = order.partition_point(|&at| !strings.key(at as usize).is_known());

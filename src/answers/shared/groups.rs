@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::histogram_row::{LoaderRow, loader_key, loader_row, loader_text};
 use super::values::unreadable_values;
 use super::{AnswerError, GroupBy, Scope};
-use crate::analysis::dominators::DomNode;
-use crate::analysis::histogram::{Estimate, Tally, tally_types};
+use crate::analysis::dominators::DominatorNode;
+use crate::analysis::histogram::{Estimate, GroupTally, tally_types};
 use crate::analysis::reachability_strength::{ReachabilityStrength, reachability_strengths};
 use crate::analysis::retained_sets::{NO_SET, TopmostTotals, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, OpenDump};
@@ -26,7 +26,7 @@ pub(crate) struct Groups<'d> {
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     group_of_type: Vec<u32>,
     /// For groups by place (section, generation): runs of objects, ascending, and the group of each.
-    places: Vec<(Range<usize>, u32)>,
+    groups_by_node_range: Vec<(Range<usize>, u32)>,
     /// By object, where that is what they are grouped by.
     group_of_node: Vec<u32>,
     nodes: Range<usize>,
@@ -60,7 +60,7 @@ impl<'d> Groups<'d> {
         let types = graph.types();
         let by_allocation = match by {
             GroupBy::File => Some(AllocationGroup::File),
-            GroupBy::Generation if graph.generations().is_empty() => Some(AllocationGroup::Generation),
+            GroupBy::Generation if graph.generations().is_empty() => Some(AllocationGroup::CollectionCount),
             _ => None,
         };
         let allocated = match scope.details().zip(by_allocation) {
@@ -178,7 +178,7 @@ impl<'d> Groups<'d> {
             modules,
             types,
             group_of_type,
-            places,
+            groups_by_node_range: places,
             group_of_node,
             nodes: scope.range(),
             matching: scope.matching().cloned(),
@@ -214,28 +214,28 @@ impl<'d> Groups<'d> {
             NO_SET => NO_SET,
             _ if !self.group_of_node.is_empty() => self.group_of_node[node.index()],
             _ if self.is_by_place() => {
-                let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
-                self.places.get(at).map_or(NO_SET, |&(_, group)| group)
+                let at = self.groups_by_node_range.partition_point(|(nodes, _)| nodes.end <= node.index());
+                self.groups_by_node_range.get(at).map_or(NO_SET, |&(_, group)| group)
             }
             group => group,
         }
     }
 
     /// One tally per group. O(objects).
-    pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
+    pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<GroupTally> {
         self.tally_by(reachable, |node| self.group_of(node), self.matching.is_some())
     }
 
     /// The same, of objects that do not fulfil the scope's expression too.
-    pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<Tally> {
+    pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<GroupTally> {
         self.tally_by(reachable, |node| self.group_of_any_object(node), false)
     }
 
-    fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<Tally> {
-        let mut tallies = vec![Tally::default(); self.names.len()];
+    fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<GroupTally> {
+        let mut tallies = vec![GroupTally::default(); self.names.len()];
         if self.is_by_place() {
             // Node by node: a dump of very many places has few objects in each.
-            for (nodes, group) in &self.places {
+            for (nodes, group) in &self.groups_by_node_range {
                 for node in nodes.clone().map(NodeId::new).filter(|&node| of(node) != NO_SET) {
                     tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
@@ -261,10 +261,10 @@ impl<'d> Groups<'d> {
     /// The topmost objects of each group in the dominator tree. O(objects).
     pub(in crate::answers) fn topmost(&self, dump: &OpenDump) -> Result<Vec<TopmostTotals>, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
+        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
         let (children, groups) = (dominators.children(), self.names.len());
         let group_of = |node| self.group_of(node);
-        Ok(retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups, group_of))
+        Ok(retained_lower_bound_by_set(dominators, retained, &children, DominatorNode::ROOT, groups, group_of))
     }
 
     /// Estimates of the heap by group and in total, in a dump that is a sample: each type has its own multiplier. The total is

@@ -144,13 +144,13 @@ pub fn pids_and_parts(dump: &AllocationDump) -> Vec<(i64, u32)> {
     found
 }
 
-/// `Browser`, or the number of a process without a name; with its place where several have one number.
+/// `HeapBrowser`, or the number of a process without a name; with its place where several have one number.
 pub fn process_title_of(heap: &AllocationHeap) -> String {
     let name = if heap.process.is_empty() { format!("process {}", heap.pid) } else { heap.process.clone() };
     if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
 }
 
-/// `dump 1, Browser (4315), malloc`.
+/// `dump 1, HeapBrowser (4315), malloc`.
 pub fn heap_title(heap: &AllocationHeap) -> String {
     let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
     format!("dump {}, {}{number}, {}", heap.dump_number, process_title_of(heap), heap.allocator)
@@ -181,7 +181,7 @@ pub struct HeapRow {
     /// The total is a lower bound.
     #[serde(skip_serializing_if = "is_false")]
     pub at_least: bool,
-    /// The heap in words: `dump 1, Browser (4315), malloc`.
+    /// The heap in words: `dump 1, HeapBrowser (4315), malloc`.
     #[serde(skip)]
     pub title: String,
 }

@@ -61,7 +61,7 @@ const MAX_NAMED_REFERENCES: usize = 256;
 pub(crate) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,
     /// By object its name.
-    pub(in crate::answers) of: Vec<u32>,
+    pub(in crate::answers) name_by_object: Vec<u32>,
 }
 
 impl<'d> FieldHolderFinder<'d> {
@@ -110,7 +110,7 @@ impl<'d> FieldHolderFinder<'d> {
             }
         });
         let of = of.collect();
-        Ok(ObjectHolders { names: names.names, of })
+        Ok(ObjectHolders { names: names.names, name_by_object: of })
     }
 
     fn name(

@@ -31,10 +31,10 @@ fn library_prefixes_of(runtime: Runtime) -> &'static OwnersByPrefix {
         }
         all
     });
-    all.get(section_of(runtime)).unwrap_or_else(|| NO_PREFIXES.get_or_init(OwnersByPrefix::default))
+    all.get(library_section_of(runtime)).unwrap_or_else(|| NO_PREFIXES.get_or_init(OwnersByPrefix::default))
 }
 
-fn section_of(runtime: Runtime) -> &'static str {
+fn library_section_of(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Java => "java",
         Runtime::DotNet => "dotnet",
@@ -46,7 +46,7 @@ fn section_of(runtime: Runtime) -> &'static str {
 }
 
 /// A type's name with dots between packages: `java/lang/String` as `java.lang.String`. Names of V8's own stay: `system / Map`.
-pub(crate) fn dotted(name: &str) -> Cow<'_, str> {
+pub(crate) fn dotted_type_name(name: &str) -> Cow<'_, str> {
     if name.contains('/') && !name.contains(" / ") { name.replace('/', ".").into() } else { name.into() }
 }
 
@@ -80,7 +80,7 @@ impl LibraryNames {
 
     /// The owner of the type of a name. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
     pub(crate) fn owner_of(&self, name: &str) -> CodeOwner {
-        let name = dotted(name);
+        let name = dotted_type_name(name);
         self.owner_by_pattern(&name).unwrap_or_else(|| match self.owner_by_prefix(&name) {
             CodeOwner::Library if self.libraries_are_own => CodeOwner::Application,
             owner => owner,

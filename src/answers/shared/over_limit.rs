@@ -13,7 +13,7 @@ pub struct OverLimit {
 
 impl OverLimit {
     /// No row of a kind matches what a limit is on.
-    pub(in crate::answers) fn of_nothing<'n>(
+    pub(in crate::answers) fn without_matching_rows<'n>(
         kind: &str,
         limit: &str,
         of: &TypePattern,

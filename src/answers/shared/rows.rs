@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
-use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::dominators::{DominatorNode, Dominators};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 use crate::units::format_count;
@@ -247,10 +247,13 @@ impl LocationRow {
 }
 
 /// Objects above one in the dominator tree, the nearest first.
-pub(in crate::answers) fn dominators_above(tree: &Dominators, object: DomNode) -> impl Iterator<Item = DomNode> {
+pub(in crate::answers) fn dominators_above(
+    tree: &Dominators,
+    object: DominatorNode,
+) -> impl Iterator<Item = DominatorNode> {
     std::iter::successors(Some(object), |&number| Some(tree.immediate_of(number)))
         .skip(1)
-        .take_while(|&number| number != DomNode::ROOT)
+        .take_while(|&number| number != DominatorNode::ROOT)
 }
 
 /// Sorts the first `first` rows of the whole order to the front, the others are behind them. O(rows), and a sort of the first.

@@ -4,13 +4,13 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::dominators::{DominatorNode, Dominators};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::analysis::type_tree::ChosenObjects;
 use crate::answers::shared::{AnswerError, CommandLine, Figure};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
-use crate::graph::{HeapGraph, IdStyle, Lookup, NodeId, NodeSet, Root, SectionId, TypeSet};
+use crate::graph::{HeapGraph, IdLookup, IdStyle, NodeId, NodeSet, Root, SectionId, TypeSet};
 use crate::input::ObjectDetails;
 
 /// Objects that a question is about. The default is all.
@@ -44,16 +44,16 @@ pub(in crate::answers) fn order_by<K: Copy>(orders: &[(Figure, K)], figure: Figu
 
 impl Limits {
     /// Returns the number of `rows` that are shown.
-    pub fn shown(&self, rows: usize) -> usize {
+    pub fn shown_count(&self, rows: usize) -> usize {
         self.rows.map_or(rows, |limit| rows.min(limit))
     }
 
     /// Reverses rows where that is asked for, and cuts them to the limit. Returns the number of those that are left out.
-    pub(in crate::answers) fn cut<T>(&self, rows: &mut Vec<T>) -> usize {
+    pub(in crate::answers) fn reverse_and_cut<T>(&self, rows: &mut Vec<T>) -> usize {
         if self.reverse {
             rows.reverse();
         }
-        let hidden = rows.len() - self.shown(rows.len());
+        let hidden = rows.len() - self.shown_count(rows.len());
         rows.truncate(rows.len() - hidden);
         hidden
     }
@@ -119,11 +119,11 @@ impl ScopeOptions {
     /// Adds the options of a command line that asks for the same objects.
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
         if let Some(types) = &self.types {
-            line.each("--type", types.wanted.iter().map(TypePattern::text));
-            line.each("--not-type", types.unwanted.iter().map(TypePattern::text));
+            line.repeated_option("--type", types.wanted.iter().map(TypePattern::text));
+            line.repeated_option("--not-type", types.unwanted.iter().map(TypePattern::text));
             line.switch("--ignore-case", types.ignores_case());
         }
-        line.each("--where", self.filter.iter().flat_map(Filter::texts));
+        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
         line.option("--domain", self.section.as_deref());
     }
 }
@@ -167,8 +167,8 @@ impl<'d> Scope<'d> {
     }
 
     /// Objects of the section at the top of a dominator tree. O(objects).
-    pub(in crate::answers) fn top_level(&self, dominators: &Dominators) -> Vec<DomNode> {
-        let mut top_level = dominators.children_of(DomNode::ROOT);
+    pub(in crate::answers) fn top_level(&self, dominators: &Dominators) -> Vec<DominatorNode> {
+        let mut top_level = dominators.children_of(DominatorNode::ROOT);
         top_level.retain(|&number| self.nodes.contains(&dominators.node_at(number).index()));
         top_level
     }
@@ -304,14 +304,14 @@ impl ObjectId {
         };
         let shown = graph.id_style().format(id);
         match graph.find(section, id) {
-            Lookup::One(node) => Ok(node),
-            Lookup::None => match (section, graph.find(None, id)) {
-                (Some(section), Lookup::One(node)) => {
+            IdLookup::One(node) => Ok(node),
+            IdLookup::None => match (section, graph.find(None, id)) {
+                (Some(section), IdLookup::One(node)) => {
                     Err(AnswerError::NoSuchObjectInSection(shown, section.number(), graph.display_id(node)))
                 }
                 _ => Err(AnswerError::NoSuchObject(shown)),
             },
-            Lookup::Several(found) => {
+            IdLookup::Several(found) => {
                 let ids = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
                 Err(AnswerError::AmbiguousObject(shown, ids))
             }

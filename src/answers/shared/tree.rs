@@ -120,7 +120,7 @@ impl<R> TreeLevel<R> {
     pub(in crate::answers) fn cut(mut rows: Vec<R>, limits: Limits, compare: impl Fn(&R, &R) -> Ordering) -> Self {
         let compare = |a: &R, b: &R| if limits.reverse { compare(b, a) } else { compare(a, b) };
         let all = rows.len();
-        let shown = limits.shown(all);
+        let shown = limits.shown_count(all);
         if 0 < shown && shown < all {
             rows.select_nth_unstable_by(shown - 1, compare);
         }
@@ -167,7 +167,7 @@ pub(in crate::answers) struct NestedRows<'a, R, F> {
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> NestedRows<'a, R, F> {
     /// The row that comes next, if it is at least so deep.
-    fn take(&self, depth: u32) -> Option<&'a TreeRow<R>> {
+    fn take_row_at_depth(&self, depth: u32) -> Option<&'a TreeRow<R>> {
         let row = self.rows.get(self.next.get()).filter(|row| row.depth >= depth)?;
         self.next.set(self.next.get() + 1);
         Some(row)
@@ -191,7 +191,7 @@ pub(in crate::answers) struct SingleRootTree<N>(pub(in crate::answers) N);
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SingleRootTree<NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.next.set(0);
-        self.0.take(0).map(|row| self.0.branch(row)).serialize(serializer)
+        self.0.take_row_at_depth(0).map(|row| self.0.branch(row)).serialize(serializer)
     }
 }
 
@@ -211,7 +211,7 @@ struct SiblingRows<'n, N> {
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SiblingRows<'_, NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = std::iter::from_fn(|| self.tree.take(self.depth));
+        let rows = std::iter::from_fn(|| self.tree.take_row_at_depth(self.depth));
         serializer.collect_seq(rows.map(|row| self.tree.branch(row)))
     }
 }

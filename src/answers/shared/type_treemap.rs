@@ -33,7 +33,7 @@ pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Typ
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::Descent, 0)?;
+    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
     let top_places = scope.top_level(dominators).into_iter();
     let tree = TypeTree::build(graph, dominators, &dominators.children(), top_places, usize::MAX, None);
     Ok(TypeTreemap::new(graph, dominators, retained, tree))
@@ -63,7 +63,7 @@ impl<'d> TypeTreemap<'d> {
             next[above] += 1;
         }
         let mut by_name: Vec<usize> = (0..graph.type_count()).collect();
-        sort::by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
+        sort::rows_by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
         let mut name_ranks = vec![0; by_name.len()];
         by_name.iter().zip(0..).for_each(|(&index, rank)| name_ranks[index] = rank);
         TypeTreemap { graph, dominators, retained, tree, child_starts, children, top_places, objects, name_ranks }

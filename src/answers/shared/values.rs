@@ -8,11 +8,11 @@ use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
 pub use crate::input::ShownValue;
-use crate::input::{Elements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Text, Value};
+use crate::input::{ArrayElements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Text, Value};
 use crate::units::format_count;
 
 /// UTF-16 units of a text that are read; the rest is cut off.
-pub const MAX_UNITS: usize = 1024;
+pub const MAX_TEXT_UNITS_SHOWN: usize = 1024;
 /// Elements of an array of primitive values that are read.
 pub const MAX_ELEMENTS: usize = 100;
 /// Characters of a text in words.
@@ -37,7 +37,7 @@ impl<'d> ValueReader<'d> {
 
     /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
     pub(in crate::answers) fn shown_values(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
-        let said = self.details.shown_values(self.graph, nodes, MAX_UNITS);
+        let said = self.details.shown_values(self.graph, nodes, MAX_TEXT_UNITS_SHOWN);
         said.unwrap_or_else(|_| vec![None; nodes.len()])
     }
 
@@ -77,7 +77,7 @@ impl<'d> ValueReader<'d> {
     }
 
     /// First elements of an array; `None` for any other object.
-    pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
+    pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<ArrayElements>, AnswerError> {
         self.details.elements(self.graph, node, MAX_ELEMENTS).map_err(unreadable_values)
     }
 
@@ -111,7 +111,7 @@ impl<'d> ValueReader<'d> {
         FieldRow {
             name,
             class: class.map(|class| types.name(class).to_string()),
-            type_name: kind_name(field.kind),
+            type_name: field_kind_name(field.kind),
             is_static,
             contents: match field.value {
                 Value::Null => FieldContents::Null,
@@ -140,7 +140,7 @@ pub(in crate::answers) fn unreadable_values(error: ReadError) -> AnswerError {
 }
 
 /// The name of what a field holds: of a primitive type, or `object`.
-pub(in crate::answers) fn kind_name(kind: FieldKind) -> &'static str {
+pub(in crate::answers) fn field_kind_name(kind: FieldKind) -> &'static str {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("object", |(_, name, _)| name)
 }
 

@@ -46,7 +46,7 @@ impl ThreadsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("threads");
-        line.sort(self.order, RETAINED);
+        line.sort_option(self.order, RETAINED);
         self.limits.add_to(&mut line);
         if let Some(which) = &self.name_or_id {
             line.word(which.clone());
@@ -146,8 +146,8 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if options.limits.reverse {
         found.reverse();
     }
-    sort::by_key(&mut found, |found| !found.out_of_memory);
-    let rows_hidden = Limits { reverse: false, ..options.limits }.cut(&mut found);
+    sort::rows_by_key(&mut found, |found| !found.out_of_memory);
+    let rows_hidden = Limits { reverse: false, ..options.limits }.reverse_and_cut(&mut found);
     Ok(Threads {
         threads: search.rows(found, &locals),
         rows_hidden,

@@ -77,7 +77,7 @@ impl TrendOptions {
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
-        line.each("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
+        line.repeated_option("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
         self.scope.add_to(&mut line);
         self.limits.add_to(&mut line);
         line
@@ -173,7 +173,7 @@ impl TrendBuilder {
             if !all_have_times {
                 return Err(AnswerError::NoDumpTimes);
             }
-            sort::by_key(&mut order, |&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
+            sort::rows_by_key(&mut order, |&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
             dumps = order.iter().map(|&number| dumps[number].clone()).collect();
         }
         let mut place_of = vec![0; order.len()];
@@ -189,7 +189,7 @@ impl TrendBuilder {
             !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_ms <= dumps[step[1]].taken_ms);
         let total_of = |dump: &TrendDump| if options.retained { dump.reachable_bytes } else { dump.shallow_bytes };
         let mut trend = DumpsTrend {
-            whole: if options.scope.chooses_some() { "what matches" } else { "the heap" },
+            total_noun: if options.scope.chooses_some() { "what matches" } else { "the heap" },
             measure: if options.retained || options.by == DiffBy::Paths { "retained_bytes" } else { "shallow_bytes" },
             by: options.by.titles().0,
             causes: Vec::new(),
@@ -215,13 +215,13 @@ impl TrendBuilder {
             read.iter().map(|&place| figures[place]).collect()
         };
         let mut all: Vec<(TrendRow, usize)> =
-            rows.into_par_iter().map(|(name, row)| (trend.course(name, &figures(row)), row)).collect();
+            rows.into_par_iter().map(|(name, row)| (trend.row_without_slope(name, &figures(row)), row)).collect();
         all.par_sort_by(|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
             a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))
         });
         let bytes_of = |row: usize| figures(row).into_iter().map(|(_, bytes)| bytes);
-        let over = options.growth_limits.iter().filter_map(|limit| limit.check(&trend, &all, bytes_of)).collect();
+        let over = options.growth_limits.iter().filter_map(|limit| limit.violation(&trend, &all, bytes_of)).collect();
         let number_of = |is: fn(Trend) -> bool| all.iter().filter(|(row, _)| is(row.trend)).count();
         let never_shrink = number_of(|trend| trend == Trend::Grows || trend == Trend::Appeared);
         let counts = [never_shrink, all.len(), number_of(|trend| trend == Trend::Flat)];
@@ -233,7 +233,7 @@ impl TrendBuilder {
         });
         let growing = all.iter().filter(|(row, _)| row.trend == Trend::Grows);
         let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
-        let hidden = options.limits.cut(&mut all);
+        let hidden = options.limits.reverse_and_cut(&mut all);
         // The median of all slopes is taken of what is shown alone.
         let rows = all.into_par_iter().map(|(row, at)| trend.row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);

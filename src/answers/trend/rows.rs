@@ -65,7 +65,7 @@ pub struct DumpsTrend {
     #[serde(skip)]
     pub(super) total_values: Vec<u64>,
     #[serde(skip)]
-    pub(super) whole: &'static str,
+    pub(super) total_noun: &'static str,
     /// Of the dumps that were read, their places among all.
     #[serde(skip)]
     pub(super) places: Vec<usize>,
@@ -176,7 +176,7 @@ impl Serialize for TrendRows {
 impl DumpsTrend {
     /// Course of a row with these (objects, bytes) in the dumps that were read: all but its slope, and its figures in
     /// each dump.
-    pub(super) fn course(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
+    pub(super) fn row_without_slope(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
         let is_there = |at: usize| figures.get(at).is_some_and(|&(objects, _)| objects > 0);
         let SeriesTrend { trend, steps_up, steps_down } = SeriesTrend::of(&values, is_there);
@@ -201,7 +201,11 @@ impl DumpsTrend {
     pub(super) fn total(&self) -> TrendRow {
         let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
         let name = KeyedValue { key: "", value: String::new() };
-        TrendRow { name, bytes_per_dump: self.slope(&self.total_values), ..self.course(String::new(), &whole) }
+        TrendRow {
+            name,
+            bytes_per_dump: self.slope(&self.total_values),
+            ..self.row_without_slope(String::new(), &whole)
+        }
     }
 
     /// A row with all that is shown. O(dumps x dumps) for the slope.
@@ -320,20 +324,25 @@ impl TrendLimit {
 
     /// Result of the limit if it was passed or nothing matches. `rows` are all, whatever is shown, each with the number by which
     /// `bytes_of` knows its bytes in the dumps that were read.
-    pub(super) fn check<B: Iterator<Item = u64>>(
+    pub(super) fn violation<B: Iterator<Item = u64>>(
         &self,
         trend: &DumpsTrend,
         rows: &[(TrendRow, usize)],
         bytes_of: impl Fn(usize) -> B,
     ) -> Option<OverLimit> {
         let (what, values) = match &self.rows {
-            None => (trend.whole.to_string(), trend.total_values.clone()),
+            None => (trend.total_noun.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {
                     return Some({
                         let names = rows.iter().map(|(row, _)| row.name.as_str());
-                        OverLimit::of_nothing(&format!("{} in the dumps", trend.by), &self.text, pattern, names)
+                        OverLimit::without_matching_rows(
+                            &format!("{} in the dumps", trend.by),
+                            &self.text,
+                            pattern,
+                            names,
+                        )
                     });
                 }
                 let mut sums = vec![0u64; trend.total_values.len()];

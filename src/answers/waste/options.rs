@@ -105,11 +105,11 @@ impl WasteOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
-        line.each("--kind", self.kinds.iter().map(|kind| kind.name()));
+        line.repeated_option("--kind", self.kinds.iter().map(|kind| kind.name()));
         self.collections.add_to(&mut line);
-        line.each("--where", self.filter.iter().flat_map(Filter::texts));
+        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
         line.option("--fail-over", self.fail_over.map(|limit| limit.to_string()).as_deref());
-        line.sort(self.order, WASTED);
+        line.sort_option(self.order, WASTED);
         self.limits.add_to(&mut line);
         line
     }

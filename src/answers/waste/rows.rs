@@ -110,7 +110,7 @@ pub(super) fn rows_by_kind(
     };
     drop(nodes);
     let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
-    for (wasting, &holder) in found.iter().zip(&held.of) {
+    for (wasting, &holder) in found.iter().zip(&held.name_by_object) {
         let each = (wasting.kind == WasteKind::SameSizeArrays).then(|| graph.shallow_bytes(wasting.node));
         let key = (wasting.kind, graph.shown_type_of(wasting.node), holder, each);
         let example = (wasting.bytes, Reverse(wasting.node));
@@ -141,13 +141,13 @@ pub(super) fn rows_by_kind(
     }
     let figures = order_by(&ORDER_COLUMNS, options.order.unwrap_or(WASTED))?;
     for kind in &mut kinds {
-        sort::by(&mut kind.rows, &|a, b| {
+        sort::rows_by(&mut kind.rows, &|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
             let figures = |row: &WasteRow| figures(row.wasted_bytes, row.objects);
             figures(b).cmp(&figures(a)).then_with(names)
         });
-        kind.rows_hidden = options.limits.cut(&mut kind.rows);
+        kind.rows_hidden = options.limits.reverse_and_cut(&mut kind.rows);
     }
-    sort::by_key(&mut kinds, |kind| (Reverse(kind.wasted_bytes), kind.kind));
+    sort::rows_by_key(&mut kinds, |kind| (Reverse(kind.wasted_bytes), kind.kind));
     Ok(kinds)
 }

@@ -16,10 +16,10 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::collect::{
-    CollectObserver, CollectOptions, Collected, Plan, TargetRuntime, collect, default_file_name, list_processes,
+    CollectObserver, CollectOptions, CollectPlan, Collected, TargetRuntime, collect, default_file_name, list_processes,
     list_targets,
 };
-use crate::files::{AtEnd, folder_of, free_bytes, nameless_file_in};
+use crate::files::{AtExit, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
 use crate::redact::{DumpFile, KeptFields, RedactOptions};
 use crate::report::Format;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     /// What runs in the process, where it is not found out
-    #[arg(long, value_parser = word_parser(TargetRuntime::WORDS), value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(TargetRuntime::RUNTIME_NAMES), value_name = "NAME", hide_short_help = true)]
     runtime: Option<TargetRuntime>,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
@@ -131,7 +131,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     };
     let dump = nameless_file_in(&folder).with_context(|| format!("no file can be made in {}", folder.display()))?;
     let own = dump.try_clone()?;
-    let _overwritten = AtEnd::new(move || overwrite(own))?;
+    let _overwritten = AtExit::new(move || overwrite(own))?;
     // Less a tenth.
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
@@ -174,7 +174,7 @@ struct CollectListener<'a> {
 }
 
 impl CollectObserver for CollectListener<'_> {
-    fn approve(&mut self, plan: &Plan) -> bool {
+    fn approve(&mut self, plan: &CollectPlan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::ask_dump::warn;
+use crate::cli::terminal::ask_dump::print_problems;
 use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let key = file.map(SourceKey::of).transpose().with_context(|| input.name())?;
     let dump = input.open(&options, &memory)?;
     if !args.read.quiet {
-        warn(session, dump.diagnostics(), None);
+        print_problems(session, dump.diagnostics(), None);
     }
     let bytes = write_index(&dump, &target, key, &options).map_err(|error| match error {
         WriteIndexError::NotObjects => {
@@ -100,7 +100,7 @@ fn check_index(file: Option<&Path>, args: &Args, session: &Session) -> Result<Co
     let same = || format!("is of {}: all bytes of both are as they were", dump.display());
     let (words, outcome) = match compare_index(&index, &dump).with_context(unread)? {
         IndexMatch::Same => (same(), CommandOutcome::Answered),
-        IndexMatch::OtherTime => {
+        IndexMatch::OnlyTimeDiffers => {
             let unused = "the time of the dump is another, though, so commands do not use the index";
             (format!("{}; {unused} (heapdump index makes it anew)", same()), CommandOutcome::Answered)
         }

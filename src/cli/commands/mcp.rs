@@ -21,8 +21,8 @@ use crate::files::refuse_links;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
 use crate::mcp::{
-    Allowlist, CallMonitor, CheckedCall, CommandAnswer, Parameter, ParameterKind, Reporter, Server, Tool, ToolWording,
-    WorkerClient, serve, work,
+    Allowlist, CallMonitor, CheckedCall, CommandAnswer, Parameter, ParameterKind, Tool, ToolServer, ToolWording,
+    WorkerClient, WorkerReporter, serve, serve_worker_orders,
 };
 use crate::report::parse_size;
 
@@ -222,7 +222,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         let Some(row) = TOOLS.iter().find(|row| row.name == question.tool.name) else { return Err("no tool".into()) };
         let mut told = CommandAnswer::default();
         for command in row.commands {
-            let line = row.line(command, question, args).map_err(|why| format!("{why:#}"))?;
+            let line = row.command_words(command, question, args).map_err(|why| format!("{why:#}"))?;
             let answer = workers.ask(&line).map_err(|why| wording.reword_sentence(question.tool, &why))?;
             let sentences = answer.sentences.iter().map(|sentence| wording.reword_sentence(question.tool, sentence));
             told.sentences.extend(sentences);
@@ -239,7 +239,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         }
         Ok(told)
     };
-    serve(Server { tools, allowlist, is_client_gone: is_output_closed }, &monitor, stdin(), &mut ask)?;
+    serve(ToolServer { tools, allowlist, is_client_gone: is_output_closed }, &monitor, stdin(), &mut ask)?;
     Ok(CommandOutcome::Answered)
 }
 
@@ -261,7 +261,7 @@ fn check_dump(file: &Path) -> Result<()> {
 fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
     // The server has checked paths without links: one that is there now was exchanged since.
     refuse_links();
-    let reporter = Arc::new(Reporter::new(stdout()));
+    let reporter = Arc::new(WorkerReporter::new(stdout()));
     let progress = ProgressDisplay::for_listener(reporter.clone());
     let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
     let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
@@ -280,7 +280,7 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
             }
         }
     };
-    work(&reporter, BufReader::new(stdin()), &answer)?;
+    serve_worker_orders(&reporter, BufReader::new(stdin()), &answer)?;
     Ok(CommandOutcome::Answered)
 }
 
@@ -293,8 +293,8 @@ impl Args {
         words.extend(self.max_memory.iter().map(|size| format!("--max-memory={size}")));
         move || {
             let mut command = own_program()?;
-            if std::env::var_os(ARENA_VARIABLE).is_none() {
-                command.env(ARENA_VARIABLE, "1");
+            if std::env::var_os(GLIBC_ARENA_MAX_VARIABLE).is_none() {
+                command.env(GLIBC_ARENA_MAX_VARIABLE, "1");
             }
             command.args(&words);
             Ok(command)
@@ -316,7 +316,7 @@ fn own_program() -> std::io::Result<std::process::Command> {
 
 /// Arenas of glibc's allocator. What threads leave in several of them is not given back, and grows from call to call: by 3 to
 /// 13 % in 1,000 calls that read three formats in turn, beside 0.7 % with one; the time of a call is the same.
-const ARENA_VARIABLE: &str = "MALLOC_ARENA_MAX";
+const GLIBC_ARENA_MAX_VARIABLE: &str = "MALLOC_ARENA_MAX";
 
 /// Of a summary: lines of each command, and sentences, so that marks and advice fit into 60.
 const MAX_LINES_PER_COMMAND: usize = 24;
@@ -371,7 +371,7 @@ impl ToolRow {
     }
 
     /// The line of a command that asks this: values stand behind an option's `=`, or behind `--`, so that none is an option.
-    fn line(&self, command: &str, question: &CheckedCall<'_>, args: &Args) -> Result<Vec<OsString>> {
+    fn command_words(&self, command: &str, question: &CheckedCall<'_>, args: &Args) -> Result<Vec<OsString>> {
         let mut line: Vec<OsString> = vec!["heapdump".into(), command.into()];
         line.extend(args.max_memory.iter().map(|size| format!("--max-memory={size}").into()));
         if command != "info" {

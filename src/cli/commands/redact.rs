@@ -12,10 +12,10 @@ use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::dump::{IndexUse, OpenOptions};
-use crate::files::Target;
+use crate::files::OutputTarget;
 use crate::redact::{
-    Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, Redacted,
-    Seen, compare, find_left, lost_text, redact,
+    CompressedOutput, CopyCheck, DumpDigest, DumpFile, KeptFields, KeyedHash, NameMap, OutputCompression, RedactError,
+    RedactOptions, Redacted, check_redacted_copy, compare, lost_text, redact,
 };
 use crate::report::format_bytes;
 
@@ -95,13 +95,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 pub(crate) fn write_copy(
     file: &DumpFile,
     name: &str,
-    (target, output): (&Target, &Path),
+    (target, output): (&OutputTarget, &Path),
     options: &RedactOptions,
     session: &Session,
     of_input: impl FnOnce(Error) -> Error,
 ) -> Result<Redacted> {
     let out = target.begin_with_first_byte(|| {});
-    let mut out = PackedOutput::new(out, OutputPacking::of_name(output));
+    let mut out = CompressedOutput::new(out, OutputCompression::of_name(output));
     let redacted = redact(file, options, &mut out).map_err(|error| match error {
         RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
         RedactError::Damaged(lost) => anyhow!("{name}: {} (an error because of --strict)", lost_text(&lost)),
@@ -129,19 +129,19 @@ fn verify_copy(file: &Path, copy: &Path, args: &Args, session: &Session) -> Resu
     if inputs.iter().any(|input| input.path().is_none()) {
         bail!("--verify reads both more than once: name two files");
     }
-    let seen = |input: &DumpInput, names: &NameMap| -> Result<Seen> {
+    let seen = |input: &DumpInput, names: &NameMap| -> Result<DumpDigest> {
         let dump = input.open(&open, &memory)?;
-        Ok(Seen::of(&dump, names)?)
+        Ok(DumpDigest::of(&dump, names)?)
     };
     let of_dump = seen(&inputs[0], &options.names)?;
     let of_copy = seen(&inputs[1], &NameMap::default())?;
     let mut checks = compare(&of_dump, &of_copy, !options.names.is_empty());
     let again = |path: &Path| DumpFile::of_path(path.to_path_buf(), Arc::clone(&read.observer));
     let [dump, copy] = [again(file)?, again(copy)?];
-    checks.extend(find_left(&dump, &copy, &options)?);
-    let line = |check: &Check| match &check.difference {
-        None => format!("same     {}", check.what),
-        Some(difference) => format!("differs  {}: {difference}", check.what),
+    checks.extend(check_redacted_copy(&dump, &copy, &options)?);
+    let line = |check: &CopyCheck| match &check.difference {
+        None => format!("same     {}", check.subject),
+        Some(difference) => format!("differs  {}: {difference}", check.subject),
     };
     session.print_lines(checks.iter().map(line))?;
     let is_same = checks.iter().all(|check| check.is_same);
@@ -162,14 +162,14 @@ impl Args {
             read: self.read.read_options()?,
             keep,
             equality: self.keep_equality.then(KeyedHash::default),
-            names: self.names.as_deref().map(names_of).transpose()?.unwrap_or_default(),
+            names: self.names.as_deref().map(parse_name_map).transpose()?.unwrap_or_default(),
             is_strict: self.read.strict,
         })
     }
 }
 
 /// The names in a file, or in the words themselves.
-fn names_of(text: &str) -> Result<NameMap> {
+fn parse_name_map(text: &str) -> Result<NameMap> {
     let path = Path::new(text);
     let text = match text.contains('=') && !path.exists() {
         true => text.to_string(),

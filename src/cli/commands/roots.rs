@@ -117,7 +117,7 @@ impl Args {
         let avoided = parse_patterns("--exclude", &self.exclude, false)?;
         let (style, all_kinds) = (self.common.output.style(), self.all_kinds);
         let is_tree = self.merge || scope.chooses_some();
-        let is_drawn = style.is_drawn();
+        let is_drawn = style.draws_tables();
         let is_cut = is_tree && self.limit.limit.is_none() && is_drawn;
         // What is for programs is complete.
         let all_steps = self.all_steps || is_tree && !is_drawn;

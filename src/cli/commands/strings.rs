@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::analysis::secrets::SecretRules;
-use crate::answers::strings::no_such_file;
+use crate::answers::strings::no_such_file_message;
 use crate::answers::{SecretsOptions, StringsOptions, secrets, strings};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs, WhereArgs, parse_patterns};
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {
-        bail!(no_such_file(&text.to_string_lossy()));
+        bail!(no_such_file_message(&text.to_string_lossy()));
     }
     if args.secrets {
         return find_secrets(args, session);

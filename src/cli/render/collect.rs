@@ -1,6 +1,6 @@
 //! `heapdump collect`.
 
-use crate::collect::{Collected, Listed, ProcessRow, TargetRow};
+use crate::collect::{Collected, DumpTargetList, ProcessRow, TargetRow};
 use crate::report::{Cell, Column, Columns, Present, Style, Table};
 
 /// Characters of a command: it may hold secrets.
@@ -16,12 +16,12 @@ impl Present for Collected {
     }
 }
 
-impl Present for Listed {
+impl Present for DumpTargetList {
     const COMMAND: &'static str = "collect.list";
 
     fn table(&self, _: &Style) -> Table<'_> {
         match self {
-            Listed::Processes { processes, .. } => Columns::new()
+            DumpTargetList::Processes { processes, .. } => Columns::new()
                 .add(Column::word("pid", "PID"), |row: &mut &ProcessRow| row.pid.to_string())
                 .add(Column::word("user", "User"), |row| row.user.clone())
                 .add(Column::word("runtime", "Runtime"), |row| row.runtime.name())
@@ -33,7 +33,7 @@ impl Present for Listed {
                     row.command.chars().take(COMMAND_CHARS).collect::<String>()
                 })
                 .table(processes.len(), 0, |at| &processes[at]),
-            Listed::Targets { targets } => Columns::new()
+            DumpTargetList::Targets { targets } => Columns::new()
                 .add(Column::count("number", "Number"), |row: &mut &TargetRow| row.number)
                 .add(Column::word("kind", "Kind"), |row| row.kind.clone())
                 .add(Column::word("url", "Address"), |row| row.url.clone())

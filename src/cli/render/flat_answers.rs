@@ -118,7 +118,7 @@ impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let (rows, is_drawn) = (&self.strings, style.is_drawn());
+        let (rows, is_drawn) = (&self.strings, style.draws_tables());
         let style = *style;
         let holders = || if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()

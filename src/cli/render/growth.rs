@@ -12,7 +12,7 @@ impl Present for Diff {
     const COMMAND: &'static str = "diff";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let is_drawn = style.is_drawn();
+        let is_drawn = style.draws_tables();
         let rows = &self.rows;
         let is_of_allocations = rows.are_of_allocations();
         let mut columns = Columns::new();
@@ -69,7 +69,7 @@ impl Present for Diff {
 }
 
 /// Characters of a dump's name above its column on a terminal.
-const LONGEST_TITLE: usize = 20;
+const MAX_DUMP_TITLE_CHARACTERS: usize = 20;
 
 type TrendRowRef<'r> = &'r TrendRow;
 
@@ -89,7 +89,7 @@ impl Present for DumpsTrend {
         let priority =
             |at: usize| if at == last { 1 } else { 2 + 3 * (at > 0) as u8 + at.min(last - at).min(200) as u8 };
         page.table(&self.columns(&style, true, &|at, column| {
-            let title = shorten_middle(&escape_controls(names[at]), LONGEST_TITLE);
+            let title = shorten_middle(&escape_controls(names[at]), MAX_DUMP_TITLE_CHARACTERS);
             Column { title: title.into(), ..column }.hide_priority(priority(at))
         }));
         self.causes.iter().for_each(|cause| page.paragraph(format!("\n{}", escape_controls(cause))));

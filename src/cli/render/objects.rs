@@ -15,7 +15,7 @@ impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
 
     fn table<'t>(&'t self, style: &Style) -> Table<'t> {
-        let (rows, is_drawn) = (&self.objects, style.is_drawn());
+        let (rows, is_drawn) = (&self.objects, style.draws_tables());
         let for_people = style.is_for_people();
         let is_column = rows.with_values && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
@@ -57,9 +57,9 @@ impl Present for ObjectList<'_> {
 }
 
 /// Names of references to one object on its line.
-const MAX_NAMES: usize = 8;
+const MAX_REFERENCE_NAMES_PER_LINE: usize = 8;
 /// Rows whose ids decide how wide that column is.
-const ALIGNED_ROWS: usize = 4096;
+const ROWS_SETTING_ID_WIDTH: usize = 4096;
 
 impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
@@ -155,15 +155,16 @@ impl ObjectAnswer<'_> {
 fn write_references(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
-    let width = (0..rows.len().min(ALIGNED_ROWS)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
+    let width = (0..rows.len().min(ROWS_SETTING_ID_WIDTH)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
     let mut at = 0;
     while at < rows.len() {
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
         // References to one object, one behind the other, are one line.
         let repeats = rows.repeat_count(at);
-        let mut names: Vec<&str> = (at..at + repeats.min(MAX_NAMES)).filter_map(|at| rows.reference(at)).collect();
+        let mut names: Vec<&str> =
+            (at..at + repeats.min(MAX_REFERENCE_NAMES_PER_LINE)).filter_map(|at| rows.reference(at)).collect();
         names.dedup();
-        names.extend((repeats > MAX_NAMES && !names.is_empty()).then_some("..."));
+        names.extend((repeats > MAX_REFERENCE_NAMES_PER_LINE && !names.is_empty()).then_some("..."));
         let name = if names.is_empty() { String::new() } else { step_text(Some(&names.join(", ")), "") };
         let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
         page.line(object_line("  ", &rows.row_with_value(at), width, &format!("{weak}{times}{name}"), &style));

@@ -55,7 +55,7 @@ pub(crate) fn type_words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str>
 
 /// The name of a type or group: with its loader for people, and in words on a terminal.
 pub(crate) fn group_name<'r>(row: &'r HistogramRow, style: &Style) -> Cow<'r, str> {
-    type_words_if(style.is_drawn(), row.name_with_loader(style.is_for_people()))
+    type_words_if(style.draws_tables(), row.name_with_loader(style.is_for_people()))
 }
 
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.

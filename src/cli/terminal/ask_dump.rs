@@ -71,7 +71,7 @@ pub(crate) fn ask_together(
     question: impl FnOnce(&[AskedDump<'_>]) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     let has_several = files.len() > 1;
-    fn asked<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> AskedDump<'d> {
+    fn asked_dump<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> AskedDump<'d> {
         let (name, (dump, memory)) = opened;
         AskedDump { session, dump, file: has_several.then_some(name), memory, is_quiet }
     }
@@ -79,11 +79,11 @@ pub(crate) fn ask_together(
     for file in files {
         let input = DumpInput::find(Some(file))?;
         let new = (input.name(), read_dump(session, &input, None, args, true)?);
-        asked(session, &new, has_several, args.read.quiet).warn();
+        asked_dump(session, &new, has_several, args.read.quiet).warn();
         opened.push(new);
     }
     let dumps: Vec<AskedDump<'_>> =
-        opened.iter().map(|new| asked(session, new, has_several, args.read.quiet)).collect();
+        opened.iter().map(|new| asked_dump(session, new, has_several, args.read.quiet)).collect();
     let outcome = question(&dumps)?;
     dumps.iter().for_each(|dump| {
         dump.note_missing_fields();
@@ -191,7 +191,7 @@ impl AskedDump<'_> {
         if self.is_quiet {
             return;
         }
-        warn(self.session, self.dump.diagnostics(), self.file);
+        print_problems(self.session, self.dump.diagnostics(), self.file);
         if let Content::Objects(graph) = self.dump.content() {
             print_graph_notes(self.session, graph, self.dump.info(), self.file);
         }
@@ -250,7 +250,7 @@ pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &Fo
 }
 
 /// One line on standard error for each kind of problem.
-pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+pub(crate) fn print_problems(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     for problem in diagnostics.sorted() {
         if !problem.is_note() {
             session.print_note("warning", file, &problem.to_string());
@@ -260,7 +260,7 @@ pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&s
 
 /// The same where only types were counted: a repeat is no more than possible there.
 pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
-    warn(session, diagnostics, file);
+    print_problems(session, diagnostics, file);
     if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.has_code(&POSSIBLE_REPEAT)) {
         session.print_note("note", file, &problem.to_string());
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Command;
 use clap::error::ErrorKind;
 
-use crate::answers::strings::no_such_file;
+use crate::answers::strings::no_such_file_message;
 use crate::report::{escape_controls, is_control_like};
 
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
@@ -63,7 +63,7 @@ pub(crate) fn exit_with_message(error: &clap::Error, words: &[OsString], command
     if let [_, command, text, file] = words
         && (command == "strings" && error.kind() == ErrorKind::UnknownArgument && Path::new(file).exists())
     {
-        let text = escape_controls(&no_such_file(&text.to_string_lossy())).into_owned();
+        let text = escape_controls(&no_such_file_message(&text.to_string_lossy())).into_owned();
         let _ = writeln!(io::stderr(), "heapdump: {text}");
         std::process::exit(error.exit_code());
     }

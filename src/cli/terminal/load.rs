@@ -17,7 +17,7 @@ use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::ProgressWatch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{
-    Counted, IndexUse, MemoryError, MemoryLimit, MemoryPurpose, OpenDump, OpenError, OpenOptions, RootPolicy,
+    CountedTypes, IndexUse, MemoryError, MemoryLimit, MemoryPurpose, OpenDump, OpenError, OpenOptions, RootPolicy,
     excluded_kind,
 };
 use crate::files::end_program;
@@ -45,7 +45,7 @@ impl CommandMemoryLimit {
             };
             let memory = CommandMemoryLimit { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
-            memory_watch::start(&limit, move || {
+            memory_watch::start_memory_watch(&limit, move || {
                 let what = MemoryPurpose::HeldWhileAnswering;
                 let limit_bytes = memory.limit.bytes().unwrap_or_default();
                 let error = memory.explain(MemoryError { purpose: what, needed_bytes: None, limit_bytes });
@@ -238,7 +238,7 @@ pub(crate) fn count_types(
     input: &DumpInput,
     file: Option<&str>,
     args: &ReadArgs,
-) -> Result<Counted> {
+) -> Result<CountedTypes> {
     let (options, memory) = open_options(session, file, args)?;
     let counted = match input {
         DumpInput::Path(path) => options.count_types(path),

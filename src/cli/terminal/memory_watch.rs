@@ -20,25 +20,25 @@ use crate::dump::MemoryLimit;
 
 /// More than what all cores write to fresh pages.
 const MAX_GROWTH_BYTES_PER_MS: u64 = 16 << 20;
-const STACK_BYTES: usize = 64 << 10;
-const LONGEST_WAIT: Duration = Duration::from_millis(50);
-const SHORTEST_WAIT: Duration = Duration::from_micros(50);
+const WATCH_STACK_BYTES: usize = 64 << 10;
+const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+const MIN_CHECK_INTERVAL: Duration = Duration::from_micros(50);
 /// Bytes that the program itself may take beside the limit: its code for the most part.
 const PROGRAM_BYTES: u64 = 10 << 20;
 /// Bytes that code which is come to later and small buffers take, whatever the limit.
-const MIN_BYTES: u64 = 4 << 20;
+const MIN_HEADROOM_BYTES: u64 = 4 << 20;
 /// Bytes that are taken before they are seen: at least so many, and of large limits a share, for those are asked for on
 /// machines of more cores.
 const MIN_UNSEEN_BYTES: u64 = 5 << 20;
-const UNSEEN_DIVISOR: u64 = 32;
+const UNSEEN_BYTES_DIVISOR: u64 = 32;
 /// Of what is left the part that one thread allocates before it looks again, and its bounds.
-const UNCHECKED_DIVISOR: u64 = 64;
+const UNCHECKED_BYTES_DIVISOR: u64 = 64;
 const UNCHECKED_BYTES_BOUNDS: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
-const MAX_WAITS_FOR_END: usize = 100;
-const WAIT_FOR_END: Duration = Duration::from_millis(1);
+const MAX_WAITS_FOR_PROGRAM_END: usize = 100;
+const WAIT_FOR_PROGRAM_END: Duration = Duration::from_millis(1);
 
-static WATCH: OnceLock<MemoryWatch> = OnceLock::new();
+static MEMORY_WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 
 struct MemoryWatch {
     gauge: ProcessMemoryGauge,
@@ -56,28 +56,29 @@ impl MemoryWatch {
 /// Calls `end` before the process has more memory than `limit`, a tenth, by which estimates that allowed the work may be
 /// off, and what the program itself takes. A poll takes a microsecond or two; there is one in 0.05 to 50 ms, by the
 /// distance to the limit. The first limit of a process is the one that holds.
-pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
+pub(super) fn start_memory_watch(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     let counts_mapped = limit.counts_mapped;
     let (Some(bytes), Some(gauge)) = (limit.bytes(), ProcessMemoryGauge::open()) else { return };
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
-    let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_DIVISOR);
+    let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_BYTES_DIVISOR);
     let limit_bytes =
-        bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + MIN_BYTES);
-    if WATCH.get().is_some() {
+        bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + MIN_HEADROOM_BYTES);
+    if MEMORY_WATCH.get().is_some() {
         return;
     }
     let watch = move || {
         BYTES_UNTIL_CHECK.set(usize::MAX);
-        while let Some(left) = WATCH.wait().left_bytes() {
+        while let Some(left) = MEMORY_WATCH.wait().left_bytes() {
             std::thread::sleep(
-                Duration::from_micros(left / (MAX_GROWTH_BYTES_PER_MS / 1000)).clamp(SHORTEST_WAIT, LONGEST_WAIT),
+                Duration::from_micros(left / (MAX_GROWTH_BYTES_PER_MS / 1000))
+                    .clamp(MIN_CHECK_INTERVAL, MAX_CHECK_INTERVAL),
             );
         }
         end();
     };
     // Without the thread there are the estimates.
-    if std::thread::Builder::new().name("memory".into()).stack_size(STACK_BYTES).spawn(watch).is_ok() {
-        let _ = WATCH.set(MemoryWatch { gauge, counts_mapped, limit_bytes });
+    if std::thread::Builder::new().name("memory".into()).stack_size(WATCH_STACK_BYTES).spawn(watch).is_ok() {
+        let _ = MEMORY_WATCH.set(MemoryWatch { gauge, counts_mapped, limit_bytes });
     }
 }
 
@@ -123,12 +124,12 @@ fn before_allocating(bytes: usize) {
 
 #[cold]
 fn check_memory() {
-    let Some(watch) = WATCH.get() else { return };
-    for _ in 0..MAX_WAITS_FOR_END {
+    let Some(watch) = MEMORY_WATCH.get() else { return };
+    for _ in 0..MAX_WAITS_FOR_PROGRAM_END {
         if let Some(left) = watch.left_bytes() {
             let (least, most) = UNCHECKED_BYTES_BOUNDS;
-            return BYTES_UNTIL_CHECK.set((left / UNCHECKED_DIVISOR).clamp(least, most) as usize);
+            return BYTES_UNTIL_CHECK.set((left / UNCHECKED_BYTES_DIVISOR).clamp(least, most) as usize);
         }
-        std::thread::sleep(WAIT_FOR_END);
+        std::thread::sleep(WAIT_FOR_PROGRAM_END);
     }
 }

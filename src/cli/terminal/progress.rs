@@ -22,7 +22,7 @@ pub(crate) struct ProgressDisplay {
     /// steps.
     done_and_total: [AtomicU64; 2],
     /// Progress is shown some time after this, not some time after the start of each of many small files.
-    begun: Instant,
+    started_at: Instant,
     drawer_start: Once,
     /// Who is told in place of standard error.
     listener: Option<Arc<dyn Observer>>,
@@ -61,7 +61,7 @@ impl Default for ProgressDisplay {
         ProgressDisplay {
             line: Mutex::default(),
             done_and_total: Default::default(),
-            begun: Instant::now(),
+            started_at: Instant::now(),
             drawer_start: Once::new(),
             listener: None,
         }
@@ -136,7 +136,7 @@ impl ProgressDisplay {
     fn draw(&self) {
         let mut line = self.line();
         let ProgressLine { work: Some(WorkInProgress { prefix, phase, since }), .. } = &*line else { return };
-        if self.begun.elapsed() < FIRST_DRAW_DELAY {
+        if self.started_at.elapsed() < FIRST_DRAW_DELAY {
             return;
         }
         let [done, total] = self.done_and_total.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));

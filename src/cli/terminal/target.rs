@@ -14,29 +14,29 @@ use crate::dump::inputs_of;
 use crate::dump::path_of_index;
 use crate::dump::{OpenDump, OpenOptions, write_index};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
-use crate::files::{Inputs, Target, TargetError};
+use crate::files::{Inputs, OutputTarget, TargetError};
 use crate::index::{SourceKey, is_index};
 use crate::units::format_bytes;
 
 /// The target for what is made of dumps, if of any: `None` and `-` are standard output. A dump, an index that may answer for it, and
 /// the dump behind an index are no targets.
-pub(crate) fn find_target(dumps: &[DumpInput], output: Option<&Path>) -> Result<Target> {
+pub(crate) fn find_target(dumps: &[DumpInput], output: Option<&Path>) -> Result<OutputTarget> {
     checked_target(output, &inputs_of(dumps.iter().map(DumpInput::path), output))
 }
 
 /// The target for the index of a dump, which may replace the one that is there.
-pub(crate) fn find_target_of_index(dump: &DumpInput, output: &Path) -> Result<Target> {
+pub(crate) fn find_target_of_index(dump: &DumpInput, output: &Path) -> Result<OutputTarget> {
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     checked_target(Some(output), &inputs)
 }
 
 /// The same beside the dump's file, under a name that nobody typed.
-pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target> {
+pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<OutputTarget> {
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     let index = path_of_index(file);
-    explained_target(Target::find_without_links(&index, &inputs), &index.display().to_string())
+    explained_target(OutputTarget::find_without_links(&index, &inputs), &index.display().to_string())
 }
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
@@ -61,12 +61,12 @@ pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<Wr
 }
 
 /// Before the work, not after it.
-fn checked_target(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
+fn checked_target(output: Option<&Path>, inputs: &Inputs) -> Result<OutputTarget> {
     let name = output.map_or("standard output".into(), |output| output.display().to_string());
-    explained_target(Target::find(output, inputs), &name)
+    explained_target(OutputTarget::find(output, inputs), &name)
 }
 
-fn explained_target(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
+fn explained_target(found: Result<OutputTarget, TargetError>, name: &str) -> Result<OutputTarget> {
     let target = found.map_err(|error| match error {
         TargetError::Io(error) => anyhow!(error).context(format!("cannot write {name}")),
         TargetError::NotRegularFile => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotRegularFile),
@@ -77,7 +77,7 @@ fn explained_target(found: Result<Target, TargetError>, name: &str) -> Result<Ta
 }
 
 /// Writes all of an output at once.
-pub(crate) fn write_output(target: &Target, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_output(target: &OutputTarget, bytes: &[u8]) -> Result<()> {
     let mut out = target.begin_with_first_byte(|| {});
     out.write_all(bytes).and_then(|()| out.finish()).with_context(|| format!("cannot write {}", target.name()))
 }
@@ -85,7 +85,7 @@ pub(crate) fn write_output(target: &Target, bytes: &[u8]) -> Result<()> {
 /// Writes an export of a dump. Until its first byte there is progress, and the target is left alone.
 pub(crate) fn write_export<T>(
     asked: &AskedDump<'_>,
-    target: &Target,
+    target: &OutputTarget,
     export: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
 ) -> Result<T> {
     let mut out = target.begin_with_first_byte(|| asked.session.progress.end());

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
+use crate::collect::process_watch::{CONNECT_TIMEOUT, ProcessWatch, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{CONNECT_TIMEOUT, Watch, read_some};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
@@ -44,7 +44,7 @@ const ERROR_MEANINGS: [(u32, &str); 8] = [
 
 /// Address at which a runtime listens.
 #[derive(Debug)]
-pub(super) enum Address {
+pub(super) enum PortAddress {
     /// As the user said.
     Path(PathBuf),
     /// Found in the process's file system and held, so that it is the same one each time.
@@ -55,7 +55,7 @@ pub(super) enum Address {
 #[derive(Debug)]
 pub(super) enum IpcError {
     /// The runtime's own number.
-    Refused(u32),
+    ErrorNumber(u32),
     Refusal(Refusal),
 }
 
@@ -69,7 +69,7 @@ impl IpcError {
     pub(super) fn refusal(self, pid: u32) -> Refusal {
         match self {
             IpcError::Refusal(refusal) => refusal,
-            IpcError::Refused(number) => {
+            IpcError::ErrorNumber(number) => {
                 let words = ERROR_MEANINGS.iter().find(|(known, _)| *known == number).map_or("", |(_, words)| *words);
                 let text = format!("process {pid} says: error {number:#x} {words}");
                 Refusal::new(RefusalCode::RefusedByTarget, text.trim_end().to_string())
@@ -79,18 +79,18 @@ impl IpcError {
 }
 
 /// Longest time for an answer.
-pub(super) enum Wait<'w, 'a> {
+pub(super) enum AnswerWait<'w, 'a> {
     /// So long.
-    AtMost(Duration),
+    TimeLimit(Duration),
     /// As long as the process is at work.
-    WhileWorking(&'w mut Watch<'a>),
+    WhileProcessWorks(&'w mut ProcessWatch<'a>),
 }
 
 /// A runtime's diagnostics port.
 #[derive(Debug)]
-pub(super) struct Port<'a> {
+pub(super) struct DiagnosticPort<'a> {
     pub(super) process: &'a Process,
-    pub(super) address: Address,
+    pub(super) address: PortAddress,
 }
 
 pub(super) fn encode_text(text: &str) -> Vec<u8> {
@@ -103,7 +103,7 @@ pub(super) fn encode_text(text: &str) -> Vec<u8> {
 }
 
 /// Takes a text off the front.
-pub(super) fn take_text(rest: &mut &[u8]) -> Option<String> {
+pub(super) fn decode_text(rest: &mut &[u8]) -> Option<String> {
     let (count, after) = rest.split_first_chunk::<4>()?;
     let bytes = (u32::from_le_bytes(*count) as usize).checked_mul(2)?;
     let (units, after) = after.split_at_checked(bytes)?;
@@ -143,11 +143,11 @@ impl AnswerHead {
     }
 }
 
-impl Address {
+impl PortAddress {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
-            Address::Path(path) => connect_to_socket(path, limit),
-            Address::HeldDescriptor(descriptor) => connect_to_socket(path_of(descriptor), limit),
+            PortAddress::Path(path) => connect_to_socket(path, limit),
+            PortAddress::HeldDescriptor(descriptor) => connect_to_socket(path_of(descriptor), limit),
         }
     }
 
@@ -163,15 +163,15 @@ impl Address {
     }
 
     /// The same address, held once more.
-    pub(super) fn try_clone(&self) -> io::Result<Address> {
+    pub(super) fn try_clone(&self) -> io::Result<PortAddress> {
         match self {
-            Address::Path(path) => Ok(Address::Path(path.clone())),
-            Address::HeldDescriptor(descriptor) => descriptor.try_clone().map(Address::HeldDescriptor),
+            PortAddress::Path(path) => Ok(PortAddress::Path(path.clone())),
+            PortAddress::HeldDescriptor(descriptor) => descriptor.try_clone().map(PortAddress::HeldDescriptor),
         }
     }
 }
 
-impl Port<'_> {
+impl DiagnosticPort<'_> {
     fn io_refusal(&self, error: io::Error) -> Refusal {
         Refusal::system(&format!("process {}: its diagnostics socket", self.process.pid), error)
     }
@@ -203,18 +203,18 @@ impl Port<'_> {
     /// Asks something that needs no pause.
     pub(super) fn ask(&self, command: (u8, u8), payload: &[u8], limit: Duration) -> Result<Vec<u8>, IpcError> {
         let stream = self.send(command, payload)?;
-        self.read_answer(&stream, Wait::AtMost(limit))
+        self.read_answer(&stream, AnswerWait::TimeLimit(limit))
     }
 
     /// Reads an answer's payload.
-    pub(super) fn read_answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
+    pub(super) fn read_answer(&self, stream: &UnixStream, mut wait: AnswerWait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
         let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
         let head = AnswerHead::parse(&header).ok_or_else(foreign)?;
         let payload = self.read_exactly(stream, head.payload_bytes, &mut wait)?;
         match head.error_in(&payload).ok_or_else(foreign)? {
             None => Ok(payload),
-            Some(number) => Err(IpcError::Refused(number)),
+            Some(number) => Err(IpcError::ErrorNumber(number)),
         }
     }
 
@@ -222,7 +222,12 @@ impl Port<'_> {
         format!("the diagnostics socket of process {}", self.process.pid)
     }
 
-    fn read_exactly(&self, stream: &UnixStream, count: usize, wait: &mut Wait<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    fn read_exactly(
+        &self,
+        stream: &UnixStream,
+        count: usize,
+        wait: &mut AnswerWait<'_, '_>,
+    ) -> Result<Vec<u8>, Refusal> {
         let started = Instant::now();
         let mut bytes = Vec::new();
         let mut chunk = [0u8; 4096];
@@ -234,13 +239,13 @@ impl Port<'_> {
             }
             bytes.extend_from_slice(&chunk[..read.unwrap_or(0)]);
             match wait {
-                Wait::AtMost(limit) if started.elapsed() >= *limit => {
+                AnswerWait::TimeLimit(limit) if started.elapsed() >= *limit => {
                     return Err(
                         Refusal::timeout(self.process.pid, *limit).with_hint("its diagnostics socket is silent")
                     );
                 }
-                Wait::AtMost(_) => {}
-                Wait::WhileWorking(watch) => watch.tick(read.is_some())?,
+                AnswerWait::TimeLimit(_) => {}
+                AnswerWait::WhileProcessWorks(watch) => watch.check_progress(read.is_some())?,
             }
         }
         Ok(bytes)
@@ -265,10 +270,10 @@ mod tests {
         for written in ["", "9.0.7", "größer 𝄞"] {
             let bytes = [encode_text(written), vec![7]].concat();
             let mut rest = &bytes[..];
-            assert_eq!((take_text(&mut rest).as_deref(), rest), (Some(written), &[7][..]));
+            assert_eq!((decode_text(&mut rest).as_deref(), rest), (Some(written), &[7][..]));
         }
         for cut in [&b""[..], &[1, 0, 0, 0], &[0xFF; 8]] {
-            assert_eq!(take_text(&mut &*cut), None);
+            assert_eq!(decode_text(&mut &*cut), None);
         }
     }
 

@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags, fstat};
 
+use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
 use super::private_folder::open_in_root;
 use super::process::{Process, free_memory};
-use super::pump::{Pump, SMALL_SLACK_BYTES};
+use super::process_watch::ProcessWatch;
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{Dumped, Request};
-use super::watch::Watch;
-use super::{Collected, Plan};
+use super::request::{DumpRequest, Dumped};
+use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
-use ipc::{Address, IpcError, Port, UNKNOWN_COMMAND, take_text};
+use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND, decode_text};
 use session::{SessionOptions, run_session};
 
 const MIB: u64 = 1 << 20;
@@ -55,18 +55,18 @@ fn is_socket_of(process: &Process, file: &OwnedFd) -> bool {
 }
 
 /// Was it started with its diagnostics off?
-pub(super) fn is_switched_off(process: &Process) -> bool {
-    const SWITCH_VARIABLES: [&str; 3] =
+pub(super) fn is_diagnostics_disabled(process: &Process) -> bool {
+    const DIAGNOSTICS_SWITCH_VARIABLES: [&str; 3] =
         ["DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics"];
     let environment = process.environment();
-    SWITCH_VARIABLES
+    DIAGNOSTICS_SWITCH_VARIABLES
         .iter()
         .any(|name| environment.get(*name).is_some_and(|value| value.trim_start_matches('0').is_empty()))
 }
 
 fn no_socket_refusal(process: &Process) -> Refusal {
     let pid = process.pid;
-    if is_switched_off(process) {
+    if is_diagnostics_disabled(process) {
         let text = format!("process {pid}: .NET's diagnostics are switched off (DOTNET_EnableDiagnostics=0)");
         return Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps");
     }
@@ -75,12 +75,12 @@ fn no_socket_refusal(process: &Process) -> Refusal {
 }
 
 /// Version that the runtime gives, asked in the newest way that it knows. Versions before 5 know none.
-fn version(port: &Port<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
+fn version(port: &DiagnosticPort<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
     for (command, texts_before, has_version) in [(8, 4, true), (4, 4, false), (0, 0, false)] {
         match port.ask((4, command), &[], limit) {
             Ok(payload) if command != 0 => return Ok(version_in(&payload, texts_before, has_version)),
             Ok(_) => return Ok(None),
-            Err(IpcError::Refused(UNKNOWN_COMMAND)) => {}
+            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND)) => {}
             Err(error) => return Err(error.refusal(port.process.pid)),
         }
     }
@@ -91,11 +91,11 @@ fn version(port: &Port<'_>, limit: Duration) -> Result<Option<String>, Refusal> 
 fn version_in(payload: &[u8], texts_before: usize, has_version: bool) -> Option<String> {
     let mut rest = payload.get(if has_version { 28 } else { 24 }..)?;
     for _ in 0..texts_before {
-        take_text(&mut rest)?;
+        decode_text(&mut rest)?;
     }
     let is_number = |text: &String| text.starts_with(|c: char| c.is_ascii_digit());
     let plain = |text: &String| is_number(text) && text.len() < 100 && text.chars().all(|c| c.is_ascii_graphic());
-    take_text(&mut rest).filter(plain)
+    decode_text(&mut rest).filter(plain)
 }
 
 /// By the folder that the runtime lies in; a program in one file has none.
@@ -112,17 +112,21 @@ pub(super) fn probe_version(process: &Process, limit: Duration) -> Result<Option
     Ok(port_of(process)?.map(|port| version(&port, limit).ok().flatten()))
 }
 
-fn port_of(process: &Process) -> Result<Option<Port<'_>>, Refusal> {
-    Ok(find_socket(process)?.map(|socket| Port { process, address: Address::HeldDescriptor(socket) }))
+fn port_of(process: &Process) -> Result<Option<DiagnosticPort<'_>>, Refusal> {
+    Ok(find_socket(process)?.map(|socket| DiagnosticPort { process, address: PortAddress::HeldDescriptor(socket) }))
 }
 
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
+pub(super) fn dump(
+    process: &Process,
+    mut request: DumpRequest<'_>,
+    collected: &mut Collected,
+) -> Result<Dumped, Refusal> {
     let options = request.options;
     let port = match &options.socket {
-        Some(path) => Port { process, address: Address::Path(path.clone()) },
+        Some(path) => DiagnosticPort { process, address: PortAddress::Path(path.clone()) },
         None => port_of(process)?.ok_or_else(|| no_socket_refusal(process))?,
     };
-    let limit = options.timeout.unwrap_or(super::watch::LONGEST_SILENCE);
+    let limit = options.timeout.unwrap_or(super::process_watch::LONGEST_SILENCE);
     let version = version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
     collected.runtime_version = Some(version.clone());
     if ["2.", "3.0"].iter().any(|old| version.starts_with(old)) {
@@ -135,9 +139,9 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let plan = plan(process, &version, rss, risk);
     let pause = plan.pause;
     request.announce(plan)?;
-    let Request { file, observer, .. } = request;
-    let watch = Watch::new(Some(process), options.timeout, observer);
-    let pump = Pump::start(file, SMALL_SLACK_BYTES)?;
+    let DumpRequest { file, observer, .. } = request;
+    let watch = ProcessWatch::new(Some(process), options.timeout, observer);
+    let pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let session_options = SessionOptions {
         buffer_mib: buffer.div_ceil(MIB),
         includes_names: !options.no_names,
@@ -156,9 +160,9 @@ fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u
     (buffer, refusal)
 }
 
-fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Plan {
+fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> CollectPlan {
     let gib = rss as f64 / f64::from(1 << 30);
-    let pause = Plan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
+    let pause = CollectPlan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         ".NET {version}, process {} ({}), {}: all its threads stop while the heap is written: about {}, and it needs up to \
          {} more meanwhile",
@@ -168,7 +172,7 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
         format_seconds(pause),
         format_bytes(rss / 4 * 5),
     );
-    Plan { text, pause, risk }
+    CollectPlan { text, pause, risk }
 }
 
 /// Reads an answer, for fuzzing.

@@ -4,14 +4,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, encode_text};
-use crate::collect::pump::{CHUNK_BYTES, Pump};
+use super::ipc::{AnswerWait, DiagnosticPort, IpcError, UNKNOWN_COMMAND, encode_text};
+use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
+use crate::collect::process_watch::{LONGEST_SILENCE, ProcessWatch, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Dumped;
-use crate::collect::watch::{LONGEST_SILENCE, Watch, read_some};
 use crate::collect::{CollectProblem, Collected};
-use crate::files::AtEnd;
-use crate::input::{Follower, Severity};
+use crate::files::AtExit;
+use crate::input::{Severity, TraceFollower};
 use crate::units::{count_of, format_bytes, format_count};
 
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
@@ -53,29 +53,29 @@ fn session_commands(names: bool) -> [(u8, Vec<u8>); 2] {
 
 /// Begins a session; the answer comes with version 5 and later when the collection is over.
 fn begin_session(
-    port: &Port<'_>,
+    port: &DiagnosticPort<'_>,
     options: &SessionOptions,
-    watch: &mut Watch<'_>,
+    watch: &mut ProcessWatch<'_>,
 ) -> Result<(UnixStream, u64), Refusal> {
     let pid = port.process.pid;
     let buffer = u32::try_from(options.buffer_mib).unwrap_or(u32::MAX);
     let provider =
         [&HEAP_KEYWORDS.to_le_bytes()[..], &VERBOSE_LEVEL.to_le_bytes(), &encode_text(PROVIDER), &encode_text("")]
             .concat();
-    let mut last = IpcError::Refused(UNKNOWN_COMMAND);
+    let mut last = IpcError::ErrorNumber(UNKNOWN_COMMAND);
     for (command, middle) in session_commands(options.includes_names) {
         let payload =
             [&buffer.to_le_bytes()[..], &NETTRACE_FORMAT.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider]
                 .concat();
         let stream = port.send((2, command), &payload)?;
-        match port.read_answer(&stream, Wait::WhileWorking(watch)) {
+        match port.read_answer(&stream, AnswerWait::WhileProcessWorks(watch)) {
             Ok(answer) => {
                 let id = answer.first_chunk::<8>().map(|id| u64::from_le_bytes(*id));
                 let foreign = || Refusal::protocol(&port.name(), ".NET's diagnostics protocol", &answer);
                 return Ok((stream, id.ok_or_else(foreign)?));
             }
             // Nothing has been done: an older command may do.
-            Err(IpcError::Refused(UNKNOWN_COMMAND)) => last = IpcError::Refused(UNKNOWN_COMMAND),
+            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND)) => last = IpcError::ErrorNumber(UNKNOWN_COMMAND),
             Err(error) => return Err(error.refusal(pid)),
         }
     }
@@ -83,23 +83,23 @@ fn begin_session(
 }
 
 pub(super) fn run_session(
-    port: &Port<'_>,
+    port: &DiagnosticPort<'_>,
     options: &SessionOptions,
-    mut watch: Watch<'_>,
-    pump: Pump,
+    mut watch: ProcessWatch<'_>,
+    pump: BackgroundWriter,
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
     // A session that has nothing to write is not dropped when its connection is.
     let number = SessionId::default();
     let (address, shared) = (port.address.try_clone(), number.clone());
     let address = address.map_err(|error| Refusal::system("socket", error))?;
-    let stop = AtEnd::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
+    let stop = AtExit::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
     let stop = stop.map_err(|error| Refusal::system("signals", error))?;
     let begun = begin_session(port, options, &mut watch);
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
     let (follower, begun, first) =
-        (Follower::default(), Instant::now(), LONGEST_SILENCE.max(options.expected_pause * MAX_EXPECTED_PAUSES));
+        (TraceFollower::default(), Instant::now(), LONGEST_SILENCE.max(options.expected_pause * MAX_EXPECTED_PAUSES));
     let mut copy = TraceCopy {
         port,
         session_id: id,
@@ -133,10 +133,10 @@ pub(super) fn run_session(
 
 /// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.
 fn check_collection(
-    port: &Port<'_>,
-    follower: &Follower,
+    port: &DiagnosticPort<'_>,
+    follower: &TraceFollower,
     options: &SessionOptions,
-    watch: &Watch<'_>,
+    watch: &ProcessWatch<'_>,
 ) -> Result<Result<(), Refusal>, Refusal> {
     let incomplete = |text: String| Refusal::new(RefusalCode::Incomplete, text);
     let pid = port.process.pid;
@@ -184,12 +184,12 @@ impl SessionId {
 }
 
 struct TraceCopy<'a, 'w> {
-    port: &'a Port<'a>,
+    port: &'a DiagnosticPort<'a>,
     session_id: u64,
     stream: UnixStream,
-    watch: Watch<'w>,
-    pump: Pump,
-    follower: Follower,
+    watch: ProcessWatch<'w>,
+    pump: BackgroundWriter,
+    follower: TraceFollower,
     begun_at: Instant,
     /// Longest time for the first object: version 3.1 answers before it collects.
     first_object_timeout: Duration,
@@ -234,11 +234,11 @@ impl TraceCopy<'_, '_> {
                     } else if self.follower.objects == 0 && now - self.begun_at >= self.first_object_timeout {
                         return Err(self.no_collection_refusal());
                     }
-                    self.watch.tick(is_bulk_new)?;
+                    self.watch.check_progress(is_bulk_new)?;
                 }
                 // Bytes may trickle for ever; blocks of a rundown come one behind the other.
                 Some((_, at)) if gives_up && now - last_block.1.max(*at) >= SESSION_END_TIMEOUT => return Ok(()),
-                Some(_) => self.watch.tick(read.is_some())?,
+                Some(_) => self.watch.check_progress(read.is_some())?,
             }
         }
     }

@@ -24,8 +24,8 @@ use crate::collect::private_folder::{
     open_in_root, open_working_folder, path_of, place_attach_file, remove_old_attach_file,
 };
 use crate::collect::process::{Process, read_proc_file, user_name};
+use crate::collect::process_watch::CONNECT_TIMEOUT;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::CONNECT_TIMEOUT;
 
 /// For a JVM to open its socket after a signal has ended this program.
 const SOCKET_OPEN_GRACE: Duration = Duration::from_secs(5);
@@ -166,7 +166,7 @@ fn wake_and_connect(process: &Process, patience: Duration) -> Result<UnixStream,
         .or_else(|_| place_attach_file(process, &open_tmp(process)?, &name, waited_for.wait(process)))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
     mark.run_unless_ending(|| {
-        process.wake(Signal::QUIT, "SIGQUIT")?;
+        process.send_wake_signal(Signal::QUIT, "SIGQUIT")?;
         waited_for.set(true);
         Ok(())
     })?;

@@ -43,12 +43,12 @@ impl HprofCheck {
             bytes = rest;
             if self.partial_head.len() == wanted {
                 let head = std::mem::take(&mut self.partial_head);
-                self.take_head(&head);
+                self.check_record_head(&head);
             }
         }
     }
 
-    fn take_head(&mut self, head: &[u8]) {
+    fn check_record_head(&mut self, head: &[u8]) {
         if !self.has_begun {
             self.has_begun = true;
             self.is_broken = !head.starts_with(FORMAT_NAME) || head.get(FORMAT_NAME.len() + 1) != Some(&0);

@@ -15,25 +15,29 @@ use std::time::Duration;
 use rustix::fs::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
+use super::background_writer::{BackgroundWriter, LARGE_WRITE_QUEUE_BYTES, SMALL_WRITE_QUEUE_BYTES};
 use super::process::Process;
-use super::pump::{LARGE_SLACK_BYTES, Pump, SMALL_SLACK_BYTES};
+use super::process_watch::{LONGEST_SILENCE, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{Dumped, Request};
-use super::watch::{LONGEST_SILENCE, Watch};
-use super::{Collected, Plan};
+use super::request::{DumpRequest, Dumped};
+use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Channel, DumpAnswer, FIRST_VERSION_WITH_SEGMENTS, RequestOptions, Transfer};
+use transfer::{DumpAnswer, DumpChannel, FIRST_VERSION_WITH_SEGMENTS, RequestOptions, Transfer};
 
 /// The first that writes into what is there already.
 const FIRST_VERSION_WITH_OVERWRITE: u32 = 9;
 /// Dumps are larger than the heap: measured 1.39 times, of small objects.
-const DUMP_PER_HEAP_PERCENT: u64 = 140;
+const DUMP_SIZE_PERCENT_OF_HEAP: u64 = 140;
 /// The pause for a GiB of heap: measured 0.17 to 0.38 s for 46 MB on a loaded machine.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
+pub(super) fn dump(
+    process: &Process,
+    mut request: DumpRequest<'_>,
+    collected: &mut Collected,
+) -> Result<Dumped, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
@@ -46,16 +50,19 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     }
     let rss = process.rss_bytes();
     let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
-    let expected = heap / 100 * DUMP_PER_HEAP_PERCENT;
+    let expected = heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP;
     request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
     let attach =
         || attach_as_owner(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
-    let mut way =
-        if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) { Channel::File } else { Channel::Fifo };
-    let Request { mut file, observer, .. } = request;
+    let mut way = if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) {
+        DumpChannel::File
+    } else {
+        DumpChannel::Fifo
+    };
+    let DumpRequest { mut file, observer, .. } = request;
     loop {
         let stream = attach()?;
-        let watch = Watch::new(Some(process), options.timeout, &mut *observer);
+        let watch = ProcessWatch::new(Some(process), options.timeout, &mut *observer);
         let folder = file.folder();
         let (own, is_forced) = (folder.as_deref(), options.accept_risk);
         let request = RequestOptions {
@@ -68,7 +75,8 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         let transfer = Transfer::begin(process, watch, stream, way, request)?;
         // From 22 on it stands still for its own file alone, which it copies into the FIFO when it has gone on.
         let has_gone_on = major.is_some_and(|major| major >= FIRST_VERSION_WITH_SEGMENTS);
-        let mut pump = Pump::start(file, if has_gone_on { SMALL_SLACK_BYTES } else { LARGE_SLACK_BYTES })?;
+        let mut pump =
+            BackgroundWriter::start(file, if has_gone_on { SMALL_WRITE_QUEUE_BYTES } else { LARGE_WRITE_QUEUE_BYTES })?;
         let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
@@ -77,7 +85,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
                 return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
-            DumpAnswer::CannotOverwrite if way == Channel::Fifo => way = Channel::File,
+            DumpAnswer::CannotOverwrite if way == DumpChannel::Fifo => way = DumpChannel::File,
             DumpAnswer::CannotOverwrite => {
                 let text = format!("process {}: it takes no request for a dump", process.pid);
                 return Err(Refusal::new(RefusalCode::RefusedByTarget, text));
@@ -94,19 +102,19 @@ fn java_version_by_path(process: &Process) -> Option<u32> {
     JAVA_8_LIBRARY_FOLDERS.iter().any(|folder| library.contains(folder)).then_some(8)
 }
 
-fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: Option<Refusal>) -> Plan {
+fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: Option<Refusal>) -> CollectPlan {
     let version = data.and_then(PerfData::version).map_or(String::new(), |version| format!(" {version}"));
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
     let gib = heap as f64 / f64::from(1 << 30);
-    let pause = Plan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
+    let pause = CollectPlan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
         process.pid,
         format_bytes(rss),
         format_seconds(pause),
     );
-    Plan { text, pause, risk }
+    CollectPlan { text, pause, risk }
 }
 
 /// Connects, to Java 8 as the process's own user: it takes root's word from version 9 on.

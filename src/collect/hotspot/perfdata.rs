@@ -25,12 +25,13 @@ const MAX_NAME_BYTES: usize = 256;
 
 const JAVA_VERSION: &str = "java.property.java.version";
 const SPECIFICATION_VERSION: &str = "java.property.java.vm.specification.version";
-const COMMAND: &str = "sun.rt.javaCommand";
-const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
-const FLAGS: &str = "java.rt.vmFlags";
-const ARGUMENTS: &str = "java.rt.vmArgs";
+const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
+const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
+const FLAGS_COUNTER: &str = "java.rt.vmFlags";
+const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXT_COUNTERS: [&str; 6] = [JAVA_VERSION, SPECIFICATION_VERSION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
+const TEXT_COUNTERS: [&str; 6] =
+    [JAVA_VERSION, SPECIFICATION_VERSION, COMMAND_COUNTER, CAPABILITIES_COUNTER, FLAGS_COUNTER, ARGUMENTS_COUNTER];
 
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
@@ -118,17 +119,17 @@ impl PerfData {
 
     /// Command that was started: a class with its arguments.
     pub(crate) fn command(&self) -> Option<&str> {
-        self.text(COMMAND)
+        self.text(COMMAND_COUNTER)
     }
 
     pub(crate) fn is_attach_disabled(&self) -> bool {
-        self.text(CAPABILITIES).is_some_and(|letters| letters.starts_with('0'))
+        self.text(CAPABILITIES_COUNTER).is_some_and(|letters| letters.starts_with('0'))
     }
 
     /// Bytes of the heap in use, garbage included. Not known of collectors that count otherwise.
     pub(crate) fn heap_bytes(&self) -> Option<u64> {
-        let flags = self.text(FLAGS).unwrap_or_default();
-        let arguments = self.text(ARGUMENTS).unwrap_or_default();
+        let flags = self.text(FLAGS_COUNTER).unwrap_or_default();
+        let arguments = self.text(ARGUMENTS_COUNTER).unwrap_or_default();
         let counts_otherwise = |text: &str| text.contains("+UseZGC") || text.contains("+UseShenandoahGC");
         if counts_otherwise(flags) || counts_otherwise(arguments) {
             return None;

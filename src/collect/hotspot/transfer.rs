@@ -13,12 +13,12 @@ use super::attach::{
     DumpReport, MEMORY_FOLDER, Reply, candidate_folders, parse_dump_report, send_command, shared_folder,
 };
 use super::hprof_check::HprofCheck;
+use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
 use crate::collect::dump_file::check_space;
 use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
 use crate::collect::process::Process;
-use crate::collect::pump::{CHUNK_BYTES, Pump};
+use crate::collect::process_watch::{POLL_INTERVAL, ProcessWatch};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{LOOK_INTERVAL, Watch};
 
 /// The kernel's most for a pipe of a user.
 const PIPE_BYTES: usize = 1 << 20;
@@ -29,7 +29,7 @@ const NO_WRITER_PAUSE: Duration = Duration::from_millis(5);
 
 /// Channel of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Channel {
+pub(super) enum DumpChannel {
     Fifo,
     File,
 }
@@ -64,7 +64,7 @@ pub(super) enum DumpAnswer {
 
 /// Times at which bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
 /// and copies them into the FIFO.
-struct Arrivals {
+struct ArrivalTimes {
     waiting_since: Instant,
     longest_silence: Duration,
     /// The first ones after the longest silence, and the last of all.
@@ -72,13 +72,13 @@ struct Arrivals {
     last_at: Instant,
 }
 
-impl Arrivals {
+impl ArrivalTimes {
     fn begin() -> Self {
         let now = Instant::now();
-        Arrivals { waiting_since: now, longest_silence: Duration::ZERO, resumed_at: now, last_at: now }
+        ArrivalTimes { waiting_since: now, longest_silence: Duration::ZERO, resumed_at: now, last_at: now }
     }
 
-    fn note(&mut self, now: Instant) {
+    fn note_arrival(&mut self, now: Instant) {
         let silence = now.saturating_duration_since(self.waiting_since);
         if silence > self.longest_silence {
             (self.longest_silence, self.resumed_at) = (silence, now);
@@ -95,32 +95,32 @@ impl Arrivals {
 /// A request, ready to be made.
 pub(super) struct Transfer<'a> {
     process: &'a Process,
-    watch: Watch<'a>,
+    watch: ProcessWatch<'a>,
     stream: UnixStream,
-    channel: Channel,
+    channel: DumpChannel,
     options: RequestOptions<'a>,
     /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
     folder: Option<PrivateFolder>,
     fifo: Option<File>,
     reply: Reply,
-    arrivals: Arrivals,
-    check: HprofCheck,
+    arrivals: ArrivalTimes,
+    hprof_check: HprofCheck,
 }
 
 impl<'a> Transfer<'a> {
     /// Makes what the JVM will write to.
     pub(super) fn begin(
         process: &'a Process,
-        watch: Watch<'a>,
+        watch: ProcessWatch<'a>,
         stream: UnixStream,
-        channel: Channel,
+        channel: DumpChannel,
         options: RequestOptions<'a>,
     ) -> Result<Self, Refusal> {
         remove_all_leftovers(process, options.output_folder);
         let folder = folder_for(process, channel, &options)?;
         let fifo = match channel {
-            Channel::Fifo => Some(folder.fifo(process)?),
-            Channel::File => {
+            DumpChannel::Fifo => Some(folder.fifo(process)?),
+            DumpChannel::File => {
                 folder.let_process_write(process)?;
                 None
             }
@@ -139,20 +139,20 @@ impl<'a> Transfer<'a> {
             folder: Some(folder),
             fifo,
             reply: Reply::default(),
-            arrivals: Arrivals::begin(),
-            check: HprofCheck::default(),
+            arrivals: ArrivalTimes::begin(),
+            hprof_check: HprofCheck::default(),
         })
     }
 
     /// Makes the request and copies what comes.
-    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(DumpAnswer, Watch<'a>), Refusal> {
+    pub(super) fn run(mut self, pump: &mut BackgroundWriter) -> Result<(DumpAnswer, ProcessWatch<'a>), Refusal> {
         let asked = Instant::now();
-        self.ask()?;
-        let keeps_folder = self.channel == Channel::File || self.options.has_segments();
-        let mut count = self.copy(keeps_folder, pump)?;
+        self.send_request()?;
+        let keeps_folder = self.channel == DumpChannel::File || self.options.has_segments();
+        let mut count = self.copy_from_fifo(keeps_folder, pump)?;
         let took = asked.elapsed();
         let copied = match self.options.java_version {
-            Some(major) if major >= FIRST_VERSION_WITH_SEGMENTS && self.channel == Channel::Fifo => {
+            Some(major) if major >= FIRST_VERSION_WITH_SEGMENTS && self.channel == DumpChannel::Fifo => {
                 self.arrivals.time_after_silence()
             }
             _ => Duration::ZERO,
@@ -162,7 +162,7 @@ impl<'a> Transfer<'a> {
             return Ok((DumpAnswer::CannotOverwrite, self.watch));
         }
         let Some(created) = parse_dump_report(&text) else { return Err(self.refusal_of_reply(&text)) };
-        if self.channel == Channel::File {
+        if self.channel == DumpChannel::File {
             let most = match created {
                 DumpReport::WithSize { bytes, .. } => Some(bytes),
                 DumpReport::WithoutSize => None,
@@ -179,7 +179,7 @@ impl<'a> Transfer<'a> {
         if said != count {
             return Err(incomplete(format!("process {pid} wrote {said} bytes, of which {count} came")));
         }
-        if !self.check.is_whole() {
+        if !self.hprof_check.is_whole() {
             return Err(incomplete(format!("process {pid} wrote {count} bytes, which are no whole heap dump")));
         }
         Ok((DumpAnswer::Created(pause), self.watch))
@@ -194,30 +194,30 @@ impl<'a> Transfer<'a> {
         Refusal::system(&format!("process {}: {what}", self.process.pid), error)
     }
 
-    fn ask(&self) -> Result<(), Refusal> {
+    fn send_request(&self) -> Result<(), Refusal> {
         let path = self.folder.as_ref().map(|folder| folder.path_in_process.as_str()).unwrap_or_default();
         let asked = match (self.channel, self.options.includes_unreachable) {
-            (Channel::Fifo, true) => {
+            (DumpChannel::Fifo, true) => {
                 send_command(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""])
             }
-            (Channel::Fifo, false) => {
+            (DumpChannel::Fifo, false) => {
                 send_command(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""])
             }
-            (Channel::File, true) => send_command(&self.stream, "dumpheap", [path, "-all"]),
-            (Channel::File, false) => send_command(&self.stream, "dumpheap", [path, "-live"]),
+            (DumpChannel::File, true) => send_command(&self.stream, "dumpheap", [path, "-all"]),
+            (DumpChannel::File, false) => send_command(&self.stream, "dumpheap", [path, "-live"]),
         };
         let asked = asked.and_then(|()| self.stream.set_nonblocking(true));
         asked.map_err(|error| self.system_refusal("its attach socket", error))
     }
 
     /// Copies what comes through the FIFO until the reply has come. Gives the number of bytes.
-    fn copy(&mut self, keeps_folder: bool, pump: &mut Pump) -> Result<u64, Refusal> {
+    fn copy_from_fifo(&mut self, keeps_folder: bool, pump: &mut BackgroundWriter) -> Result<u64, Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let (mut count, mut is_answered) = (0u64, false);
-        let tick = Timespec { tv_sec: 0, tv_nsec: LOOK_INTERVAL.as_nanos() as i64 };
-        let (mut has_writer, mut has_begun) = (true, self.channel == Channel::File);
+        let tick = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as i64 };
+        let (mut has_writer, mut has_begun) = (true, self.channel == DumpChannel::File);
         let (asked, limit) = (Instant::now(), self.watch.answer_limit());
-        self.arrivals = Arrivals::begin();
+        self.arrivals = ArrivalTimes::begin();
         let mut progressed = false;
         loop {
             // The reply has come: what is in the FIFO is all there is.
@@ -237,18 +237,18 @@ impl<'a> Transfer<'a> {
             };
             if let Some(read) = read {
                 has_begun = true;
-                self.arrivals.note(Instant::now());
+                self.arrivals.note_arrival(Instant::now());
                 if count == 0 && !keeps_folder {
                     // The JVM has opened the FIFO: killed from here on, nothing is left of us.
                     drop(self.folder.take());
                 }
                 count += read as u64;
-                self.check.feed(&chunk[..read]);
+                self.hprof_check.feed(&chunk[..read]);
                 pump.write(&chunk[..read], &mut self.watch)?;
                 self.arrivals.waiting_since = Instant::now();
                 progressed = true;
                 if count % (4 << 20) < read as u64 {
-                    self.watch.tick(true)?;
+                    self.watch.check_progress(true)?;
                 }
                 continue;
             }
@@ -270,7 +270,7 @@ impl<'a> Transfer<'a> {
             if is_answered && self.reply.is_empty() && self.watch.is_dying() {
                 return Err(Refusal::target_died(self.process.pid));
             }
-            self.watch.tick(progressed)?;
+            self.watch.check_progress(progressed)?;
             progressed = false;
             // It opens the FIFO before the heap is looked at.
             if !has_begun && asked.elapsed() >= limit {
@@ -283,7 +283,7 @@ impl<'a> Transfer<'a> {
 
     /// Copies the file that the JVM has written: `most` bytes, where it says how many, and one more: that would say that it is
     /// not the file of which the reply speaks.
-    fn copy_file(&mut self, most: Option<u64>, pump: &mut Pump) -> Result<u64, Refusal> {
+    fn copy_file(&mut self, most: Option<u64>, pump: &mut BackgroundWriter) -> Result<u64, Refusal> {
         let Some(folder) = self.folder.take() else { return Ok(0) };
         let file = folder.open_file().map(File::from).map_err(|error| self.system_refusal("its file", error))?;
         let facts = file.metadata().map_err(|error| self.system_refusal("its file", error))?;
@@ -301,7 +301,7 @@ impl<'a> Transfer<'a> {
                 break;
             }
             count += read as u64;
-            self.check.feed(&chunk[..read]);
+            self.hprof_check.feed(&chunk[..read]);
             pump.write(&chunk[..read], &mut self.watch)?;
         }
         folder.remove();
@@ -336,17 +336,24 @@ fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
 }
 
 /// A folder that the process can write to, and has room in where a file is to be.
-fn folder_for(process: &Process, channel: Channel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
+fn folder_for(process: &Process, channel: DumpChannel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
     let own = shared_folder(process, options.output_folder);
     let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
         let path = own.as_deref()?;
         let parent: OwnedFd = File::open(path).ok()?.into();
         // The copy goes there too.
-        Some(folder_in(process, parent, path.to_str()?, if channel == Channel::File { 2 } else { 1 }, channel, options))
+        Some(folder_in(
+            process,
+            parent,
+            path.to_str()?,
+            if channel == DumpChannel::File { 2 } else { 1 },
+            channel,
+            options,
+        ))
     };
     let in_places = candidate_folders().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
-        let has_file = channel == Channel::File || options.has_segments();
+        let has_file = channel == DumpChannel::File || options.has_segments();
         if place == MEMORY_FOLDER && has_file {
             return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
         }
@@ -355,7 +362,7 @@ fn folder_for(process: &Process, channel: Channel, options: &RequestOptions<'_>)
         folder_in(process, parent, place, 1, channel, options)
     });
     // A file is copied from there: at best it lies where there is room for a dump.
-    let first = (channel == Channel::File).then(in_own).flatten();
+    let first = (channel == DumpChannel::File).then(in_own).flatten();
     let mut refusal = None;
     for folder in first.into_iter().chain(in_places) {
         match folder {
@@ -373,10 +380,10 @@ fn folder_in(
     parent: OwnedFd,
     place: &str,
     dumps: u64,
-    channel: Channel,
+    channel: DumpChannel,
     options: &RequestOptions<'_>,
 ) -> Result<PrivateFolder, Refusal> {
-    if (channel == Channel::File || options.has_segments()) && !options.ignores_free_space {
+    if (channel == DumpChannel::File || options.has_segments()) && !options.ignores_free_space {
         let name = format!("{place} of process {}", process.pid);
         check_space(&parent, options.expected_bytes.saturating_mul(dumps), &name).map_err(|refusal| {
             refusal.with_hint("it writes there itself: make room, or go on all the same with --yes")
@@ -394,12 +401,12 @@ mod tests {
         let begun = Instant::now();
         let at = |ms| begun + Duration::from_millis(ms);
         let mut arrivals =
-            Arrivals { waiting_since: begun, longest_silence: Duration::ZERO, resumed_at: begun, last_at: begun };
+            ArrivalTimes { waiting_since: begun, longest_silence: Duration::ZERO, resumed_at: begun, last_at: begun };
         assert_eq!(arrivals.time_after_silence(), Duration::ZERO);
         // The reader's own waits, for the disk, are no silence: it waits for bytes from 400 on.
         for (waiting_since, came) in [(0, 20), (20, 21), (22, 300), (400, 405), (405, 500)] {
             arrivals.waiting_since = at(waiting_since);
-            arrivals.note(at(came));
+            arrivals.note_arrival(at(came));
         }
         assert_eq!(arrivals.time_after_silence(), Duration::from_millis(200));
     }
@@ -420,12 +427,12 @@ mod tests {
             };
             folder_in(&process, parent, "/x", 2, channel, &options).map(drop).map_err(|refusal| refusal.code)
         };
-        assert_eq!(make(Channel::Fifo, Some(17), false), Ok(()));
+        assert_eq!(make(DumpChannel::Fifo, Some(17), false), Ok(()));
         // A part of it lies beside the FIFO.
-        assert_eq!(make(Channel::Fifo, Some(22), false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Channel::Fifo, None, false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Channel::File, Some(8), false), Err(RefusalCode::NoSpace));
-        assert_eq!(make(Channel::File, Some(8), true), Ok(()));
-        assert_eq!(make(Channel::Fifo, Some(25), true), Ok(()));
+        assert_eq!(make(DumpChannel::Fifo, Some(22), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(DumpChannel::Fifo, None, false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(DumpChannel::File, Some(8), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(DumpChannel::File, Some(8), true), Ok(()));
+        assert_eq!(make(DumpChannel::Fifo, Some(25), true), Ok(()));
     }
 }

@@ -8,8 +8,8 @@ use super::protocol::{TargetInfo, VersionInfo};
 use crate::collect::TargetRuntime;
 use crate::collect::ports::connect;
 use crate::collect::process::Process;
+use crate::collect::process_watch::{LONGEST_SILENCE, read_some};
 use crate::collect::refusal::Refusal;
-use crate::collect::watch::{LONGEST_SILENCE, read_some};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;

@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde_json::json;
 
+use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
 use super::ports::{connect, listening_addresses};
 use super::private_folder::{open_below, open_in_root, open_working_folder};
 use super::process::{Process, free_memory};
-use super::pump::{Pump, SMALL_SLACK_BYTES};
+use super::process_watch::{LONGEST_SILENCE, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{Dumped, Request};
-use super::watch::{LONGEST_SILENCE, Watch};
-use super::{Collected, Plan, TargetRuntime};
+use super::request::{DumpRequest, Dumped};
+use super::{CollectPlan, Collected, TargetRuntime};
 use crate::sort;
 use crate::units::format_bytes;
 pub(super) use http::Inspector;
 use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, node_options_of, targets};
-use protocol::{Message, SurrogateJoiner, TargetInfo, request};
+use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request};
 use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
 
@@ -47,7 +47,7 @@ const SNAPSHOT_REQUEST_ID: u64 = 2;
 /// For the last words of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const DISABLE_REQUEST_ID: u64 = 3;
-const USAGE_REQUEST_ID: u64 = 4;
+const HEAP_USAGE_REQUEST_ID: u64 = 4;
 
 /// Ports that the command line and the environment name, and the usual one.
 pub(super) fn configured_ports(process: &Process) -> Vec<u16> {
@@ -70,14 +70,14 @@ pub(super) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> 
         let is_any = named.contains(&0) && address.ip().is_loopback();
         is_any || named.contains(&address.port()) || has_profile == Some(address.port())
     };
-    sort::by_key(&mut addresses, |address| !is_named(address));
+    sort::rows_by_key(&mut addresses, |address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
     tried.copied().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 /// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
 fn profile_port(process: &Process) -> Option<u16> {
-    const MAX_BYTES: u64 = 64;
+    const MAX_PORT_FILE_BYTES: u64 = 64;
     let words = process.arguments();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
     let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
@@ -88,7 +88,7 @@ fn profile_port(process: &Process) -> Option<u16> {
     let file = File::from(file.ok()?);
     let mut text = String::new();
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    file.take(MAX_PORT_FILE_BYTES).read_to_string(&mut text).ok()?;
     text.lines().next()?.parse().ok()
 }
 
@@ -111,15 +111,15 @@ fn first_answer_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Resu
     Err(refusal.unwrap_or_else(|| Refusal::new(RefusalCode::NoTarget, "no address")))
 }
 
-const TARGETS_LISTED: usize = 10;
+const MAX_LISTED_TARGETS: usize = 10;
 
 /// The one that is meant: by number from 1, by a part of its title or address, or the only one.
 fn choose_target(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
     let none = |text: String| Refusal::new(RefusalCode::NoTarget, text);
     let listed = || {
-        let lines = targets.iter().enumerate().take(TARGETS_LISTED);
+        let lines = targets.iter().enumerate().take(MAX_LISTED_TARGETS);
         let lines = lines.map(|(at, target)| format!("{} {} \"{}\" {}", at + 1, target.kind, target.title, target.url));
-        let more = match targets.len().saturating_sub(TARGETS_LISTED) {
+        let more = match targets.len().saturating_sub(MAX_LISTED_TARGETS) {
             0 => String::new(),
             more => format!("; {more} more: collect --list --url"),
         };
@@ -161,7 +161,7 @@ fn parse_url(url: &str) -> Result<(Vec<SocketAddr>, Option<String>), Refusal> {
 pub(super) fn dump(
     process: Option<&Process>,
     runtime: TargetRuntime,
-    mut request: Request<'_>,
+    mut request: DumpRequest<'_>,
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
     let options = request.options;
@@ -224,11 +224,12 @@ pub(super) fn dump(
             None => plan_without_process(&address.to_string(), collected, heap, &request),
         })?;
     }
-    let Request { file, observer, .. } = request;
-    let watch = Watch::new(watched, options.timeout, observer);
-    let pump = Pump::start(file, SMALL_SLACK_BYTES)?;
-    let (check, joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
-    let dumped = SnapshotTransfer { socket, watch, pump, check, joiner, is_profiler_enabled: false }.run(collected)?;
+    let DumpRequest { file, observer, .. } = request;
+    let watch = ProcessWatch::new(watched, options.timeout, observer);
+    let pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
+    let (snapshot_check, surrogate_joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
+    let dumped = SnapshotTransfer { socket, watch, pump, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
+        .run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }
@@ -243,7 +244,7 @@ fn is_too_old(version: &str, runtime: TargetRuntime) -> bool {
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
-fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'_>) -> Plan {
+fn plan(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
     let rss = process.rss_bytes();
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
     let needed = snapshot_memory_bytes(heap);
@@ -260,11 +261,16 @@ fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'
         format_seconds(pause),
         format_bytes(needed),
     );
-    Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
+    CollectPlan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
 }
 
 /// The same of what is behind an address.
-fn plan_without_process(peer: &str, collected: &Collected, heap: Option<u64>, request: &Request<'_>) -> Plan {
+fn plan_without_process(
+    peer: &str,
+    collected: &Collected,
+    heap: Option<u64>,
+    request: &DumpRequest<'_>,
+) -> CollectPlan {
     let runtime = collected.runtime.map_or("inspector", TargetRuntime::name);
     let version = collected.runtime_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
     let (pause, cost) = match heap {
@@ -276,7 +282,7 @@ fn plan_without_process(peer: &str, collected: &Collected, heap: Option<u64>, re
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
     let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
-    Plan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
+    CollectPlan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
 }
 
 fn snapshot_memory_bytes(heap: u64) -> u64 {
@@ -284,19 +290,19 @@ fn snapshot_memory_bytes(heap: u64) -> u64 {
 }
 
 fn expected_pause(heap: u64) -> Duration {
-    Plan::rounded_pause(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
+    CollectPlan::rounded_pause(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
 fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
-    socket.send(&request(USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
+    socket.send(&request(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
     let asked = Instant::now();
     while asked.elapsed() < GET_TIMEOUT {
         match socket.receive()? {
             Received::Message(text) => {
                 // What else is wrong with it is said later.
-                let message: Message = serde_json::from_slice(&text).unwrap_or_default();
-                if message.id == Some(USAGE_REQUEST_ID) {
+                let message: InspectorMessage = serde_json::from_slice(&text).unwrap_or_default();
+                if message.id == Some(HEAP_USAGE_REQUEST_ID) {
                     return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
                 }
             }
@@ -309,10 +315,10 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
 
 struct SnapshotTransfer<'w> {
     socket: WebSocket,
-    watch: Watch<'w>,
-    pump: Pump,
-    check: SnapshotCheck,
-    joiner: SurrogateJoiner,
+    watch: ProcessWatch<'w>,
+    pump: BackgroundWriter,
+    snapshot_check: SnapshotCheck,
+    surrogate_joiner: SurrogateJoiner,
     /// Has the first request been answered?
     is_profiler_enabled: bool,
 }
@@ -335,7 +341,7 @@ impl SnapshotTransfer<'_> {
                 }
                 Received::PartialMessage => progressed = true,
                 Received::NothingYet => {
-                    self.watch.tick(progressed)?;
+                    self.watch.check_progress(progressed)?;
                     progressed = false;
                     if !self.is_profiler_enabled {
                         // That needs no pause.
@@ -346,11 +352,11 @@ impl SnapshotTransfer<'_> {
             }
         }
         let pause = asked.elapsed();
-        self.watch.tick(true)?;
+        self.watch.check_progress(true)?;
         self.disable_profiler();
-        let rest = std::mem::take(&mut self.joiner).finish();
+        let rest = std::mem::take(&mut self.surrogate_joiner).finish();
         self.write(&rest)?;
-        let Some(objects) = self.check.objects() else {
+        let Some(objects) = self.snapshot_check.objects() else {
             let text = "the snapshot is not whole: its end or its counts do not fit";
             return Err(Refusal::new(RefusalCode::Incomplete, text));
         };
@@ -367,9 +373,8 @@ impl SnapshotTransfer<'_> {
         let mut is_open = self.socket.send(&request(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {
-                Ok(Received::Message(text)) => {
-                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE_REQUEST_ID))
-                }
+                Ok(Received::Message(text)) => serde_json::from_slice::<InspectorMessage>(&text)
+                    .is_ok_and(|message| message.id != Some(DISABLE_REQUEST_ID)),
                 Ok(Received::NothingYet | Received::PartialMessage) => true,
                 Ok(Received::Closed) | Err(_) => false,
             };
@@ -379,9 +384,9 @@ impl SnapshotTransfer<'_> {
     /// Takes a message. Returns true if it ends the snapshot.
     fn take_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
         let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
-        let message: Message = serde_json::from_slice(text).map_err(foreign)?;
+        let message: InspectorMessage = serde_json::from_slice(text).map_err(foreign)?;
         if message.method.as_deref() == Some("HeapProfiler.addHeapSnapshotChunk") {
-            let bytes = self.joiner.join(message.params.chunk.0);
+            let bytes = self.surrogate_joiner.join(message.params.chunk.0);
             self.write(&bytes)?;
         }
         self.is_profiler_enabled |= message.id == Some(ENABLE_REQUEST_ID);
@@ -394,7 +399,7 @@ impl SnapshotTransfer<'_> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        self.check.feed(bytes);
+        self.snapshot_check.feed(bytes);
         self.pump.write(bytes, &mut self.watch)
     }
 
@@ -409,19 +414,19 @@ impl SnapshotTransfer<'_> {
 
 /// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
 pub fn read_answer(bytes: &[u8]) {
-    let (mut frames, mut joiner, mut check) =
+    let (mut frames, mut surrogate_joiner, mut snapshot_check) =
         (WebFrames::default(), SurrogateJoiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
         while let Ok(Some(frame)) = frames.next() {
             let WebFrame::Message(text) = frame else { continue };
-            if let Ok(message) = serde_json::from_slice::<Message>(&text) {
-                check.feed(&joiner.join(message.params.chunk.0));
+            if let Ok(message) = serde_json::from_slice::<InspectorMessage>(&text) {
+                snapshot_check.feed(&surrogate_joiner.join(message.params.chunk.0));
             }
         }
     }
-    check.feed(&joiner.finish());
-    let _ = check.objects();
+    snapshot_check.feed(&surrogate_joiner.finish());
+    let _ = snapshot_check.objects();
     let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose_target(&targets, None));
     let _ = serde_json::from_slice::<protocol::VersionInfo>(bytes);
 }

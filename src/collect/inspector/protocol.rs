@@ -28,7 +28,7 @@ pub(super) struct VersionInfo {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Message {
+pub(super) struct InspectorMessage {
     pub(super) id: Option<u64>,
     pub(super) method: Option<String>,
     pub(super) params: MessageParams,
@@ -124,7 +124,7 @@ mod tests {
         let mut joiner = SurrogateJoiner::default();
         let mut text = Vec::new();
         for message in messages {
-            let message: Message = serde_json::from_str(message).expect("a message");
+            let message: InspectorMessage = serde_json::from_str(message).expect("a message");
             text.extend(joiner.join(message.params.chunk.0));
         }
         text.extend(joiner.finish());
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn messages_of_other_kinds_are_read_too() {
-        let message: Message = serde_json::from_str(r#"{"id":2,"result":{"x":[1]}}"#).expect("a message");
+        let message: InspectorMessage = serde_json::from_str(r#"{"id":2,"result":{"x":[1]}}"#).expect("a message");
         assert_eq!((message.id, message.error.is_none()), (Some(2), true));
-        let message: Message =
+        let message: InspectorMessage =
             serde_json::from_str(r#"{"id":2,"error":{"code":-1,"message":"no"}}"#).expect("a message");
         assert_eq!(message.error.expect("an error").message, "no");
-        assert!(serde_json::from_str::<Message>(r#"{"method":"#).is_err());
+        assert!(serde_json::from_str::<InspectorMessage>(r#"{"method":"#).is_err());
         let asked = request(1, "A.b", serde_json::json!({"c": false}));
         assert_eq!(asked, r#"{"id":1,"method":"A.b","params":{"c":false}}"#);
     }

@@ -12,16 +12,16 @@ use super::protocol::request;
 use super::websocket::{Received, WebSocket};
 use crate::collect::TargetRuntime;
 use crate::collect::detect::check_runtime;
-use crate::collect::ports::{connect, holder_of_port, in_network_of, listening_addresses};
+use crate::collect::ports::{connect, holder_of_port, in_network_namespace_of, listening_addresses};
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::files::AtEnd;
+use crate::files::AtExit;
 
 /// For an inspector to close: an open one is open to every user, so a busy process is waited for.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Node.js takes 27 to 112 ms to open one.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CLOSE_REQUEST_ID: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened, a moment later. Node.js ends with a segmentation
 /// fault now and then when its inspector closes while a client is there: ours has gone by then. The second way is of versions
@@ -63,9 +63,9 @@ pub(super) fn open(
         let text = format!("port {port} is used by {holder}");
         return Err(Refusal::new(RefusalCode::PortTaken, text).with_hint("nothing was sent"));
     }
-    in_network_of(process, || ())?;
+    in_network_namespace_of(process, || ())?;
     let mut opened = OpenedInspector::new(process)?;
-    opened.wake(process)?;
+    opened.send_wake_signal(process)?;
     loop {
         if let Some(inspector) = opened.find(process) {
             return Ok((inspector, opened));
@@ -79,7 +79,7 @@ pub(super) fn open(
                  --list shows it",
             ));
         }
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) struct OpenedInspector {
     opening: Arc<Mutex<InspectorOpening>>,
     /// Addresses on which the process listened before.
     addresses_before: Vec<SocketAddr>,
-    closing: AtEnd,
+    closing: AtExit,
 }
 
 impl OpenedInspector {
@@ -115,7 +115,7 @@ impl OpenedInspector {
         let before = listening_addresses(process);
         let opening = Arc::new(Mutex::new(InspectorOpening::NotAsked));
         let (shared, known) = (Arc::clone(&opening), before.clone());
-        let closing = AtEnd::new(move || {
+        let closing = AtExit::new(move || {
             let opening = *shared.lock().unwrap_or_else(PoisonError::into_inner);
             // The process may have ended, and its number be another's.
             if let Ok(process) = Process::open(pid)
@@ -135,10 +135,10 @@ impl OpenedInspector {
         *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = opening;
     }
 
-    fn wake(&mut self, process: &Process) -> Result<(), Refusal> {
+    fn send_wake_signal(&mut self, process: &Process) -> Result<(), Refusal> {
         let opening = &self.opening;
         self.closing.run_unless_ending(|| {
-            process.wake(Signal::USR1, "SIGUSR1")?;
+            process.send_wake_signal(Signal::USR1, "SIGUSR1")?;
             *opening.lock().unwrap_or_else(PoisonError::into_inner) = InspectorOpening::Asked(Instant::now());
             Ok(())
         })
@@ -178,7 +178,7 @@ fn close_when_open(process: &Process, opening: InspectorOpening, before: &[Socke
                 if at.elapsed() >= CLOSE_TIMEOUT {
                     return;
                 }
-                std::thread::sleep(LOOK_INTERVAL);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     }
@@ -207,7 +207,7 @@ fn close(process: &Process, address: SocketAddr) {
     socket.close();
     // To look whether it is gone takes no connection.
     while asked.elapsed() < CLOSE_TIMEOUT && process.is_alive() && listening_addresses(process).contains(&address) {
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) struct SnapshotCheck {
     current_value: TopLevelValue,
     head: Vec<u8>,
     /// Numbers of the two arrays.
-    node_numbers: u64,
-    edge_numbers: u64,
+    node_number_count: u64,
+    edge_number_count: u64,
     /// The last byte that is no blank.
     last_byte: u8,
     has_begun: bool,
@@ -51,11 +51,11 @@ pub(super) struct SnapshotCheck {
 impl SnapshotCheck {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.take_byte(byte);
+            self.check_byte(byte);
         }
     }
 
-    fn take_byte(&mut self, byte: u8) {
+    fn check_byte(&mut self, byte: u8) {
         if self.current_value == TopLevelValue::Head && self.head.len() < MAX_HEAD_BYTES {
             self.head.push(byte);
         }
@@ -113,8 +113,8 @@ impl SnapshotCheck {
 
     fn add_numbers(&mut self, numbers: u64) {
         match self.current_value {
-            TopLevelValue::Nodes => self.node_numbers += numbers,
-            TopLevelValue::Edges => self.edge_numbers += numbers,
+            TopLevelValue::Nodes => self.node_number_count += numbers,
+            TopLevelValue::Edges => self.edge_number_count += numbers,
             TopLevelValue::Head | TopLevelValue::Other => {}
         }
     }
@@ -123,8 +123,8 @@ impl SnapshotCheck {
         let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last_byte == b'}';
         let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;
         let numbers = |count: u64, fields: &[serde::de::IgnoredAny]| count.checked_mul(fields.len() as u64);
-        let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.node_numbers)
-            && numbers(head.edge_count, &head.meta.edge_fields) == Some(self.edge_numbers);
+        let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.node_number_count)
+            && numbers(head.edge_count, &head.meta.edge_fields) == Some(self.edge_number_count);
         (ends && fits).then_some(head.node_count)
     }
 }

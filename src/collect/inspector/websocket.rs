@@ -6,9 +6,9 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::http;
+use crate::collect::process_watch::{is_would_block, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{is_would_block, read_some};
-use crate::files::AtEnd;
+use crate::files::AtExit;
 
 const CHUNK_BYTES: usize = 64 << 10;
 /// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
@@ -24,7 +24,7 @@ pub(super) struct WebSocket {
     peer: String,
     frames: WebFrames,
     /// Ends the connection as the protocol has it, whatever ends the run.
-    close_at_end: Option<AtEnd>,
+    close_at_end: Option<AtExit>,
 }
 
 /// Result of a look at the connection.
@@ -45,7 +45,7 @@ impl WebSocket {
         let mut socket = Self::upgrade(stream, peer, path, limit)?;
         let failed = |error: io::Error| Refusal::system(peer, error);
         let own = socket.stream.try_clone().map_err(failed)?;
-        socket.close_at_end = Some(AtEnd::new(move || send_close(&own)).map_err(failed)?);
+        socket.close_at_end = Some(AtExit::new(move || send_close(&own)).map_err(failed)?);
         Ok(socket)
     }
 
@@ -260,7 +260,7 @@ mod tests {
         stream.set_nonblocking(true).expect("set");
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
-        let leaving = Some(AtEnd::new(move || send_close(&own)).expect("signals"));
+        let leaving = Some(AtExit::new(move || send_close(&own)).expect("signals"));
         (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), close_at_end: leaving }, server)
     }
 

@@ -1,14 +1,14 @@
 //! The keys of a view.
 
-use super::text::{Pen, cut_middle, wrapped};
+use super::text::{TextPen, cut_middle, wrapped_lines};
 use crate::answers::diff::DiffBy;
-use crate::explore::cells::{CellStyle, Rect, ScreenBuffer};
+use crate::explore::screen_cells::{CellStyle, Rect, ScreenBuffer};
 use crate::explore::state::BrowserState;
 use crate::explore::view::BrowserView;
 use crate::units::format_count;
 
 /// The keys of a view's own, in words.
-fn own_keys(view: &BrowserView, is_objects: bool) -> &'static [(&'static str, &'static str)] {
+fn keys_of_view(view: &BrowserView, is_objects: bool) -> &'static [(&'static str, &'static str)] {
     match view {
         BrowserView::Suspects => &[("Enter", "what it keeps alive"), ("o", "object"), ("p", "paths")],
         BrowserView::Types(_) if is_objects => &[("Enter", "objects"), ("p", "paths"), ("r", "exact retained")],
@@ -30,13 +30,13 @@ fn own_keys(view: &BrowserView, is_objects: bool) -> &'static [(&'static str, &'
 }
 
 /// The keys that work now, in a line.
-pub(super) fn keys_of(state: &BrowserState) -> String {
+pub(super) fn active_keys_line(state: &BrowserState) -> String {
     let Some(frame) = state.frame() else { return String::new() };
-    let pen = Pen { look: state.look };
+    let pen = TextPen { look: state.look };
     let mut keys: Vec<String> =
-        own_keys(&frame.view, state.context.is_objects).iter().map(|(key, what)| format!("{key} {what}")).collect();
+        keys_of_view(&frame.view, state.context.is_objects).iter().map(|(key, what)| format!("{key} {what}")).collect();
     let has_id = frame.row(frame.cursor, state.browser.as_ref()).is_some_and(|row| !row.id.is_empty());
-    if state.way().len() > 1 {
+    if state.open_frames().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
     let find = super::text::cut_middle(&pen.escaped(&frame.find), 12, pen);
@@ -77,16 +77,17 @@ const COMMON_KEYS: [(&str, &str); 16] = [
 
 /// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it
 /// begins with: there is no end below the last one.
-pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> usize {
+pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) -> usize {
     let Some(frame) = state.frame() else { return 0 };
-    let own =
-        own_keys(&frame.view, state.context.is_objects).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
+    let own = keys_of_view(&frame.view, state.context.is_objects)
+        .iter()
+        .filter(|(key, _)| !["o", "p", "Enter"].contains(key));
     let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));
     let room = usize::from(area.width).saturating_sub(14);
     let all = own.chain(&COMMON_KEYS).map(|(key, what)| (*key, *what)).chain(warnings);
     let lines: Vec<(&str, String)> = all
         .flat_map(|(key, what)| {
-            let what = wrapped(&pen.escaped(what), room).into_iter();
+            let what = wrapped_lines(&pen.escaped(what), room).into_iter();
             what.enumerate().map(move |(line, what)| (if line == 0 { key } else { "" }, what))
         })
         .collect();

@@ -6,20 +6,20 @@ mod text;
 
 use std::time::Duration;
 
-use super::cells::{CellStyle, Color, Rect, ScreenBuffer};
-use super::state::{BrowserState, ClickTarget, ClickTargets, MIN_PANE_COLUMNS, Prompt};
+use super::screen_cells::{CellStyle, Color, Rect, ScreenBuffer};
+use super::state::{BrowserState, ClickTarget, ClickTargets, MIN_SCREEN_COLUMNS_FOR_PANE, Prompt};
 use crate::dump::Phase;
 use crate::names::{columns_of, fit_name, shorten_middle, text_start};
 use crate::report::{progress_line, progress_prefix};
 use crate::units::{count_of, format_count};
-use text::{Pen, cut_middle, end_that_fits};
+use text::{TextPen, cut_middle, end_that_fits};
 
 /// The smallest screen that a list fits.
 const MIN_SIZE: (u16, u16) = (40, 8);
 
 /// Draws everything, and remembers what can be clicked.
 pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer) {
-    let pen = Pen { look: state.look };
+    let pen = TextPen { look: state.look };
     state.click_targets.clear();
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         let text = format!("needs {} x {}", MIN_SIZE.0, MIN_SIZE.1);
@@ -35,7 +35,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
     let body = Rect { y: 2, height: area.height - 4, ..area };
     if let Some(first) = state.help {
         state.help = Some(help::draw(state, first, body, buffer, pen));
-    } else if area.width > MIN_PANE_COLUMNS && state.pane.is_some() {
+    } else if area.width > MIN_SCREEN_COLUMNS_FOR_PANE && state.pane.is_some() {
         let left = body.width * 5 / 8;
         rows::draw(state, Rect { width: left, ..body }, buffer, pen);
         rows::draw_pane(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
@@ -48,7 +48,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
     state.click_targets.extend(click_targets);
 }
 
-fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let progress = state.progress;
     let file = state.context.paths.get(progress.file).or(state.context.paths.last());
     let prefix = file.map_or(String::new(), |file| progress_prefix(&file.to_string_lossy()));
@@ -71,7 +71,7 @@ fn draw_loading(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen
     pen.put(buffer, line(4), hint, pen.dim());
 }
 
-fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> ClickTargets {
+fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) -> ClickTargets {
     let tabs = state.tabs();
     let full: usize = tabs.iter().map(|tab| tab.title(state.context.is_objects).len() + 4).sum();
     let is_narrow = full > area.width.into();
@@ -108,8 +108,8 @@ fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: P
     click_targets
 }
 
-fn draw_breadcrumbs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) -> ClickTargets {
-    let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.breadcrumb())).collect();
+fn draw_breadcrumbs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) -> ClickTargets {
+    let texts: Vec<String> = state.open_frames().iter().map(|frame| pen.escaped(&frame.view.breadcrumb())).collect();
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
     let texts: Vec<String> = texts.iter().map(|text| pen.escaped(&fit_name(text, width / 3))).collect();
@@ -137,13 +137,13 @@ fn draw_breadcrumbs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer,
             column = buffer.put(column, 1, gap, (area.width - column).into(), pen.dim());
         }
         let end = buffer.put(column, 1, text, (area.width - column).into(), style);
-        click_targets.push((1, column..end, ClickTarget::Crumb(at)));
+        click_targets.push((1, column..end, ClickTarget::Breadcrumb(at)));
         column = end;
     }
     click_targets
 }
 
-fn draw_command(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+fn draw_command(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let Some(frame) = state.frame() else { return };
     let place = match frame.rows.len {
         0 => String::new(),
@@ -155,7 +155,7 @@ fn draw_command(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen
     buffer.put(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
 }
 
-fn draw_last_line(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+fn draw_last_line(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let room = usize::from(area.width);
     let (text, style) = match (&state.prompt, &state.note) {
         (Some(prompt), _) => {
@@ -173,7 +173,7 @@ fn draw_last_line(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, p
         }
         (None, Some(note)) => (pen.escaped(note), pen.bold()),
         (None, None) if state.help.is_some() => (help::HELP_KEYS.to_string(), pen.dim()),
-        (None, None) => (help::keys_of(state), pen.dim()),
+        (None, None) => (help::active_keys_line(state), pen.dim()),
     };
     let text = if state.note.is_some() { cut_middle(&text, room, pen) } else { keys_that_fit(&text, room) };
     buffer.put(0, area.y, text, room, style);
@@ -207,7 +207,7 @@ fn keys_that_fit(text: &str, room: usize) -> String {
     shown + tail
 }
 
-impl Pen {
+impl TextPen {
     fn color(self, color: Color) -> CellStyle {
         CellStyle { color: self.look.color.then_some(color), ..CellStyle::new() }
     }

@@ -1,10 +1,10 @@
 //! A list: figures, a bar, ids, names.
 
-use super::text::{Pen, wrapped};
+use super::text::{TextPen, wrapped_lines};
 use crate::answers::{step_text, type_with_value};
-use crate::explore::cells::{CellStyle, Color, Rect, ScreenBuffer};
 use crate::explore::frame::ViewFrame;
-use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
+use crate::explore::list::{ListRow, Listing, RowStyle, RowTarget};
+use crate::explore::screen_cells::{CellStyle, Color, Rect, ScreenBuffer};
 use crate::explore::state::{BrowserState, ClickTarget};
 use crate::names::{FigureWidth, columns_of, figures_shown, min_columns, name_lines, row_lines};
 use crate::report::progress_line;
@@ -16,7 +16,7 @@ const SHARE_CELLS: usize = 7;
 const BAR_PRIORITY: u8 = u8::MAX;
 const SHARE_PRIORITY: u8 = 80;
 /// Cells of what the further lines of a row are of.
-const LABEL_CELLS: usize = 13;
+const DETAIL_LABEL_CELLS: usize = 13;
 
 struct ColumnPlaces {
     /// By figure: its first cell, and how many it has; `None` where there is no room for it.
@@ -66,18 +66,18 @@ impl ColumnPlaces {
 }
 
 /// A row's name behind the name of its reference, and what stands before both.
-fn name_of(row: &ListRow, pen: Pen) -> (String, String) {
+fn lead_and_name(row: &ListRow, pen: TextPen) -> (String, String) {
     // A title says itself what it is of.
-    let lead = if row.look == RowLook::Title { String::new() } else { pen.escaped(&row.lead) };
+    let lead = if row.look == RowStyle::Title { String::new() } else { pen.escaped(&row.lead) };
     let lead = if lead.trim().is_empty() { lead } else { lead + " " };
     let reference = Some(row.reference.as_str()).filter(|name| !name.is_empty());
     (lead, pen.escaped(&step_text(reference, &row.name)))
 }
 
 /// Between a reference and what it leads to.
-const GAP: &str = "  ";
+const COLUMN_GAP_TEXT: &str = "  ";
 
-pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let Some(frame) = state.frame() else { return };
     let Some(listing) = &frame.listing else {
         draw_waiting(state, frame, area, buffer, pen);
@@ -90,17 +90,18 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
         pen.put(buffer, place, text, if line == 0 { pen.bold() } else { CellStyle::new() });
     }
     let body = Rect { y: area.y + above as u16 + 1, height: area.height.saturating_sub(above as u16 + 1), ..area };
-    let rows: Vec<ListRow> = (frame.top..(frame.top + usize::from(body.height)).min(frame.rows.len))
+    let rows: Vec<ListRow> = (frame.first_shown_row
+        ..(frame.first_shown_row + usize::from(body.height)).min(frame.rows.len))
         .map(|at| {
-            let row = frame.row(at, state.browser.as_ref()).map(|row| with_text(state, frame, at, row));
-            row.unwrap_or_else(|| ListRow::new("…", RowTarget::Nowhere))
+            let row = frame.row(at, state.browser.as_ref()).map(|row| row_with_texts(state, frame, at, row));
+            row.unwrap_or_else(|| ListRow::new("…", RowTarget::NoTarget))
         })
         .collect();
     let are_cards = rows.iter().any(|row| !row.details.is_empty());
     let id_width = if are_cards { 0 } else { rows.iter().map(|row| columns_of(&row.id)).max().unwrap_or(0) };
     // Columns that went stay away while the list is gone through.
-    let name_width = rows.iter().filter(|row| row.look != RowLook::Title).map(|row| {
-        let (lead, name) = name_of(row, pen);
+    let name_width = rows.iter().filter(|row| row.look != RowStyle::Title).map(|row| {
+        let (lead, name) = lead_and_name(row, pen);
         columns_of(&lead) + min_columns(&name)
     });
     let name_width = name_width.max().unwrap_or(0).max(frame.name_width);
@@ -115,7 +116,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
     }
     let texts: Vec<RowTexts> = rows.iter().map(|row| RowTexts::new(row, &columns, area.width.into(), pen)).collect();
     // The row under the cursor is on the screen with all of its lines.
-    let cursor = (frame.cursor - frame.top).min(rows.len() - 1);
+    let cursor = (frame.cursor - frame.first_shown_row).min(rows.len() - 1);
     let mut used = 0;
     let fits = |texts: &&RowTexts| {
         used += texts.height();
@@ -130,17 +131,20 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
         }
         let place = Rect { y, height: (texts.height() as u16).min(body.bottom() - y), ..area };
         draw_row(state, frame, listing, row, texts, &columns, place, buffer, pen);
-        if frame.top + at == frame.cursor {
+        if frame.first_shown_row + at == frame.cursor {
             let name = Rect { height: (texts.name.len() as u16).min(place.height), ..place };
             buffer.reverse(name);
         }
-        targets.extend(place.rows().map(|line| (line.y, line.x..line.right(), ClickTarget::Row(frame.top + at))));
+        targets.extend(
+            place.rows().map(|line| (line.y, line.x..line.right(), ClickTarget::Row(frame.first_shown_row + at))),
+        );
         drawn += usize::from(place.height as usize == texts.height());
         y += texts.height() as u16;
     }
     state.click_targets.extend(targets);
     if let Some(frame) = state.frame_mut() {
-        (frame.top, frame.name_width, frame.drawn_rows) = (frame.top + first, name_width, drawn.max(1));
+        (frame.first_shown_row, frame.name_width, frame.drawn_rows) =
+            (frame.first_shown_row + first, name_width, drawn.max(1));
     }
 }
 
@@ -149,35 +153,35 @@ struct RowTexts {
     name: Vec<String>,
     /// The first cell of the name's further lines.
     indent: usize,
-    more: Vec<String>,
+    detail_lines: Vec<String>,
 }
 
 impl RowTexts {
-    fn new(row: &ListRow, columns: &ColumnPlaces, width: usize, pen: Pen) -> Self {
-        let (lead, name) = name_of(row, pen);
+    fn new(row: &ListRow, columns: &ColumnPlaces, width: usize, pen: TextPen) -> Self {
+        let (lead, name) = lead_and_name(row, pen);
         let first = match row.look {
-            RowLook::Title => 0,
+            RowStyle::Title => 0,
             // What is no object has all of the line.
             _ => usize::from(if row.id.is_empty() { columns.id } else { columns.name }) + columns_of(&lead),
         };
-        let indent = if row.look == RowLook::Title { 2 } else { first.min(width / 2) };
+        let indent = if row.look == RowStyle::Title { 2 } else { first.min(width / 2) };
         let name = name_lines(&name, width.saturating_sub(first), width.saturating_sub(indent));
-        let more = row
+        let detail_lines = row
             .details
             .iter()
-            .flat_map(|(label, text)| row_lines(&format!("  {label:LABEL_CELLS$}"), &pen.escaped(text), width));
+            .flat_map(|(label, text)| row_lines(&format!("  {label:DETAIL_LABEL_CELLS$}"), &pen.escaped(text), width));
         // A blank line after a row of several.
-        let more = more.chain((!row.details.is_empty()).then(String::new)).collect();
-        RowTexts { lead, name, indent, more }
+        let detail_lines = detail_lines.chain((!row.details.is_empty()).then(String::new)).collect();
+        RowTexts { lead, name, indent, detail_lines }
     }
 
     fn height(&self) -> usize {
-        self.name.len() + self.more.len()
+        self.name.len() + self.detail_lines.len()
     }
 }
 
 /// A row of an object with what that says of itself, and how it is held by what is above it, once that is read.
-fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
+fn row_with_texts(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
     let Some(node) = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row)) else { return row };
     if let Some(text) = state.value_texts.of(node)
         && !row.name.ends_with(text)
@@ -200,7 +204,7 @@ fn draw_titles(
     columns: &ColumnPlaces,
     area: Rect,
     buffer: &mut ScreenBuffer,
-    pen: Pen,
+    pen: TextPen,
 ) {
     let style = pen.bold();
     for (at, (figure, column)) in listing.figures.iter().zip(&columns.figures).enumerate() {
@@ -241,14 +245,14 @@ fn draw_row(
     columns: &ColumnPlaces,
     area: Rect,
     buffer: &mut ScreenBuffer,
-    pen: Pen,
+    pen: TextPen,
 ) {
     let base = match row.look {
-        RowLook::Plain => CellStyle::new(),
-        RowLook::Title | RowLook::OnAllPaths => pen.bold(),
-        RowLook::Faint => pen.dim(),
+        RowStyle::Plain => CellStyle::new(),
+        RowStyle::Title | RowStyle::OnAllPaths => pen.bold(),
+        RowStyle::Faint => pen.dim(),
     };
-    let is_title = row.look == RowLook::Title;
+    let is_title = row.look == RowStyle::Title;
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
         if let (Some(column), Some(own)) = (column, own) {
             put_right_aligned(buffer, area, *column, &figure.text(*own, state.plain_bytes), base);
@@ -277,17 +281,17 @@ fn draw_row(
         let place = at(if line == 0 { end } else { texts.indent as u16 }, line);
         pen.put(buffer, place, text, style);
         if line == 0 && !row.reference.is_empty() {
-            let reference = text.split(GAP).next().unwrap_or_default();
+            let reference = text.split(COLUMN_GAP_TEXT).next().unwrap_or_default();
             pen.put(buffer, place, reference, pen.color(Color::Cyan).patch(base));
         }
     }
-    for (line, text) in (texts.name.len()..).zip(&texts.more).filter(|(line, _)| is_seen(*line)) {
+    for (line, text) in (texts.name.len()..).zip(&texts.detail_lines).filter(|(line, _)| is_seen(*line)) {
         pen.put(buffer, at(0, line), text, CellStyle::new());
     }
 }
 
 /// In place of a list that is not there yet, or cannot be.
-fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let room = usize::from(area.width).saturating_sub(2);
     let text = match &frame.error {
         Some(why) => why.clone(),
@@ -299,13 +303,13 @@ fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mu
         None => String::new(),
     };
     let place = Rect { x: area.x + 2, width: room as u16, ..area };
-    for (text, line) in wrapped(&pen.escaped(&text), room).iter().zip(place.rows().skip(1)) {
+    for (text, line) in wrapped_lines(&pen.escaped(&text), room).iter().zip(place.rows().skip(1)) {
         pen.put(buffer, line, text, CellStyle::new());
     }
 }
 
 /// The object under the cursor, beside the list.
-pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
+pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let Some(listing) = state.pane.as_ref().and_then(|pane| pane.listing.as_ref()) else { return };
     let mut lines = area.rows();
     for (at, (text, line)) in listing.header_lines.iter().zip(&mut lines).enumerate() {
@@ -313,8 +317,8 @@ pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut ScreenBuf
     }
     let rows = (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref()));
     let texts = rows.flat_map(|row| {
-        let is_title = row.look == RowLook::Title;
-        let (lead, name) = name_of(&row, pen);
+        let is_title = row.look == RowStyle::Title;
+        let (lead, name) = lead_and_name(&row, pen);
         let start = if row.id.is_empty() || is_title { lead } else { format!("{lead}{} ", row.id) };
         row_lines(&start, &name, area.width.into()).into_iter().map(move |text| (text, is_title))
     });

@@ -3,17 +3,17 @@
 use unicode_width::UnicodeWidthChar;
 
 use crate::escape::escape_controls;
-use crate::explore::cells::{CellStyle, Rect, ScreenBuffer};
+use crate::explore::screen_cells::{CellStyle, Rect, ScreenBuffer};
 use crate::explore::setup::ScreenLook;
 use crate::names::columns_of;
 
 /// Draws texts with a look.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pen {
+pub(super) struct TextPen {
     pub(super) look: ScreenLook,
 }
 
-impl Pen {
+impl TextPen {
     /// A text from a dump, harmless; of ASCII alone where the terminal has no more.
     pub(super) fn escaped(self, text: &str) -> String {
         let text = escape_controls(text);
@@ -72,7 +72,7 @@ fn chars_that_fit(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> 
 }
 
 /// A text in so many cells at most: what is longer loses its middle.
-pub(super) fn cut_middle(text: &str, cells: usize, pen: Pen) -> String {
+pub(super) fn cut_middle(text: &str, cells: usize, pen: TextPen) -> String {
     if columns_of(text) <= cells {
         return text.to_string();
     }
@@ -83,7 +83,7 @@ pub(super) fn cut_middle(text: &str, cells: usize, pen: Pen) -> String {
 }
 
 /// A text in lines of so many cells, broken between words; a longer word has a line of its own.
-pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
+pub(super) fn wrapped_lines(text: &str, cells: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
@@ -107,7 +107,7 @@ pub(super) fn end_that_fits(text: &str, cells: usize) -> String {
 mod tests {
     use super::*;
 
-    const PEN: Pen = Pen { look: ScreenLook { color: true, ascii: false } };
+    const PEN: TextPen = TextPen { look: ScreenLook { color: true, ascii: false } };
 
     #[test]
     fn texts_fit_their_cells() {
@@ -128,13 +128,13 @@ mod tests {
         assert_eq!(PEN.bar(1.0, 3), "███");
         assert_eq!(PEN.bar(0.5, 3), "█▌");
         assert_eq!(PEN.bar(0.0, 3), "");
-        assert_eq!(Pen { look: ScreenLook { ascii: true, ..PEN.look } }.bar(0.5, 3), "##");
+        assert_eq!(TextPen { look: ScreenLook { ascii: true, ..PEN.look } }.bar(0.5, 3), "##");
     }
 
     #[test]
     fn names_are_harmless() {
         assert_eq!(PEN.escaped("a\u{202E}b\x1b[2J"), "a\\u{202e}b\\u{1b}[2J");
-        let ascii = Pen { look: ScreenLook { ascii: true, ..PEN.look } };
+        let ascii = TextPen { look: ScreenLook { ascii: true, ..PEN.look } };
         assert_eq!(ascii.escaped("日 › x…"), "\\u{65e5} > x~");
     }
 }

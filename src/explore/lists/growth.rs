@@ -24,7 +24,7 @@ pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandCont
         figures.push(change.growth(Measure::Count));
         figures.extend([Some(signed(change.new.bytes)), Some(signed(change.old.bytes))]);
         let name = name.shortened().into_owned();
-        let target = if is_types { RowTarget::Type(name.clone()) } else { RowTarget::Nowhere };
+        let target = if is_types { RowTarget::Type(name.clone()) } else { RowTarget::NoTarget };
         ListRow { figures, tie_rank: at as u32, ..ListRow::new(type_words(&name).into_owned(), target) }
     };
     let rows: Vec<ListRow> = (0..list.len()).map(row).collect();

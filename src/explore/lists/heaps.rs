@@ -7,7 +7,7 @@ use crate::answers::breakdown::{BreakdownHeap, BreakdownRowKind, NAME_SEPARATOR,
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowLook, RowTarget};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowStyle, RowTarget};
 use crate::explore::view::BrowserView;
 use crate::units::signed;
 
@@ -79,12 +79,12 @@ impl HeapTrees {
             let (choice, name) = (choice.clone(), row.row.name.to_string());
             let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{NAME_SEPARATOR}{name}")));
             let view = BrowserView::Frames { heap, choice, at: place as u32, path, name };
-            let target = if is_leaf { RowTarget::Nowhere } else { RowTarget::View(Box::new(view)) };
+            let target = if is_leaf { RowTarget::NoTarget } else { RowTarget::View(Box::new(view)) };
             let is_rest = matches!(row.row.kind, BreakdownRowKind::SelfCost | BreakdownRowKind::Other);
             ListRow {
                 figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
                 lead: if is_leaf || is_rest { String::new() } else { "+".into() },
-                look: if is_rest { RowLook::Faint } else { RowLook::Plain },
+                look: if is_rest { RowStyle::Faint } else { RowStyle::Plain },
                 ..ListRow::new(if row.row.name.is_empty() { "\"\"" } else { row.row.name }, target)
             }
         });

@@ -1,11 +1,11 @@
 //! Lists of objects: what one dominates, those of a type, and all that is said of one.
 
-use crate::answers::browse::Browser;
+use crate::answers::browse::HeapBrowser;
 use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions, type_words};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowTarget, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowTarget, tie_ranks};
 use crate::explore::view::BrowsedObject;
 use crate::graph::{NodeId, Reference};
 use crate::units::{count_of, format_bytes, format_count, signed};
@@ -19,7 +19,7 @@ pub(super) fn list_dominated(
     of: Option<&BrowsedObject>,
     by_type: bool,
 ) -> Result<Listing, AnswerError> {
-    let browser = Browser::of(dump)?;
+    let browser = HeapBrowser::of(dump)?;
     let nodes = browser.dominated_by(of.map(|place| place.node))?;
     let sizes = of.map(|place| browser.sizes(place.node));
     let whole = match sizes {
@@ -34,7 +34,7 @@ pub(super) fn list_dominated(
         false => vec![ListPart::of_objects(nodes)],
         true => {
             let merged = browser.merged_by_type(&nodes);
-            let ties = ties_by(&merged, &|a, b| a.type_name.cmp(&b.type_name));
+            let ties = tie_ranks(&merged, &|a, b| a.type_name.cmp(&b.type_name));
             let alone: Vec<NodeId> = merged.iter().filter_map(|row| row.only_object).collect();
             let names = of.map(|place| browser.names_of_dominated(place.node, &alone));
             let mut names = names.unwrap_or_default().into_iter();
@@ -83,7 +83,7 @@ pub(super) fn list_objects_of_type(
     type_name: &str,
     scope: &ScopeOptions,
 ) -> Result<Listing, AnswerError> {
-    let browser = Browser::of(dump)?;
+    let browser = HeapBrowser::of(dump)?;
     // `list` has no order by what an object dominates.
     let mut figures = OBJECT_COLUMNS;
     figures[2].order = None;
@@ -108,7 +108,7 @@ pub(super) fn list_object_facts(
     place: &BrowsedObject,
     rows: usize,
 ) -> Result<Listing, AnswerError> {
-    let browser = Browser::of(dump)?;
+    let browser = HeapBrowser::of(dump)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
     let below = browser.dominated_by(Some(place.node)).unwrap_or_default();
@@ -127,14 +127,14 @@ pub(super) fn list_object_facts(
         answer
             .roots
             .iter()
-            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.short_text(), RowTarget::Nowhere) })
+            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.short_text(), RowTarget::NoTarget) })
             .collect(),
     ));
-    parts.push(of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
+    parts.push(part_of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
     if !references.is_empty() {
         let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
         parts.push(ListPart::Rows(vec![ListRow::title(title)]));
-        parts.push(of_references(&references[..rows.min(references.len())], names, "→"));
+        parts.push(part_of_references(&references[..rows.min(references.len())], names, "→"));
     }
     if !below.is_empty() {
         let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
@@ -142,7 +142,7 @@ pub(super) fn list_object_facts(
         let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), RETAINED, false, rows);
         parts.push(ListPart::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
-    parts.extend(values(&answer));
+    parts.extend(value_parts(&answer));
     Ok(Listing {
         header_lines: heading_lines(&answer),
         empty_text: String::new(),
@@ -150,7 +150,7 @@ pub(super) fn list_object_facts(
     })
 }
 
-fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
+fn part_of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
     let weak = references.iter().zip(0u32..).filter(|(reference, _)| reference.is_weak).map(|(_, at)| at);
     ListPart::Objects {
         nodes: references.iter().map(|reference| reference.node).collect(),
@@ -161,14 +161,14 @@ fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'
 }
 
 /// The fields, or the first elements, with their values.
-fn values(answer: &ObjectAnswer<'_>) -> Vec<ListPart> {
+fn value_parts(answer: &ObjectAnswer<'_>) -> Vec<ListPart> {
     let mut rows: Vec<ListRow> = Vec::new();
     for field in answer.fields.iter().flatten() {
         let label = if field.is_static { format!("static {}", field.label()) } else { field.label() };
-        rows.push(ListRow { reference: format!("{label} ="), ..ListRow::new(field.words(), RowTarget::Nowhere) });
+        rows.push(ListRow { reference: format!("{label} ="), ..ListRow::new(field.words(), RowTarget::NoTarget) });
     }
     for (at, element) in answer.object.elements.iter().flatten().enumerate() {
-        rows.push(ListRow { reference: format!("[{at}] ="), ..ListRow::new(element.words(), RowTarget::Nowhere) });
+        rows.push(ListRow { reference: format!("[{at}] ="), ..ListRow::new(element.words(), RowTarget::NoTarget) });
     }
     if rows.is_empty() {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! Paths that keep an object alive, line by line.
 
-use crate::answers::browse::{Browser, ObjectSizes};
+use crate::answers::browse::{HeapBrowser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::tree::LazyTree;
@@ -9,7 +9,7 @@ use crate::answers::{
 };
 use crate::dump::OpenDump;
 use crate::explore::list::{
-    ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowLook, RowTarget, figures_of_object,
+    ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowStyle, RowTarget, figures_of_object,
 };
 use crate::explore::view::BrowsedObject;
 use crate::report::indents_of;
@@ -25,7 +25,7 @@ pub(super) fn list_root_paths(
     place: &BrowsedObject,
     count: usize,
 ) -> Result<Listing, AnswerError> {
-    let browser = Browser::of(dump)?;
+    let browser = HeapBrowser::of(dump)?;
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
@@ -41,7 +41,7 @@ pub(super) fn list_root_paths(
             rows.push(match line.part {
                 PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) },
                 PathPart::Gap { objects } => {
-                    ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::Nowhere)
+                    ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::NoTarget)
                 }
                 PathPart::Object { number, step } if number < first => {
                     loader_text = if number == loader { step.object.type_text() } else { loader_text };
@@ -65,9 +65,9 @@ pub(super) fn list_root_paths(
                         // One step after another: a path is no staircase.
                         lead: format!("{mark}{arrow}"),
                         reference: reference.to_string(),
-                        look: if is_on_all { RowLook::OnAllPaths } else { RowLook::Plain },
+                        look: if is_on_all { RowStyle::OnAllPaths } else { RowStyle::Plain },
                         level: Some(number as u32),
-                        ..ListRow::new(name, node.map_or(RowTarget::Nowhere, RowTarget::Object))
+                        ..ListRow::new(name, node.map_or(RowTarget::NoTarget, RowTarget::Object))
                     }
                 }
             });
@@ -96,10 +96,10 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
         let depth = row.depth;
         let row = row.row;
         let level = if indent.level > MAX_INDENTED_LEVELS { format!("({depth})") } else { String::new() };
-        let arrow = if indent.is_chained { "→" } else { "" };
+        let arrow = if indent.is_only_child { "→" } else { "" };
         let lead = format!(
             "{}{level}{arrow}",
-            "  ".repeat(indent.level.min(MAX_INDENTED_LEVELS) - usize::from(indent.is_chained))
+            "  ".repeat(indent.level.min(MAX_INDENTED_LEVELS) - usize::from(indent.is_only_child))
         );
         if let Some(root) = &row.root {
             rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) });
@@ -116,7 +116,7 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
     if all > MERGED_ROWS {
         let left = count_of((all - MERGED_ROWS) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");
-        rows.push(ListRow { look: RowLook::Faint, ..ListRow::new(text, RowTarget::Nowhere) });
+        rows.push(ListRow { look: RowStyle::Faint, ..ListRow::new(text, RowTarget::NoTarget) });
     }
     Ok(Listing {
         header_lines: vec![format!("{count}{rest}")],

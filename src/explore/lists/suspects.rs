@@ -71,6 +71,6 @@ fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         node: suspect.row.id.as_deref().and_then(node).or(piling),
         lead,
         details: suspect.sentence.iter().map(|sentence| ("cause", sentence.clone())).chain(more).collect(),
-        ..ListRow::new(name, piling.map_or(RowTarget::Nowhere, RowTarget::Object))
+        ..ListRow::new(name, piling.map_or(RowTarget::NoTarget, RowTarget::Object))
     }
 }

@@ -4,7 +4,7 @@ use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW,
 use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions, type_words};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, ties_by};
+use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, tie_ranks};
 use crate::explore::view::{BrowserView, CommandContext, TypeGroup};
 use crate::units::signed;
 
@@ -15,7 +15,7 @@ pub(super) fn list_types(
 ) -> Result<Listing, AnswerError> {
     let scope = group.map_or_else(ScopeOptions::default, |group| group.scope.clone());
     let options = context.histogram_options(GroupBy::Type, scope, Some(RETAINED), Limits::default());
-    Ok(listing(&histogram(dump, &options)?, &options, |row, _| RowTarget::Type(row.name().to_string())))
+    Ok(listing_of_histogram(&histogram(dump, &options)?, &options, |row, _| RowTarget::Type(row.name().to_string())))
 }
 
 pub(super) fn list_groups(dump: &OpenDump, by: GroupBy, context: &CommandContext) -> Result<Listing, AnswerError> {
@@ -23,12 +23,12 @@ pub(super) fn list_groups(dump: &OpenDump, by: GroupBy, context: &CommandContext
     let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());
     let group = |row: &HistogramRow, number| {
         let group = TypeGroup::new(by, row.name(), number, have_modules);
-        group.map_or(RowTarget::Nowhere, |group| RowTarget::View(Box::new(BrowserView::Types(Some(group)))))
+        group.map_or(RowTarget::NoTarget, |group| RowTarget::View(Box::new(BrowserView::Types(Some(group)))))
     };
-    Ok(listing(&histogram(dump, &options)?, &options, group))
+    Ok(listing_of_histogram(&histogram(dump, &options)?, &options, group))
 }
 
-fn listing(
+fn listing_of_histogram(
     answer: &Histogram,
     options: &HistogramOptions,
     target: impl Fn(&HistogramRow, u32) -> RowTarget,
@@ -45,7 +45,7 @@ fn listing(
     };
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.
-    let ties = ties_by(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
+    let ties = tie_ranks(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
     let made = rows.iter().zip(ties).map(|(row, tie_rank)| {
         let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
         let mut name = type_words(&row.name_with_loader(true)).into_owned();

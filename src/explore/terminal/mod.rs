@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use base64::Engine;
 
-use super::cells::{Rect, ScreenBuffer};
 use super::draw::draw;
 use super::input_events::KeyPress;
 use super::load_progress::LoadProgress;
+use super::screen_cells::{Rect, ScreenBuffer};
 use super::setup::{BrowsedDumps, BrowserEnd, BrowserSetup, WriteIndex};
 use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{BrowserWorker, Task, WorkerQueues};
@@ -38,7 +38,7 @@ use terminal_guard::{ScreenWriter, TerminalGuard};
 /// Time between two looks at the terminal and at the progress of reading.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
-const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
+const PANIC_KEY_VARIABLE: &str = "HEAPDUMP_EXPLORE_PANIC";
 
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by
 /// a signal. Error: when the terminal cannot be used, or a dump cannot be read.
@@ -105,7 +105,7 @@ impl BrowserLoop {
         queue: &Receiver<LoopEvent>,
         opened: &dyn Fn(BrowsedDumps),
     ) -> Result<BrowserEnd, String> {
-        let has_panic_key = std::env::var_os(PANIC_KEY).is_some();
+        let has_panic_key = std::env::var_os(PANIC_KEY_VARIABLE).is_some();
         let mut is_changed = true;
         loop {
             if is_changed && !self.draw() {
@@ -136,7 +136,7 @@ impl BrowserLoop {
                         self.opened(dumps)
                     }
                     LoopEvent::Message(BrowserMessage::Key(KeyPress::Char('!'))) if has_panic_key => {
-                        panic!("asked for by {PANIC_KEY}")
+                        panic!("asked for by {PANIC_KEY_VARIABLE}")
                     }
                     LoopEvent::Message(msg) => msg,
                 };
@@ -176,7 +176,7 @@ impl BrowserLoop {
         if self.state.dumps.is_some() && !self.state.tree_asked {
             return false;
         }
-        self.update(BrowserMessage::Tick(self.load_progress.progress()));
+        self.update(BrowserMessage::ReadProgressed(self.load_progress.progress()));
         true
     }
 

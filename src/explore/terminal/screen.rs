@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::explore::cells::{CellStyle, ScreenBuffer, ScreenCell};
+use crate::explore::screen_cells::{CellStyle, ScreenBuffer, ScreenCell};
 
 /// The lines that are known to be on the terminal.
 #[derive(Default)]
@@ -74,7 +74,7 @@ fn escape_sequences(cells: &[ScreenCell]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::cells::Color;
+    use crate::explore::screen_cells::Color;
 
     #[test]
     fn lines_that_stand_there_are_not_sent_again() {

@@ -6,16 +6,16 @@ use signal_hook::consts::SIGBUS;
 use signal_hook::low_level::{emulate_default_handler, register};
 
 use super::system::write_all;
-use super::terminal_guard::{is_on_screen, leave};
+use super::terminal_guard::{is_on_screen, leave_screen};
 
 /// Puts right what another thread may have changed on the screen of before.
 const RESET_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
 
 /// Leaves in a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile
 /// is put right a moment later, when it has seen that nothing is drawn any more.
-fn leave_at_once() {
+fn restore_terminal_at_once() {
     if is_on_screen() {
-        leave();
+        leave_screen();
         _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
         write_all(RESET_SEQUENCE);
     }
@@ -24,10 +24,10 @@ fn leave_at_once() {
 /// From now on the end by SIGBUS leaves the terminal as it was.
 pub(super) fn restore_on_sigbus() {
     let put_right_aligned = || {
-        leave_at_once();
+        restore_terminal_at_once();
         _ = emulate_default_handler(SIGBUS);
     };
-    // SAFETY: the action runs in a signal handler. `leave_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and
+    // SAFETY: the action runs in a signal handler. `restore_terminal_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and
     // `nanosleep`, which may be called there: it takes no lock and no memory; `emulate_default_handler` is documented to be safe there.
     let registered = unsafe { register(SIGBUS, put_right_aligned) };
     // Without it the program ends all the same, with the terminal as the browser has it.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use super::system::{self, Terminal};
-use crate::files::AtEnd;
+use crate::files::AtExit;
 
 /// Alternate screen, no cursor.
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l";
@@ -16,10 +16,10 @@ static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 /// The browser is on the screen.
 static IS_ON_SCREEN: AtomicBool = AtomicBool::new(false);
 /// Held by whoever draws.
-static DRAWING: Mutex<()> = Mutex::new(());
+static DRAWING_LOCK: Mutex<()> = Mutex::new(());
 
 /// Puts the terminal right, if it is not. Takes no lock and no memory where signal handlers do so too.
-pub(super) fn leave() {
+pub(super) fn leave_screen() {
     if IS_ON_SCREEN.swap(false, Ordering::SeqCst) {
         system::write_all(LEAVE_SEQUENCE);
         if let Some(terminal) = TERMINAL.get() {
@@ -46,7 +46,7 @@ impl io::Write for ScreenWriter {
     }
 }
 
-fn enter(mouse: bool) -> io::Result<()> {
+fn enter_screen(mouse: bool) -> io::Result<()> {
     let Some(terminal) = TERMINAL.get() else { return Err(io::ErrorKind::NotConnected.into()) };
     IS_ON_SCREEN.store(true, Ordering::SeqCst);
     terminal.make_raw()?;
@@ -58,7 +58,7 @@ fn enter(mouse: bool) -> io::Result<()> {
 pub(super) struct TerminalGuard {
     mouse: bool,
     /// Leaves when it is dropped, and when a signal ends the program.
-    at_end: AtEnd,
+    at_end: AtExit,
 }
 
 impl TerminalGuard {
@@ -68,15 +68,15 @@ impl TerminalGuard {
         if TERMINAL.get().is_none() {
             _ = TERMINAL.set(Terminal::find()?);
         }
-        let at_end = AtEnd::new(|| {
+        let at_end = AtExit::new(|| {
             // A signal does not wait for somebody who writes to a terminal that takes nothing.
             let drawing = wait_for_drawing();
-            leave();
+            leave_screen();
             // What is drawn from now on goes nowhere.
             drop(drawing);
         })?;
-        hook_panics();
-        at_end.run_unless_ending(|| enter(mouse))?;
+        restore_terminal_on_panic();
+        at_end.run_unless_ending(|| enter_screen(mouse))?;
         Ok(TerminalGuard { mouse, at_end })
     }
 
@@ -97,22 +97,22 @@ impl TerminalGuard {
 
     /// Draws, unless a signal is just putting the terminal right.
     pub(super) fn drawing<T>(&self, draw: impl FnOnce() -> T) -> T {
-        let _held = DRAWING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _held = DRAWING_LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         draw()
     }
 
     /// Gives the terminal back until the process is continued.
     pub(super) fn suspend(&self) {
-        leave();
+        leave_screen();
         system::suspend();
         // Should that fail, the next look finds the terminal gone.
-        _ = self.at_end.run_unless_ending(|| enter(self.mouse));
+        _ = self.at_end.run_unless_ending(|| enter_screen(self.mouse));
     }
 }
 
 fn wait_for_drawing() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..20 {
-        match DRAWING.try_lock() {
+        match DRAWING_LOCK.try_lock() {
             Ok(held) => return Some(held),
             Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
@@ -121,14 +121,14 @@ fn wait_for_drawing() -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-fn hook_panics() {
-    static HOOKED: OnceLock<()> = OnceLock::new();
+fn restore_terminal_on_panic() {
+    static PANIC_HOOK_SET: OnceLock<()> = OnceLock::new();
     let own = std::thread::current().id();
-    HOOKED.get_or_init(|| {
+    PANIC_HOOK_SET.get_or_init(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() == own {
-                leave();
+                leave_screen();
                 before(panic);
             } else if !is_on_screen() {
                 before(panic);

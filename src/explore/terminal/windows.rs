@@ -87,8 +87,8 @@ impl KeyReader {
                 continue;
             }
             let msg = match read()? {
-                Event::Key(event) => key(event).map(BrowserMessage::Key),
-                Event::Mouse(event) => mouse(event).map(BrowserMessage::Mouse),
+                Event::Key(event) => key_press_of(event).map(BrowserMessage::Key),
+                Event::Mouse(event) => mouse_of(event).map(BrowserMessage::Mouse),
                 Event::Resize(..) => {
                     self.0.store(true, Ordering::SeqCst);
                     None
@@ -101,7 +101,7 @@ impl KeyReader {
     }
 }
 
-fn key(KeyEvent { code, modifiers, kind, .. }: KeyEvent) -> Option<KeyPress> {
+fn key_press_of(KeyEvent { code, modifiers, kind, .. }: KeyEvent) -> Option<KeyPress> {
     if kind == KeyEventKind::Release {
         return None;
     }
@@ -125,7 +125,7 @@ fn key(KeyEvent { code, modifiers, kind, .. }: KeyEvent) -> Option<KeyPress> {
     })
 }
 
-fn mouse(MouseEvent { kind, column, row, .. }: MouseEvent) -> Option<Mouse> {
+fn mouse_of(MouseEvent { kind, column, row, .. }: MouseEvent) -> Option<Mouse> {
     Some(match kind {
         MouseEventKind::Down(MouseButton::Left) => Mouse::Click(column, row),
         MouseEventKind::ScrollUp => Mouse::WheelUp,
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_other_terminals() {
-        let pressed = |code, modifiers| key(KeyEvent::new(code, modifiers));
+        let pressed = |code, modifiers| key_press_of(KeyEvent::new(code, modifiers));
         assert_eq!(pressed(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(KeyPress::Char('G')));
         assert_eq!(pressed(KeyCode::Char('C'), KeyModifiers::CONTROL), Some(KeyPress::Ctrl('c')));
         assert_eq!(pressed(KeyCode::Char('['), KeyModifiers::CONTROL | KeyModifiers::ALT), Some(KeyPress::Char('[')));
         assert_eq!(pressed(KeyCode::F(1), KeyModifiers::NONE), None);
         let released = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
-        assert_eq!(key(released), None);
+        assert_eq!(key_press_of(released), None);
     }
 }

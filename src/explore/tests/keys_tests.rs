@@ -1,7 +1,7 @@
 //! Actions of keys and the mouse.
 
 use super::*;
-use crate::explore::list::RowLook;
+use crate::explore::list::RowStyle;
 
 #[test]
 fn keys_lead_in_and_back() {
@@ -153,7 +153,10 @@ fn a_resize_keeps_the_cursor() {
         game.msg(BrowserMessage::Resize(width, height));
         _ = game.screen();
         let (page, frame) = (game.state.rows_on_page(), game.state.frame().unwrap());
-        assert!(frame.cursor == cursor && frame.top <= cursor && cursor < frame.top + page, "{width} x {height}");
+        assert!(
+            frame.cursor == cursor && frame.first_shown_row <= cursor && cursor < frame.first_shown_row + page,
+            "{width} x {height}"
+        );
     }
 }
 
@@ -238,7 +241,7 @@ fn a_find_leads_through_rows_that_stay() {
     let places = |game: &Driver, text: &str| {
         let frame = game.state.frame().unwrap();
         let name = |at: usize| frame.row(at, game.state.browser.as_ref()).unwrap();
-        let is_one = |at: &usize| name(*at).look != RowLook::Title && name(*at).name.contains(text);
+        let is_one = |at: &usize| name(*at).look != RowStyle::Title && name(*at).name.contains(text);
         (0..frame.rows.len).filter(is_one).collect::<Vec<usize>>()
     };
     let expected = places(&game, "Screen");

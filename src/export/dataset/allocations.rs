@@ -8,7 +8,7 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{ParquetColumn, text_of, to_i32, to_i64, write_table};
+use super::table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::heap_total::HeapTotal;
@@ -25,7 +25,7 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
     for heap in heaps {
         let total = HeapTotal::compute(heap);
         if total.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
+            return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
         }
         totals.push(total.total);
     }
@@ -34,8 +34,8 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
         ParquetColumn::new("heap", |row| to_i32(row + 1)),
         ParquetColumn::new("moment", |row| to_i32(heaps[row].dump_number)),
         ParquetColumn::new("pid", |row| heaps[row].pid),
-        ParquetColumn::new("process", |row| text_of(&process_title_of(&heaps[row]))),
-        ParquetColumn::new("allocator", |row| text_of(&heaps[row].allocator)),
+        ParquetColumn::new("process", |row| to_byte_array(&process_title_of(&heaps[row]))),
+        ParquetColumn::new("allocator", |row| to_byte_array(&heaps[row].allocator)),
         ParquetColumn::new("total_bytes", |row| to_i64(totals[row].bytes)),
         ParquetColumn::new("allocations", |row| totals[row].allocations.map(to_i64)),
     ];
@@ -77,9 +77,9 @@ pub(super) fn write_paths<W: Write + Send>(
     let columns = [
         ParquetColumn::constant("dump", id),
         ParquetColumn::new("heap", |row| to_i32(rows[row].heap)),
-        ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        ParquetColumn::new("path", |row| to_byte_array(&rows[row].path)).prefix_encoded(),
         ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
-        ParquetColumn::new("type", |row| name(dump, &rows[row]).map(text_of)),
+        ParquetColumn::new("type", |row| name(dump, &rows[row]).map(to_byte_array)),
         ParquetColumn::new("bytes", |row| to_i64(rows[row].amount.bytes)),
         ParquetColumn::new("allocations", |row| rows[row].amount.allocations.map(to_i64)),
     ];
@@ -99,7 +99,7 @@ fn add_rows(
 ) -> Result<(), TableError> {
     let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, is_wanted: None });
     if totals.pairs_left_out > 0 {
-        return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
+        return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
     }
     let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.total_at(0).bytes).max(1);
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, text_of, to_i32, to_i64, write_table};
+use super::table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
 use crate::analysis::diff::PATH_DEPTH;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -32,7 +32,7 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
-        ParquetColumn::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        ParquetColumn::new("path", |row| to_byte_array(&rows[row].path)).prefix_encoded(),
         ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
         ParquetColumn::new("type", |row| heap.name_of(rows[row].type_id)),
         ParquetColumn::new("objects", |row| to_i64(rows[row].objects)),
@@ -85,7 +85,7 @@ fn paths(heap: &ObjectHeap<'_>) -> Result<Vec<DominatorPathRow>, TableError> {
         let own = graph.type_name(rows[at].type_id);
         let path = above.map_or_else(|| own.to_string(), |above| format!("{above} > {own}"));
         path_bytes += path.len() as u64;
-        heap.dump.check_answer(AnswerNeed::Descent, path_bytes)?;
+        heap.dump.check_answer(AnswerNeed::DominatorDescent, path_bytes)?;
         rows[at].path = path;
     }
     rows.retain(|row| row.retained_bytes >= least);

@@ -11,7 +11,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
 
 use super::{DatasetError, TableName};
-use crate::files::{Inputs, Output, Target, create_folders, hash_file, remove_empty_folders, remove_leftover};
+use crate::files::{Inputs, Output, OutputTarget, create_folders, hash_file, remove_empty_folders, remove_leftover};
 
 /// Bytes of a file's stem that go into its dump's id.
 const MAX_STEM_BYTES: usize = 120;
@@ -100,7 +100,7 @@ impl DumpPlace<'_> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
         create_folders(&folder).map_err(|error| DatasetError::Unwritable(folder.clone(), error))?;
         let find = |path: &Path| {
-            Target::find_without_links(path, inputs)
+            OutputTarget::find_without_links(path, inputs)
                 .map_err(|error| DatasetError::UnusableTarget(path.to_path_buf(), error))
         };
         let name = self.unfinished_name();

@@ -9,7 +9,7 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::dump_place::CHECKSUM_NOTE_KEY;
 use super::error::TableError;
-use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, text_of, to_i32, to_i64};
+use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, to_byte_array, to_i32, to_i64};
 use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
 use crate::answers::heaps::pids_and_parts;
 use crate::answers::histogram::{DEPENDENT_REFERENCES, ROOTS, TYPES};
@@ -47,16 +47,16 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     };
     let columns = [
         ParquetColumn::constant("dump", origin.id),
-        ParquetColumn::new("file", |_| text_of(&file)),
+        ParquetColumn::new("file", |_| to_byte_array(&file)),
         ParquetColumn::new("file_bytes", |_| facts.as_ref().map_or(0, |facts| to_i64(facts.len()))),
-        ParquetColumn::new("format", |_| text_of(&info.format)),
-        ParquetColumn::new("format_version", |_| info.version.as_deref().map(text_of)),
-        ParquetColumn::new("producer", |_| info.producer.as_deref().map(text_of)),
+        ParquetColumn::new("format", |_| to_byte_array(&info.format)),
+        ParquetColumn::new("format_version", |_| info.version.as_deref().map(to_byte_array)),
+        ParquetColumn::new("producer", |_| info.producer.as_deref().map(to_byte_array)),
         ParquetColumn::time("taken_at", |_| taken.and_then(|millis| millis.checked_mul(1000))),
         ParquetColumn::time("file_modified_at", |_| modified),
         ParquetColumn::time("exported_at", |_| exported),
         ParquetColumn::new("schema_version", |_| SCHEMA_VERSION),
-        ParquetColumn::new("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
+        ParquetColumn::new("heapdump_version", |_| to_byte_array(env!("CARGO_PKG_VERSION"))),
         ParquetColumn::new("section_count", |_| to_i32(sections)),
         total("object_count", OBJECTS),
         total("shallow_bytes", SHALLOW),
@@ -70,7 +70,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
         ParquetColumn::new("complete", |_| is_complete(dump)),
         ParquetColumn::new("problem_count", |_| to_i32(dump.diagnostics().sorted().len())),
         ParquetColumn::map("labels", origin.labels),
-        ParquetColumn::new("object_filter", |_| origin.filter.map(text_of)),
+        ParquetColumn::new("object_filter", |_| origin.filter.map(to_byte_array)),
     ];
     let notes = [(CHECKSUM_NOTE_KEY, origin.checksum.to_string())];
     let mut table = ParquetTable::begin(out, TableName::Dumps.name(), &columns, &notes)?;

@@ -69,29 +69,29 @@ impl<E: Into<ExportError>> From<E> for DatasetError {
 /// The reason why a table is not written: what the dump lacks, or what its file does.
 #[derive(Debug)]
 pub(super) enum TableError {
-    Dump(DatasetError),
-    File(io::Error),
+    Dataset(DatasetError),
+    WriteFile(io::Error),
 }
 
 impl TableError {
     /// With the file's name.
     pub(super) fn of(self, path: &Path) -> DatasetError {
         match self {
-            TableError::Dump(error) => error,
-            TableError::File(error) => DatasetError::Unwritable(path.to_path_buf(), error),
+            TableError::Dataset(error) => error,
+            TableError::WriteFile(error) => DatasetError::Unwritable(path.to_path_buf(), error),
         }
     }
 }
 
 impl<E: Into<DatasetError>> From<E> for TableError {
     fn from(error: E) -> Self {
-        TableError::Dump(error.into())
+        TableError::Dataset(error.into())
     }
 }
 
 impl From<ParquetError> for TableError {
     fn from(error: ParquetError) -> Self {
-        TableError::File(match error {
+        TableError::WriteFile(match error {
             ParquetError::External(error) => match error.downcast::<io::Error>() {
                 Ok(error) => *error,
                 Err(error) => io::Error::other(error),

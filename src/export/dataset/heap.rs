@@ -3,7 +3,7 @@
 use parquet::data_type::ByteArray;
 
 use super::error::TableError;
-use super::table::text_of;
+use super::table::to_byte_array;
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::RetainedSizes;
 use crate::dump::OpenDump;
@@ -25,7 +25,7 @@ pub(super) struct ObjectHeap<'d> {
 impl<'d> ObjectHeap<'d> {
     pub(super) fn new(dump: &'d OpenDump, graph: &'d HeapGraph, id: &ByteArray) -> Result<Self, TableError> {
         let (dominators, retained) = dump.dominators()?;
-        let type_names = graph.types().ids().map(|type_id| text_of(graph.type_name(type_id))).collect();
+        let type_names = graph.types().ids().map(|type_id| to_byte_array(graph.type_name(type_id))).collect();
         Ok(ObjectHeap { dump, graph, dominators, retained, reachable: dump.reachable(), id: id.clone(), type_names })
     }
 

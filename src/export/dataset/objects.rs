@@ -8,16 +8,16 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::{MAX_GROUP_ROWS, ParquetColumn, ParquetTable, text_of, to_i32, to_i64, write_table};
+use super::table::{MAX_GROUP_ROWS, ParquetColumn, ParquetTable, to_byte_array, to_i32, to_i64, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
-use crate::analysis::dominators::{DomNode, Dominator};
+use crate::analysis::dominators::{Dominator, DominatorNode};
 use crate::dump::AnswerNeed;
 use crate::graph::{Generation, NodeId, NodeSet, Reference};
 
 /// Bytes that a row group of all columns takes beside the graph at most, packed and on its way to be.
-const GROUP_BYTES: u64 = 64 << 20;
+const ROW_GROUP_BYTES: u64 = 64 << 20;
 /// The order of the dominator tree, by object, with what it takes while it is made.
-const ORDER_BYTES: u64 = 12;
+const TREE_ORDER_BYTES_PER_OBJECT: u64 = 12;
 
 /// Writes `objects`, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
 /// each that is chosen.
@@ -35,21 +35,24 @@ pub(super) fn write_objects<W: Write + Send>(
     let numbers: Option<Vec<u32>> =
         chosen.map(|chosen| (0..count as u32).filter(|&at| chosen.contains(NodeId::new(at as usize))).collect());
     let node_at = |row: usize| NodeId::new(numbers.as_ref().map_or(row, |numbers| numbers[row] as usize));
-    dump.check_answer(AnswerNeed::Descent, GROUP_BYTES.saturating_add(ORDER_BYTES.saturating_mul(count as u64)))?;
+    dump.check_answer(
+        AnswerNeed::DominatorDescent,
+        ROW_GROUP_BYTES.saturating_add(TREE_ORDER_BYTES_PER_OBJECT.saturating_mul(count as u64)),
+    )?;
     let order = DominatorOrder::compute(dominators, retained);
-    let name_of = |generation: Generation| generation.is_known().then(|| text_of(&generation.name()));
+    let name_of = |generation: Generation| generation.is_known().then(|| to_byte_array(&generation.name()));
     let generations: Vec<(usize, Option<ByteArray>)> =
         graph.generations().iter().map(|run| (run.nodes.end, name_of(run.generation))).collect();
     let number = |row| dominators.number_of(node_at(row));
-    let of_tree = |value: fn(&DominatorOrder, DomNode) -> u32| {
+    let of_tree = |value: fn(&DominatorOrder, DominatorNode) -> u32| {
         let order = &order;
         move |row| number(row).map(|number| value(order, number))
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        ParquetColumn::new("object", |row| to_i64(node_at(row).index())).by_differences(),
+        ParquetColumn::new("object", |row| to_i64(node_at(row).index())).delta_encoded(),
         // The same 64 bits: from 2^63 on negative.
-        ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
+        ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).delta_encoded(),
         ParquetColumn::new("section", |row| to_i32(graph.section_of(node_at(row)).number())),
         ParquetColumn::new("type", |row| heap.type_of(node_at(row))),
         ParquetColumn::new("class", |row| {
@@ -61,9 +64,9 @@ pub(super) fn write_objects<W: Write + Send>(
             Dominator::Node(node) => Some(to_i64(node.index())),
             Dominator::Roots | Dominator::Unreachable => None,
         })
-        .by_differences(),
+        .delta_encoded(),
         ParquetColumn::new("dominator_depth", move |row| depth(row).map(to_i32)),
-        ParquetColumn::new("dominator_order", move |row| place(row).map(to_i64)).by_differences(),
+        ParquetColumn::new("dominator_order", move |row| place(row).map(to_i64)).delta_encoded(),
         ParquetColumn::new("dominated_objects", |row| number(row).map(|number| to_i64(retained.objects_at(number)))),
         ParquetColumn::new("reference_count", |row| to_i32(graph.stored_reference_count(node_at(row)))),
         ParquetColumn::new("generation", |row| {
@@ -97,8 +100,8 @@ pub(super) fn write_references<W: Write + Send>(
 
 fn columns_of_references(rows: &[(NodeId, Reference)]) -> [ParquetColumn<'_>; 3] {
     [
-        ParquetColumn::new("source", |row| rows[row].0.index() as i64).by_differences(),
-        ParquetColumn::new("target", |row| rows[row].1.node.index() as i64).by_differences(),
+        ParquetColumn::new("source", |row| rows[row].0.index() as i64).delta_encoded(),
+        ParquetColumn::new("target", |row| rows[row].1.node.index() as i64).delta_encoded(),
         ParquetColumn::new("strong", |row| !rows[row].1.is_weak),
     ]
 }

@@ -135,12 +135,12 @@ impl<'a> ParquetColumn<'a> {
     }
 
     /// The same with differences in place of a dictionary: numbers that seldom repeat and lie near one another.
-    pub(super) fn by_differences(self) -> Self {
+    pub(super) fn delta_encoded(self) -> Self {
         ParquetColumn { encoding: ColumnEncoding::DeltaBinaryPacked, ..self }
     }
 
     /// The same with texts by their differences: sorted paths.
-    pub(super) fn by_prefixes(self) -> Self {
+    pub(super) fn prefix_encoded(self) -> Self {
         ParquetColumn { encoding: ColumnEncoding::DeltaByteArray, ..self }
     }
 
@@ -176,7 +176,7 @@ impl<'a> ParquetColumn<'a> {
         let wrong = || ParquetError::General(format!("column {} is of another kind", self.name));
         let writer = ByteArrayType::get_column_writer_mut(writer).ok_or_else(wrong)?;
         let texts: Vec<ByteArray> =
-            pairs.iter().map(|(key, value)| text_of(if part == 0 { key } else { value })).collect();
+            pairs.iter().map(|(key, value)| to_byte_array(if part == 0 { key } else { value })).collect();
         // A row without pairs is one place that is not there.
         let there = vec![i16::from(!pairs.is_empty()); pairs.len().max(1)];
         let repeated: Vec<i16> = (0..there.len()).map(|at| i16::from(at > 0)).collect();
@@ -202,7 +202,7 @@ impl<'a> ParquetColumn<'a> {
     }
 }
 
-pub(super) fn text_of(text: &str) -> ByteArray {
+pub(super) fn to_byte_array(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }
 

@@ -30,7 +30,7 @@ pub enum TableName {
 
 impl TableName {
     /// Their folders' names, in the order in which they are written.
-    const NAMES: [(TableName, &'static str); 10] = [
+    const TABLE_NAMES: [(TableName, &'static str); 10] = [
         (TableName::Types, "types"),
         (TableName::TypeReferences, "type_references"),
         (TableName::DominatorPaths, "dominator_paths"),
@@ -45,12 +45,12 @@ impl TableName {
 
     /// All of them, in the order in which they are written.
     pub fn all() -> impl Iterator<Item = TableName> {
-        Self::NAMES.into_iter().map(|(table, _)| table)
+        Self::TABLE_NAMES.into_iter().map(|(table, _)| table)
     }
 
     /// The folder's name.
     pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(table, _)| *table == self).map_or("", |(_, name)| name)
+        Self::TABLE_NAMES.iter().find(|(table, _)| *table == self).map_or("", |(_, name)| name)
     }
 
     /// Returns true for tables with a row for each object or reference: each dump has a folder of its own there.
@@ -94,7 +94,7 @@ impl FromStr for TableChoice {
         }
         let table = |asked: &str| {
             TableName::all().find(|table| table.name() == asked.trim()).ok_or_else(|| {
-                let names = TableName::NAMES.map(|(_, name)| name).join(", ");
+                let names = TableName::TABLE_NAMES.map(|(_, name)| name).join(", ");
                 format!("no table \"{asked}\"; there are summary, all, and {names}")
             })
         };

@@ -36,7 +36,7 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     });
     let mut rows: Vec<((TypeId, TypeId), PairCounts)> = pairs.into_iter().collect();
     let names = |(source, target): (TypeId, TypeId)| (graph.type_name(source), graph.type_name(target));
-    sort::by(&mut rows, &|(a, _), (b, _)| names(*a).cmp(&names(*b)));
+    sort::rows_by(&mut rows, &|(a, _), (b, _)| names(*a).cmp(&names(*b)));
     let columns = [
         ParquetColumn::constant("dump", &heap.id),
         ParquetColumn::new("source_type", |row| heap.name_of(rows[row].0.0)),

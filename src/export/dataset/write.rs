@@ -8,9 +8,10 @@ use super::super::error::verify_index_file;
 use super::dump_place::{DumpPlace, ExistingDump, WritingGuard, check_id, checksum_of, id_of};
 use super::error::TableError;
 use super::heap::ObjectHeap;
-use super::table::text_of;
+use super::table::to_byte_array;
 use super::{
-    DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, holders, objects, type_references, types,
+    DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, objects, roots_and_suspects,
+    type_references, types,
 };
 use crate::allocations::AllocationDump;
 use crate::answers::AnswerError;
@@ -142,7 +143,7 @@ impl DumpWriter<'_> {
     /// written: then nothing of the dump is in the dataset, but what was there before, unless that was being replaced.
     pub fn write(self, dump: &OpenDump) -> Result<bool, DatasetError> {
         verify_index_file(dump)?;
-        let id = text_of(&self.id);
+        let id = to_byte_array(&self.id);
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
             Content::Allocations(totals) => (self.write_allocations(dump, totals, &id)?, true),
@@ -179,14 +180,14 @@ impl DumpWriter<'_> {
         let select = |filter: &Filter| filter.select(dump, all).map_err(AnswerError::from);
         let chosen = self.options.filter.as_ref().map(select).transpose()?;
         let heap = ObjectHeap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
+        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
         self.add(&mut written, TableName::Types, |out| types::write(&heap, out))?;
         self.add(&mut written, TableName::DominatorPaths, |out| dominator_paths::write(&heap, out))?;
         self.add(&mut written, TableName::TypeReferences, |out| type_references::write(&heap, out))?;
-        self.add(&mut written, TableName::Roots, |out| holders::write_roots(&heap, out))?;
-        self.add(&mut written, TableName::Suspects, |out| holders::write_suspects(&heap, out))?;
+        self.add(&mut written, TableName::Roots, |out| roots_and_suspects::write_roots(&heap, out))?;
+        self.add(&mut written, TableName::Suspects, |out| roots_and_suspects::write_suspects(&heap, out))?;
         dump.phase(Phase::WritingTables);
         self.add(&mut written, TableName::Objects, |out| objects::write_objects(&heap, chosen.as_ref(), out))?;
         self.add(&mut written, TableName::ObjectReferences, |out| {

@@ -12,8 +12,8 @@ use crate::graph::{
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::observer::ObjectTally;
 use crate::input::problem_codes::{GraphCodes, PADDING};
-use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, Position, ProblemCode, ReadError, Reading, SnapshotInfo};
+use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
+use crate::input::{Position, ProblemCode, ReadError, ReadExtent, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -43,7 +43,7 @@ pub(super) struct Assembler<'a> {
     pub(super) dump: &'a HeapDump<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
-    pub(super) totals: Totals,
+    pub(super) totals: SlotTotals,
     pub(super) counts: NodeCounts,
     /// The builder's slot of each type of the dump.
     slots: Vec<u32>,
@@ -80,7 +80,7 @@ impl<'a> Assembler<'a> {
             dump,
             builder,
             section,
-            totals: Totals::default(),
+            totals: SlotTotals::default(),
             counts: NodeCounts::default(),
             slots: Vec::with_capacity(dump.graph.types.len()),
             is_wrapper_type: Vec::with_capacity(dump.graph.types.len()),
@@ -109,7 +109,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static ProblemCode, index: usize) {
+    fn add_problem(&mut self, code: &'static ProblemCode, index: usize) {
         let at = Position::Byte(self.dump.graph.position(index));
         self.reading.diagnostics.add(code, 1, at, String::new);
     }
@@ -129,7 +129,7 @@ impl<'a> Assembler<'a> {
                     continue;
                 }
                 Record::Malformed => {
-                    self.problem(&MALFORMED_NODE, index);
+                    self.add_problem(&MALFORMED_NODE, index);
                     continue;
                 }
             };
@@ -140,7 +140,7 @@ impl<'a> Assembler<'a> {
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
             let Some(rest) = left.checked_sub(node.record_bytes) else {
-                self.problem(&MALFORMED_NODE, index);
+                self.add_problem(&MALFORMED_NODE, index);
                 continue;
             };
             left = rest;
@@ -154,7 +154,7 @@ impl<'a> Assembler<'a> {
             }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
             if node.bytes == MAX_STATED_BYTES {
-                self.problem(&SIZE_LIMIT, index);
+                self.add_problem(&SIZE_LIMIT, index);
             }
             if batch.object_count() == 0 {
                 // One place for all of a batch: records are of uneven length, and a place each would cost more memory
@@ -170,7 +170,7 @@ impl<'a> Assembler<'a> {
                     Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
                     Some(child) => batch.push_reference(self.id(child)),
                     None => {
-                        self.problem(&MALFORMED_REF, index);
+                        self.add_problem(&MALFORMED_REF, index);
                     }
                 }
             }
@@ -186,7 +186,7 @@ impl<'a> Assembler<'a> {
     /// Takes objects that came before out of the totals, as the graph's builder does. Memory for every object, which
     /// the file takes anyway.
     pub(super) fn uncount_repeats(&mut self) {
-        let (graph, codes) = (&self.dump.graph, &GraphCodes::IN_DUMP);
+        let (graph, codes) = (&self.dump.graph, &GraphCodes::DEFAULT);
         let mut counted = std::mem::take(&mut self.counted_objects);
         counted.sort_unstable();
         for same in counted.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
@@ -201,7 +201,7 @@ impl<'a> Assembler<'a> {
                 } else {
                     &codes.conflicting_object
                 };
-                self.problem(code, index);
+                self.add_problem(code, index);
             }
         }
     }
@@ -330,13 +330,13 @@ impl<'a> Assembler<'a> {
     }
 
     /// Fills in the dump's facts and returns its extent.
-    pub(super) fn finish(&mut self, file_bytes: usize, padding_bytes: u64) -> Extent {
+    pub(super) fn finish(&mut self, file_bytes: usize, padding_bytes: u64) -> ReadExtent {
         self.check_consistency();
         let end = Position::Byte(file_bytes as u64);
         self.reading.diagnostics.add(&PADDING, padding_bytes.min(1), end, || format!("{padding_bytes} bytes"));
         let (dump, counts) = (self.dump, &self.counts);
         let is_sample = self.is_sample();
-        let extent = Extent { end, objects: counts.objects, loss_codes: LOSS_CODES };
+        let extent = ReadExtent { end, objects: counts.objects, loss_codes: LOSS_CODES };
         let info = &mut self.reading.info;
         info.version = Some(dump.version.to_string());
         info.producer = dump.tool.clone();
@@ -385,6 +385,6 @@ impl<'a> Assembler<'a> {
 impl MemoryGraph<'_> {
     /// The offset in the file of the node's record.
     fn position(&self, index: usize) -> u64 {
-        (self.blob_offset + self.blob_place(index)) as u64
+        (self.blob_offset + self.node_blob_offset(index)) as u64
     }
 }

@@ -4,8 +4,8 @@ use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
-use super::memory_graph::{MemoryGraph, skip_to_end};
-use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, tagged, text};
+use super::memory_graph::{MemoryGraph, skip_to_end_tag};
+use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, tagged_value, text};
 use crate::graph::{Generation, GenerationRange, MemoryShare};
 
 /// A file's content.
@@ -34,7 +34,7 @@ pub(super) struct HeapDump<'a> {
 }
 
 /// A reason for which nothing can be read.
-pub(super) enum Unreadable {
+pub(super) enum UnreadableReason {
     /// A version of this number.
     Version(i32),
     /// Cut or damaged before the heap.
@@ -42,15 +42,19 @@ pub(super) enum Unreadable {
 }
 
 impl<'a> HeapDump<'a> {
-    pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, Unreadable> {
+    pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, UnreadableReason> {
         let mut objects = ObjectReader::new(file);
-        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
+        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(content) else {
+            return Err(UnreadableReason::Damaged);
+        };
         // Version 8 and those before had the heap's account in other places.
         if head.version < 9 {
-            return Err(Unreadable::Version(head.version));
+            return Err(UnreadableReason::Version(head.version));
         }
         let mut dump = HeapDump { version: head.version, multipliers: (1.0, 1.0), ..HeapDump::default() };
-        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(rest) else { return Err(Unreadable::Damaged) };
+        let Ok((rest, FoundObject::Begun(head, _))) = objects.object(rest) else {
+            return Err(UnreadableReason::Damaged);
+        };
         let behind;
         (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest, share);
         if let Some(mut rest) = behind {
@@ -66,7 +70,7 @@ impl<'a> HeapDump<'a> {
         (*rest, self.multipliers.1) = le_f32(after)?;
         self.multipliers.0 = count;
         let (after, found) = objects.object(rest)?;
-        *rest = if matches!(found, FoundObject::Begun(..)) { skip_to_end(after)?.0 } else { after };
+        *rest = if matches!(found, FoundObject::Begun(..)) { skip_to_end_tag(after)?.0 } else { after };
         let (after, found) = objects.object(rest)?;
         *rest = match found {
             FoundObject::Begun(..) => self.read_segments(objects, after)?.0,
@@ -84,12 +88,12 @@ impl<'a> HeapDump<'a> {
         self.type_multipliers = multipliers.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         *rest = after;
         loop {
-            let (after, value) = tagged(rest)?;
+            let (after, value) = tagged_value(rest)?;
             *rest = after;
             match value {
                 TaggedValue::End => return Ok(()),
                 TaggedValue::Text(tool) => self.tool = tool,
-                TaggedValue::Region => {
+                TaggedValue::SkippableRegion => {
                     let (after, found) = objects.object(rest)?;
                     *rest = if matches!(found, FoundObject::Begun(..)) {
                         self.read_interop_counts(after)?.0
@@ -122,10 +126,10 @@ impl<'a> HeapDump<'a> {
             for number in numbers.iter_mut().take(if head.version >= 1 { 7 } else { 6 }) {
                 (rest, *number) = le_i64(rest)?;
             }
-            (rest, ()) = skip_to_end(rest)?;
+            (rest, ()) = skip_to_end_tag(rest)?;
             self.add_segment(numbers.map(|number| number as u64));
         }
-        skip_to_end(rest)
+        skip_to_end_tag(rest)
     }
 
     /// An object is of the first generation, from the last to 0, whose end lies above it.
@@ -152,7 +156,7 @@ impl<'a> HeapDump<'a> {
     fn read_interop_counts(&mut self, input: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, total) = le_i32(input)?;
         if total == 0 {
-            return skip_to_end(rest);
+            return skip_to_end_tag(rest);
         }
         let (rest, (runtime, com, interfaces, modules)) = (le_u32, le_u32, le_u32, le_u32).parse(rest)?;
         self.wrapper_counts = (runtime, com);
@@ -163,6 +167,6 @@ impl<'a> HeapDump<'a> {
             (rest, _) = take(16usize)(rest)?;
             (rest, _) = text(rest)?;
         }
-        skip_to_end(rest)
+        skip_to_end_tag(rest)
     }
 }

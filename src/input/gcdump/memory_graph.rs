@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
 
-use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, TypeHead, end, tagged, text};
+use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, TypeHead, end, tagged_value, text};
 use crate::graph::{BuildError, MemoryShare};
 
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,7 @@ impl<'a> MemoryGraph<'a> {
         let (rest, addresses) = le_u32(rest)?;
         self.addresses = &rest[..rest.len().min(8 * addresses as usize) / 8 * 8];
         let (rest, _) = take(8 * addresses as usize)(rest)?;
-        skip_to_end(rest)
+        skip_to_end_tag(rest)
     }
 
     /// `i32 forward, i32 count, count x { i32 typeId, module, str suffix }, 06`: names for the first types, which have
@@ -126,7 +126,7 @@ impl<'a> MemoryGraph<'a> {
             (rest, found) = objects.object(rest)?;
             let module = match found {
                 FoundObject::Null => None,
-                FoundObject::Earlier(offset) => modules.get(&offset).cloned().flatten(),
+                FoundObject::BackReference(offset) => modules.get(&offset).cloned().flatten(),
                 FoundObject::Begun(_, offset) => {
                     let path;
                     (rest, path) = module_path(rest)?;
@@ -144,13 +144,13 @@ impl<'a> MemoryGraph<'a> {
     }
 
     /// Offset of the node's record in the blob; 0 where there is none.
-    pub(super) fn blob_place(&self, index: usize) -> usize {
+    pub(super) fn node_blob_offset(&self, index: usize) -> usize {
         self.offsets.as_chunks::<4>().0.get(index).map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize
     }
 
     /// The node's record. O(its children).
     pub(super) fn record(&self, index: usize) -> Record<'a> {
-        let offset = self.blob_place(index);
+        let offset = self.node_blob_offset(index);
         if offset == 0 {
             return Record::Undefined;
         }
@@ -238,19 +238,19 @@ fn dump_type(input: &[u8]) -> Parsed<'_, DumpType> {
 
 /// `str path, i64 base, i32 bytes, i64 built, str pdb, 16 bytes, i32 age`, and its end.
 fn module_path(input: &[u8]) -> Parsed<'_, Option<String>> {
-    let (rest, (path, ..)) = (text, take(20usize), text, take(20usize), skip_to_end).parse(input)?;
+    let (rest, (path, ..)) = (text, take(20usize), text, take(20usize), skip_to_end_tag).parse(input)?;
     Ok((rest, path))
 }
 
 /// Skips what newer writers put behind an object's fields.
-pub(super) fn skip_to_end(input: &[u8]) -> Parsed<'_, ()> {
+pub(super) fn skip_to_end_tag(input: &[u8]) -> Parsed<'_, ()> {
     let mut rest = input;
     loop {
         let value;
-        (rest, value) = tagged(rest)?;
+        (rest, value) = tagged_value(rest)?;
         match value {
             TaggedValue::End => return Ok((rest, ())),
-            TaggedValue::Region => return Err(nom::Err::Error(())),
+            TaggedValue::SkippableRegion => return Err(nom::Err::Error(())),
             _ => {}
         }
     }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembler;
-use heap_dump::{HeapDump, Unreadable};
+use heap_dump::{HeapDump, UnreadableReason};
 
 /// Bytes that are asked of the source at once.
 const READ_BYTES: usize = 1 << 20;
@@ -67,7 +67,7 @@ impl Reader for Gcdump {
         let multipliers = assembly.multipliers();
         let mut builder = assembly.builder;
         builder.generations = dump.generations.clone();
-        let objects = ParsedObjects::new(builder).then(move |graph, _, _| {
+        let objects = ParsedObjects::new(builder).with_finish(move |graph, _, _| {
             if !multipliers.is_empty() {
                 graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
             }
@@ -146,10 +146,10 @@ fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, Mem
     let mut share = budget.for_content();
     let dump = HeapDump::read(file, content, &mut share).map_err(|error| {
         let text = match error {
-            Unreadable::Version(version) => format!(
+            UnreadableReason::Version(version) => format!(
                 "a .gcdump of version {version}; heapdump reads 9 and newer: open and save it with a newer PerfView"
             ),
-            Unreadable::Damaged => "a .gcdump that is cut or damaged before its heap begins".into(),
+            UnreadableReason::Damaged => "a .gcdump that is cut or damaged before its heap begins".into(),
         };
         ReadError::new(ReadErrorKind::NotSupported(text))
     })?;

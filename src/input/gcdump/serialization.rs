@@ -35,7 +35,7 @@ pub(super) struct ObjectReader<'a> {
 pub(super) enum FoundObject {
     Null,
     /// The object that began at this offset.
-    Earlier(u32),
+    BackReference(u32),
     /// Its fields follow; it began at this offset.
     Begun(TypeHead, u32),
 }
@@ -47,7 +47,7 @@ pub(super) enum TaggedValue {
     Byte(u8),
     Text(Option<String>),
     /// An object follows.
-    Region,
+    SkippableRegion,
     /// Another kind, skipped.
     Other,
 }
@@ -68,7 +68,7 @@ impl<'a> ObjectReader<'a> {
         let (rest, tag) = le_u8(input)?;
         match tag {
             NULL_TAG => Ok((rest, FoundObject::Null)),
-            REFERENCE_TAG => le_u32(rest).map(|(rest, offset)| (rest, FoundObject::Earlier(offset))),
+            REFERENCE_TAG => le_u32(rest).map(|(rest, offset)| (rest, FoundObject::BackReference(offset))),
             BEGIN_TAG | BEGIN_PRIVATE_TAG => {
                 let (rest, head) = self.type_head(rest)?;
                 Ok((rest, FoundObject::Begun(head, start as u32)))
@@ -109,7 +109,7 @@ pub(super) fn end(input: &[u8]) -> Parsed<'_, ()> {
 }
 
 /// The part behind an object's known fields, for readers older than the file.
-pub(super) fn tagged(input: &[u8]) -> Parsed<'_, TaggedValue> {
+pub(super) fn tagged_value(input: &[u8]) -> Parsed<'_, TaggedValue> {
     let (rest, tag) = le_u8(input)?;
     match tag {
         END_TAG => Ok((rest, TaggedValue::End)),
@@ -117,7 +117,7 @@ pub(super) fn tagged(input: &[u8]) -> Parsed<'_, TaggedValue> {
         9 => take(2usize)(rest).map(|(rest, _): (_, &[u8])| (rest, TaggedValue::Other)),
         10 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
         11 => le_i64(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
-        12 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::Region)),
+        12 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::SkippableRegion)),
         13 => text(rest).map(|(rest, value)| (rest, TaggedValue::Text(value))),
         14 => {
             let (rest, size) = le_u32(rest)?;

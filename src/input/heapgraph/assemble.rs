@@ -4,15 +4,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::{Block, ListLengths, RootLine};
 use super::problem_codes::*;
-use super::record::{FrameLine, OtherLine, TypeKey};
+use super::record::{FrameLine, NonObjectLine, TypeKey};
 use crate::graph::{
     Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags, RootKind,
     RootRecord, Section, SectionId, SourcePlace, StackFrame, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::diagnostics::excerpt;
-use crate::input::sink::{RecordSink, SectionPart, Totals};
+use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
 use crate::input::{
-    Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ProblemCode, ReadError, Reading, Runtime,
+    ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ProblemCode, ReadError, ReadExtent, Reading,
+    Runtime,
 };
 
 /// A range of ids that has a name: a part of the heap, or the time of allocation.
@@ -26,10 +27,10 @@ struct NamedRange {
 }
 
 /// What is said of a trailer that counts what is there.
-const AGREES_TEXT: &str = "agrees with what was read";
+const TRAILER_AGREES_TEXT: &str = "agrees with what was read";
 
 /// Rules that a header may have.
-const RULES: [&str; 8] = [
+const KNOWN_RULES: [&str; 8] = [
     "objects-hold-class",
     "soft-references-told",
     "roots-told",
@@ -45,10 +46,10 @@ pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
     section: Option<SectionId>,
-    totals: Totals,
+    totals: SlotTotals,
     slots_by_number: FxHashMap<u64, (TypeSlot, u64)>,
     slots_by_name: FxHashMap<Box<str>, TypeSlot>,
-    slots: Vec<u32>,
+    block_type_slots: Vec<u32>,
     rules: Vec<String>,
     dependent_references: u64,
     multipliers: Vec<(TypeSlot, f32)>,
@@ -83,10 +84,10 @@ impl<'r> Assembler<'r> {
             reading,
             builder,
             section: None,
-            totals: Totals::default(),
+            totals: SlotTotals::default(),
             slots_by_number: FxHashMap::default(),
             slots_by_name: FxHashMap::default(),
-            slots: Vec::new(),
+            block_type_slots: Vec::new(),
             rules: Vec::new(),
             dependent_references: 0,
             multipliers: Vec::new(),
@@ -110,8 +111,8 @@ impl<'r> Assembler<'r> {
     /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
-        self.slots.clear();
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
+        self.block_type_slots.clear();
         let (records, line) = match (&self.stated_object_count, block.end) {
             (Some(_), _) => (0, 0),
             (None, Some(end)) => end,
@@ -134,7 +135,7 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn begin_section(&mut self, record: OtherLine) {
+    fn begin_section(&mut self, record: NonObjectLine) {
         let name = record.section.unwrap_or_default();
         let section = Section {
             name,
@@ -168,7 +169,7 @@ impl<'r> Assembler<'r> {
         for at in from.types..to.types {
             let (key, line) = &block.types[at];
             let slot = self.slot(key, lines + line)?;
-            self.slots.push(slot.0);
+            self.block_type_slots.push(slot.0);
         }
         if S::BUILDS_GRAPH {
             let first = self.builder.object_count();
@@ -182,7 +183,7 @@ impl<'r> Assembler<'r> {
             section,
             objects: from.objects..to.objects,
             type_indices: from.types..to.types,
-            slots: &self.slots,
+            slots: &self.block_type_slots,
             lines_before: lines,
             takes_leading_references: false,
         };
@@ -239,7 +240,7 @@ impl<'r> Assembler<'r> {
             let known = RootFlags::from_name(flag);
             flags.0 |= known.0;
             if known == RootFlags::default() {
-                self.on_word(&MALFORMED_KEY, line, "flags", flag);
+                self.warn_of_word(&MALFORMED_KEY, line, "flags", flag);
             }
         }
         if kind.holds_in_dump() && !flags.has(RootFlags::WEAK) {
@@ -248,7 +249,7 @@ impl<'r> Assembler<'r> {
         if let Some(thread) = root.thread {
             self.root_frames.entry((thread, root.frame)).or_insert(line);
         } else if root.frame.is_some() {
-            self.on_word(&MALFORMED_KEY, line, "frame", "without thread");
+            self.warn_of_word(&MALFORMED_KEY, line, "frame", "without thread");
         }
         let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
         let name = root.name.as_deref().map(|name| self.builder.intern_text(name));
@@ -265,12 +266,12 @@ impl<'r> Assembler<'r> {
     }
 
     /// A problem with a word under a key.
-    fn on_word(&mut self, code: &'static ProblemCode, line: u64, key: &str, word: &str) {
+    fn warn_of_word(&mut self, code: &'static ProblemCode, line: u64, key: &str, word: &str) {
         let text = || format!("key {:?}: {}", key, excerpt(word.as_bytes()));
         self.reading.diagnostics.add(code, 1, Position::Line(line), text);
     }
 
-    fn take_other(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+    fn take_other(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
         if let Some(version) = record.heapgraph {
             self.take_header(version, record, line);
         } else if record.thread.is_some() {
@@ -287,7 +288,7 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn take_header(&mut self, version: u64, record: OtherLine, line: u64) {
+    fn take_header(&mut self, version: u64, record: NonObjectLine, line: u64) {
         if self.reading.info.version.is_some() {
             self.reading.diagnostics.add_on_line(&SECOND_HEADER, line, b"");
             return;
@@ -303,24 +304,24 @@ impl<'r> Assembler<'r> {
         if let Some(word) = record.ids {
             match IdStyle::from_word(&word) {
                 Some(style) => self.builder.id_style = style,
-                None => self.on_word(&MALFORMED_KEY, line, "ids", &word),
+                None => self.warn_of_word(&MALFORMED_KEY, line, "ids", &word),
             }
         }
         self.rules = record.rules.unwrap_or_default();
-        if let Some(rule) = self.rules.iter().find(|rule| !RULES.contains(&rule.as_str())).cloned() {
-            self.on_word(&MALFORMED_KEY, line, "rules", &rule);
+        if let Some(rule) = self.rules.iter().find(|rule| !KNOWN_RULES.contains(&rule.as_str())).cloned() {
+            self.warn_of_word(&MALFORMED_KEY, line, "rules", &rule);
         }
         self.dependent_references = record.dependent_references.unwrap_or(0);
     }
 
-    fn take_thread(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+    fn take_thread(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
         let section = self.section();
         let lines = record.frames.unwrap_or_default();
         let mut frames = Vec::with_capacity(lines.len());
         for frame in lines {
             let FrameLine { method, class, signature, file, line: number, code } = frame;
             if let Some(word) = code.as_deref().filter(|word| !["compiled", "native"].contains(word)) {
-                self.on_word(&MALFORMED_KEY, line, "code", word);
+                self.warn_of_word(&MALFORMED_KEY, line, "code", word);
             }
             let class = class.map(|class| self.slot(&class, line)).transpose()?;
             let mut text = |text: String| self.builder.intern_text(&text);
@@ -339,7 +340,7 @@ impl<'r> Assembler<'r> {
         }
         let serial = record.thread.unwrap_or_default();
         if !self.described_threads.insert((section, serial)) {
-            self.on_word(&REPEATED_RECORD, line, "thread", &serial.to_string());
+            self.warn_of_word(&REPEATED_RECORD, line, "thread", &serial.to_string());
         }
         let object = record.object.map(|id| id.0);
         self.thread_frame_counts.entry(serial).or_insert(frames.len() as u32);
@@ -350,7 +351,7 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn take_range(&mut self, record: OtherLine, line: u64) {
+    fn take_range(&mut self, record: NonObjectLine, line: u64) {
         let section = self.section();
         let (Some(name), Some(from), Some(to)) = (record.name, record.from, record.to) else {
             self.reading.diagnostics.add_on_line(&MALFORMED_RECORD, line, b"a range needs name, from and to");
@@ -360,7 +361,7 @@ impl<'r> Assembler<'r> {
         match record.range.as_deref() {
             Some("generation") => {
                 let generation = Generation::from_name(&name).unwrap_or_else(|| {
-                    self.on_word(&MALFORMED_KEY, line, "name", &name);
+                    self.warn_of_word(&MALFORMED_KEY, line, "name", &name);
                     Generation::Outside
                 });
                 let end = to.saturating_add(1);
@@ -370,19 +371,19 @@ impl<'r> Assembler<'r> {
             Some("interval") => self.interval_ranges.push(NamedRange { section, name, from, to, line }),
             word => {
                 let word = word.unwrap_or_default().to_string();
-                self.on_word(&MALFORMED_RECORD, line, "range", &word);
+                self.warn_of_word(&MALFORMED_RECORD, line, "range", &word);
             }
         }
     }
 
-    fn take_type(&mut self, record: OtherLine, line: u64) -> Result<(), ReadError> {
+    fn take_type(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
         let section = self.section();
         let Some(key) = record.type_name else { return Ok(()) };
         let slot = self.slot(&key, line)?;
         if let TypeKey::Number(number) = key
             && !self.described_types.insert(number)
         {
-            self.on_word(&REPEATED_RECORD, line, "type", &number.to_string());
+            self.warn_of_word(&REPEATED_RECORD, line, "type", &number.to_string());
         }
         if let (TypeKey::Number(_), Some(name)) = (&key, &record.name) {
             self.builder.check_name(name.len())?;
@@ -442,15 +443,15 @@ impl<'r> Assembler<'r> {
         let (unheld_in_tree, counts_bytes_only) = (has("unheld-in-tree"), has("counts-bytes-only"));
         let (references_missing, dependent_references) = (has("references-missing"), self.dependent_references);
         let end = extent.end;
-        let objects = ParsedObjects::new(self.builder).then(move |graph, _, reading| {
+        let objects = ParsedObjects::new(self.builder).with_finish(move |graph, _, reading| {
             // Behind what explains it.
             report_trailer(reading, end);
             graph.unheld_in_tree = unheld_in_tree;
             graph.counts_bytes_only = counts_bytes_only;
             graph.references_missing = references_missing;
             graph.dependent_references = dependent_references;
-            graph.heap_parts = parts_of(graph, parts, reading);
-            graph.allocation_intervals = parts_of(graph, intervals, reading);
+            graph.heap_parts = heap_parts_of(graph, parts, reading);
+            graph.allocation_intervals = heap_parts_of(graph, intervals, reading);
             if !multipliers.is_empty() {
                 let by_type: FxHashMap<_, _> = multipliers.into_iter().collect();
                 graph.set_multipliers(|type_id| by_type.get(&type_id).copied().unwrap_or(1.0));
@@ -467,7 +468,7 @@ impl<'r> Assembler<'r> {
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
 
-    fn finish(&mut self) -> Extent {
+    fn finish(&mut self) -> ReadExtent {
         self.section();
         for (&number, &(slot, line)) in &self.slots_by_number {
             if self.builder.type_name(slot).is_none() {
@@ -491,7 +492,7 @@ impl<'r> Assembler<'r> {
             Some(stated) => {
                 let agrees = stated.is_none_or(|stated| stated == self.objects);
                 let found = format!("{} of {} objects", self.objects, stated.unwrap_or(self.objects));
-                self.reading.info.trailer = stated.map(|_| if agrees { AGREES_TEXT.into() } else { found });
+                self.reading.info.trailer = stated.map(|_| if agrees { TRAILER_AGREES_TEXT.into() } else { found });
             }
             None => {
                 self.reading.diagnostics.add(&NO_END, u64::from(!self.is_cut), end, String::new);
@@ -503,19 +504,19 @@ impl<'r> Assembler<'r> {
             ("objects", self.objects),
             ("references", self.references),
         ]);
-        Extent { end, objects: self.objects, loss_codes: LOST }
+        ReadExtent { end, objects: self.objects, loss_codes: LOSS_CODES }
     }
 }
 
 fn report_trailer(reading: &mut Reading, end: Position) {
-    if let Some(found) = reading.info.trailer.clone().filter(|found| found != AGREES_TEXT) {
+    if let Some(found) = reading.info.trailer.clone().filter(|found| found != TRAILER_AGREES_TEXT) {
         reading.diagnostics.add(&TRAILER_MISMATCH, 1, end, || found);
     }
 }
 
 /// Runs of nodes from ranges of ids, which lie in the order of the file; nothing, and a problem, where they do not ascend or
 /// leave objects out.
-fn parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Reading) -> HeapParts {
+fn heap_parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Reading) -> HeapParts {
     let mut parts = HeapParts::default();
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
     let mut last_line = None;

@@ -4,11 +4,13 @@ use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
 
 use super::problem_codes::*;
-use super::record::{ObjectLine, OtherLine, TypeKey};
-use crate::graph::SoftKind;
+use super::record::{NonObjectLine, ObjectLine, TypeKey};
+use crate::graph::ClearableKind;
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::diagnostics::excerpt;
-use crate::input::json_lines::{Field, Fields, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
+use crate::input::json_lines::{
+    Field, JsonFields, LineCodes, MalformedLine, RawValue, array_elements, ids, parse_lines, unescaped,
+};
 use crate::input::sink::RecordSink;
 use crate::input::{Diagnostics, Position, ProblemCode};
 
@@ -50,11 +52,11 @@ pub(super) struct Block<S> {
     /// Those that were read, kept or not.
     pub(super) root_lines: u64,
     /// Records that are few.
-    pub(super) other_lines: Vec<(Box<OtherLine>, u64)>,
+    pub(super) other_lines: Vec<(Box<NonObjectLine>, u64)>,
     /// Starts of sections: what comes before each, and its record.
-    pub(super) sections: Vec<(ListLengths, Box<OtherLine>)>,
+    pub(super) sections: Vec<(ListLengths, Box<NonObjectLine>)>,
     /// (from, to, how).
-    pub(super) soft_references: Vec<(u64, u64, SoftKind)>,
+    pub(super) soft_references: Vec<(u64, u64, ClearableKind)>,
     /// (object of the block, the type whose class it is, line).
     pub(super) classes: Vec<(usize, TypeKey, u64)>,
     pub(super) lines: u64,
@@ -133,9 +135,9 @@ impl<S: RecordSink> Batch for Block<S> {
         self.objects.memory_bytes()
             + 2 * self.types.capacity() * size_of::<(TypeKey, u64)>()
             + self.roots.capacity() * size_of::<RootLine>()
-            + self.other_lines.len() * size_of::<OtherLine>()
-            + self.sections.len() * size_of::<OtherLine>()
-            + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
+            + self.other_lines.len() * size_of::<NonObjectLine>()
+            + self.sections.len() * size_of::<NonObjectLine>()
+            + self.soft_references.capacity() * size_of::<(u64, u64, ClearableKind)>()
             + self.classes.capacity() * size_of::<(usize, TypeKey, u64)>()
     }
 }
@@ -150,19 +152,19 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_stri
         parse_line(line, is_strict, block)
     });
     (block.lines, block.is_cut) = (lines, is_cut);
-    block.diagnostics.absorb(&mut problems, 0);
+    block.diagnostics.merge_block(&mut problems, 0);
     block.objects.seal();
 }
 
-fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), Malformed> {
+fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), MalformedLine> {
     let object = ObjectLine::of_line(line)?;
     if is_strict && let Some(field) = repeated_field(line)? {
         add_on_field(block, &REPEATED_KEY, field);
     }
     let wrong = if object.id.is_some() {
         if is_strict {
-            let text = std::str::from_utf8(line).map_err(|_| Malformed)?;
-            serde_json::from_str::<IgnoredAny>(text).map_err(|_| Malformed)?;
+            let text = std::str::from_utf8(line).map_err(|_| MalformedLine)?;
+            serde_json::from_str::<IgnoredAny>(text).map_err(|_| MalformedLine)?;
         }
         take_object(&object, is_strict, block)
     } else {
@@ -179,8 +181,8 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
 }
 
 /// The first field in the order of keys whose key the line has before.
-fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, Malformed> {
-    let (mut fields, mut all) = (Fields::of_line(line)?, Vec::new());
+fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, MalformedLine> {
+    let (mut fields, mut all) = (JsonFields::of_line(line)?, Vec::new());
     while let Some(field) = fields.next_field()? {
         all.push(field);
     }
@@ -236,7 +238,7 @@ fn take_object<'l, S: RecordSink>(
     };
     if is_strict {
         let is_name = |value: RawValue<'_>| value.text().is_some() || value == RawValue::Other(b"null");
-        if !elements(object.names).all(is_name) || elements(object.names).count() as u64 > count {
+        if !array_elements(object.names).all(is_name) || array_elements(object.names).count() as u64 > count {
             add_on_field(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.names)));
         }
     }
@@ -277,7 +279,8 @@ fn push_marked_references<S: RecordSink>(
             continue;
         }
         block.objects.push_reference(target);
-        let how = is_in(&soft).then_some(SoftKind::Soft).or_else(|| is_in(&finalized).then_some(SoftKind::Final));
+        let how =
+            is_in(&soft).then_some(ClearableKind::Soft).or_else(|| is_in(&finalized).then_some(ClearableKind::Final));
         block.soft_references.extend(how.map(|how| (id, target, how)));
     }
     for ((key, array), places) in marked.into_iter().zip([weak, soft, finalized]) {
@@ -290,7 +293,7 @@ fn push_marked_references<S: RecordSink>(
 
 /// Numbers of an array, ascending; of what is no number the largest there is.
 pub(super) fn places(array: &[u8]) -> Vec<u64> {
-    let mut places: Vec<u64> = elements(array).map(|value| value.number().unwrap_or(u64::MAX)).collect();
+    let mut places: Vec<u64> = array_elements(array).map(|value| value.number().unwrap_or(u64::MAX)).collect();
     places.sort_unstable();
     places
 }
@@ -304,7 +307,7 @@ fn type_key(value: RawValue<'_>) -> Option<TypeKey> {
 
 /// Error: the key for which the record is skipped, where it is one.
 fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
-    let mut other = OtherLine::of_line(line)?;
+    let mut other = NonObjectLine::of_line(line)?;
     if other.is_mixed() {
         block.diagnostics.add_on_line(&MIXED_RECORD, block.lines, line);
     }

@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::block::places;
-use super::record::{ObjectLine, OtherLine, place};
+use super::record::{NonObjectLine, ObjectLine, place};
 use crate::graph::{HeapGraph, NodeId, Reference, Root, SourcePlace, TypeId};
-use crate::input::json_lines::{RawValue, elements, ids, unescaped};
-use crate::input::line_details::{Lines, node_of_id};
+use crate::input::json_lines::{RawValue, array_elements, ids, unescaped};
+use crate::input::line_details::{LineFormat, node_of_id};
 use crate::input::text::decimal_field;
 use crate::input::{ReferenceKind, ReferenceName, Runtime};
 
@@ -14,7 +14,7 @@ use crate::input::{ReferenceKind, ReferenceName, Runtime};
 #[derive(Debug)]
 pub(super) struct HeapgraphLines;
 
-impl Lines for HeapgraphLines {
+impl LineFormat for HeapgraphLines {
     type Line<'a> = ObjectLine<'a>;
     /// The program is one of JavaScript.
     type Notes = bool;
@@ -35,7 +35,7 @@ impl Lines for HeapgraphLines {
         if line.starts_with(b"{\"id\":") || memchr::memmem::find(line, b"\"heapgraph\"").is_none() {
             return false;
         }
-        let Some(header) = OtherLine::of_line(line).ok().filter(|header| header.heapgraph.is_some()) else {
+        let Some(header) = NonObjectLine::of_line(line).ok().filter(|header| header.heapgraph.is_some()) else {
             return false;
         };
         *is_script |= header.runtime.and_then(|runtime| Runtime::from_words(&runtime)) == Some(Runtime::JavaScript);
@@ -59,7 +59,7 @@ impl Lines for HeapgraphLines {
     }
 
     fn reference_names(graph: &HeapGraph, from: NodeId, _: &bool, line: &ObjectLine<'_>) -> Vec<Option<ReferenceName>> {
-        let (mut names, targets) = (elements(line.names), Vec::from_iter(graph.references(from)));
+        let (mut names, targets) = (array_elements(line.names), Vec::from_iter(graph.references(from)));
         let mut found: Vec<Option<ReferenceName>> = Vec::with_capacity(targets.len());
         for id in ids(line.refs) {
             let name = names.next().and_then(RawValue::text);
@@ -121,13 +121,13 @@ impl Lines for HeapgraphLines {
         line.script.map(|script| unescaped(script).into_owned())
     }
 
-    fn has_kinds(is_script: &bool) -> bool {
+    fn has_reference_kinds(is_script: &bool) -> bool {
         *is_script
     }
 
     fn kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
         let weak = places(line.weak);
-        let mut names = elements(line.names);
+        let mut names = array_elements(line.names);
         let mut kinds = Vec::new();
         for (at, id) in (0..).zip(ids(line.refs)) {
             let name = names.next().and_then(RawValue::text);

@@ -18,12 +18,12 @@ mod problem_codes;
 mod record;
 
 use super::blocks::{BlockCut, parse_blocks};
-use super::json_lines::Fields;
+use super::json_lines::JsonFields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
-    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
-    Source, text,
+    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, RereadableFile,
+    Runtime, Source, text,
 };
 use crate::graph::{ColumnSource, ObjectColumns};
 use assemble::Assembler;
@@ -41,7 +41,7 @@ impl Reader for Heapgraph {
     /// The first line that is not blank is an object with this key.
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let (line, _) = text::split_any_line(start.trim_ascii_start());
-        let Ok(mut fields) = Fields::of_line(line) else { return FormatMatch::No };
+        let Ok(mut fields) = JsonFields::of_line(line) else { return FormatMatch::No };
         while let Ok(Some((key, _))) = fields.next_field() {
             if key == b"heapgraph" {
                 return FormatMatch::Yes;
@@ -63,11 +63,11 @@ impl Reader for Heapgraph {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::is_available).and_then(details);
+        reading.details = reread.filter(RereadableFile::is_available).and_then(details);
         Ok(dump)
     }
 
-    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    fn details(&self, _columns: &dyn ColumnSource, input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
         details(input)
     }
 
@@ -76,7 +76,7 @@ impl Reader for Heapgraph {
     }
 }
 
-fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
+fn details(input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
     Some(Box::new(LineDetails::<HeapgraphLines>::new(input)))
 }
 

@@ -4,7 +4,7 @@ use crate::input::ProblemCode;
 use crate::input::problem_codes::codes;
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&ProblemCode] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
+pub static LOSS_CODES: &[&ProblemCode] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
 
 codes! {
     BAD_RANGES: warning("bad-ranges", "ranges that do not ascend or leave objects out; all of their kind are passed over");

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::graph::SourcePlace;
-use crate::input::json_lines::{Field, Fields, Malformed, RawValue, elements};
+use crate::input::json_lines::{Field, JsonFields, MalformedLine, RawValue, array_elements};
 use crate::input::text::hex_field;
 
 /// The fields of an object's line. Of a key that comes twice the last counts; one that is `null` is as one that is not there.
@@ -43,9 +43,9 @@ pub(super) struct ObjectLine<'a> {
 impl<'a> ObjectLine<'a> {
     // Inlined, since it is large: it is filled where it is used.
     #[inline]
-    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, MalformedLine> {
         let mut object = ObjectLine::default();
-        let mut fields = Fields::of_line(line)?;
+        let mut fields = JsonFields::of_line(line)?;
         while let Some(field @ (key, value)) = fields.next_field()? {
             let is_right = match key {
                 b"id" => set(&mut object.id, Some(Some(value))),
@@ -86,7 +86,7 @@ impl<'a> ObjectLine<'a> {
 
 /// Script, line and column of a place.
 pub(super) fn place(array: &[u8]) -> Option<SourcePlace> {
-    let mut numbers = elements(array).map(|value| u32::try_from(value.number()?).ok());
+    let mut numbers = array_elements(array).map(|value| u32::try_from(value.number()?).ok());
     let place = SourcePlace { script: numbers.next()??, line: numbers.next()??, column: numbers.next()?? };
     numbers.next().is_none().then_some(place)
 }
@@ -147,7 +147,7 @@ pub(super) struct FrameLine {
 /// `range`, `end` and `type` says. Keys that are not known are passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OtherLine {
+pub(super) struct NonObjectLine {
     pub(super) heapgraph: Option<u64>,
     pub(super) runtime: Option<String>,
     pub(super) producer: Option<String>,
@@ -195,7 +195,7 @@ pub(super) struct OtherLine {
     pub(super) times: Option<f32>,
 }
 
-impl OtherLine {
+impl NonObjectLine {
     /// A record of the line. Error: the key whose value is of the wrong kind, where it is one key.
     pub(super) fn of_line(line: &[u8]) -> Result<Self, Option<Field<'_>>> {
         serde_json::from_slice(line).map_err(|_| wrong_field(line).unwrap_or_default())
@@ -215,11 +215,11 @@ impl OtherLine {
 }
 
 /// The first field that is wrong by itself.
-fn wrong_field(line: &[u8]) -> Result<Option<Field<'_>>, Malformed> {
-    let mut fields = Fields::of_line(line)?;
+fn wrong_field(line: &[u8]) -> Result<Option<Field<'_>>, MalformedLine> {
+    let mut fields = JsonFields::of_line(line)?;
     while let Some(field @ (key, value)) = fields.next_field()? {
         let alone = [b"{\"", key, b"\":", &value.json(), b"}"].concat();
-        if serde_json::from_slice::<OtherLine>(&alone).is_err() {
+        if serde_json::from_slice::<NonObjectLine>(&alone).is_err() {
             return Ok(Some(field));
         }
     }

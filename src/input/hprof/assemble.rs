@@ -5,9 +5,9 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::content::{HprofRecords, SlotType};
+use super::collected_records::{HprofRecords, SlotType};
 use super::layout::classes::{ClassLayout, Classes};
-use super::layout::measure::NearestDistance;
+use super::layout::measured_distances::NearestDistance;
 use super::layout::sizes::{SizeEvidence, SizeModel, text_of};
 use super::layout::texts::{TextRecords, source_form};
 use super::problem_codes::*;
@@ -60,7 +60,7 @@ impl<'a> Assembler<'a> {
         &self.reader.texts
     }
 
-    fn problem(
+    fn add_problem(
         &mut self,
         code: &'static crate::input::ProblemCode,
         count: u64,
@@ -100,7 +100,7 @@ impl<'a> Assembler<'a> {
         let evidence = SizeEvidence {
             classes: self.classes,
             texts: self.texts(),
-            measure: &measure,
+            distances: &measure,
             nearest_distances: &nearest,
             distances_behind_class: &distances_behind_class,
             is_android: self.reader.header.version == "1.0.3",
@@ -218,8 +218,8 @@ impl<'a> Assembler<'a> {
             let mut references = Vec::new();
             let mut keep = |at, id| references.push((at, id));
             match self.reader.header.id_bytes {
-                8 => layout.for_each::<8>(values, layouts, &mut keep),
-                _ => layout.for_each::<4>(values, layouts, &mut keep),
+                8 => layout.for_each_reference::<8>(values, layouts, &mut keep),
+                _ => layout.for_each_reference::<4>(values, layouts, &mut keep),
             }
             if layout.is_java_lang_class {
                 let ids = references.into_iter().map(|(_, id)| id).filter(|&id| id != 0).collect();
@@ -377,18 +377,18 @@ impl<'a> Assembler<'a> {
             }
         }
         for (position, name) in undumped {
-            self.problem(&NO_CLASS_DUMP, 1, position, || name);
+            self.add_problem(&NO_CLASS_DUMP, 1, position, || name);
         }
         for (code, positions) in [(&BAD_UTF8, bad_names), (&NO_NAME, nameless)] {
-            self.problem(code, positions.len() as u64, positions.iter().copied().min().unwrap_or(0), String::new);
+            self.add_problem(code, positions.len() as u64, positions.iter().copied().min().unwrap_or(0), String::new);
         }
         let (repeated, first) = classes.repeated;
-        self.problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
+        self.add_problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
         let circles = || classes.circular_classes.iter().map(|&number| classes.class_dumps[number as usize].position);
-        self.problem(&CLASS_CIRCLE, circles().count() as u64, circles().min().unwrap_or(0), String::new);
+        self.add_problem(&CLASS_CIRCLE, circles().count() as u64, circles().min().unwrap_or(0), String::new);
         let mismatches = std::mem::take(&mut self.records.size_mismatches);
         let first = mismatches.values().copied().min().unwrap_or(0);
-        self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
+        self.add_problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
         if classes.class_dumps.len() as u64 > 0 || self.java_lang_class.is_some() {
             self.records.builder.objects_hold_class = true;
         }

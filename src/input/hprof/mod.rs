@@ -12,10 +12,10 @@
 //! where each rule comes from.
 
 mod assemble;
-mod content;
+mod collected_records;
 mod details;
+mod java_vm;
 pub(crate) mod layout;
-mod machine;
 mod problem_codes;
 pub(crate) mod records;
 mod segments;
@@ -26,13 +26,13 @@ use std::sync::Arc;
 use super::blocks::parse_blocks_of;
 use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
-    Extent, Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
-    ProblemCode, ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo,
-    Source, TypeOrigin,
+    Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
+    ProblemCode, ReadError, ReadErrorKind, ReadExtent, Reader, Reading, RereadableFile, Rules, Runtime, SnapshotChoice,
+    SnapshotInfo, Source, TypeOrigin,
 };
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
-use content::{BlockSink, HprofRecords};
+use collected_records::{BlockSink, HprofRecords};
 use details::HprofDetails;
 use details::finder::ObjectPlaces;
 use problem_codes::*;
@@ -71,7 +71,7 @@ impl Reader for Hprof {
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
-            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(NO_HEAP_TEXT.into()) });
+            return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(NO_HEAP_TEXT.into()) });
         }
         let sizes = assembler.sizes();
         assembler.finish_objects(&sizes)?;
@@ -86,13 +86,13 @@ impl Reader for Hprof {
         // Of a dump that lost anything it is not known what was not listed.
         let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
-            .filter(Reread::is_available)
+            .filter(RereadableFile::is_available)
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.records.builder);
         let objects =
             ParsedObjects::new(builder).resolved_with(ResolveOptions { archived_mirrors, ..Default::default() });
-        let objects = objects.then(move |graph, found, reading| {
+        let objects = objects.with_finish(move |graph, found, reading| {
             let Occurrences { count, first_position } = found.archived_mirrors;
             reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
             describe(graph, reading, is_soon_read);
@@ -104,7 +104,7 @@ impl Reader for Hprof {
         true
     }
 
-    fn details(&self, columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    fn details(&self, columns: &dyn ColumnSource, input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
         Some(Box::new(HprofDetails::new(ObjectPlaces::from_stored(columns)?, input)))
     }
 
@@ -156,8 +156,8 @@ fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
         snapshot.references = graph.reference_count() as u64;
     }
     let details = reading.details.as_deref().filter(|_| is_soon_read);
-    reading.info.producer = details.and_then(|details| machine::producer(graph, details));
-    reading.info.reason = machine::reason(graph, details);
+    reading.info.producer = details.and_then(|details| java_vm::producer(graph, details));
+    reading.info.reason = java_vm::reason(graph, details);
 }
 
 /// A file whose blocks have all been parsed.
@@ -198,11 +198,11 @@ impl ParsedFile {
 
 fn unreadable(header: BadHeader) -> ReadError {
     let text = match header {
-        BadHeader::Cut => "a Java heap dump that is cut off within its header".into(),
-        BadHeader::Version(version) => {
+        BadHeader::Truncated => "a Java heap dump that is cut off within its header".into(),
+        BadHeader::UnknownVersion(version) => {
             format!("a Java profile of version {version:?}; heapdump reads heap dumps of versions 1.0 to 1.0.3")
         }
-        BadHeader::IdBytes(bytes) => {
+        BadHeader::WrongIdBytes(bytes) => {
             format!("a Java heap dump with ids of {bytes} bytes; there are only ids of 4 and 8")
         }
     };
@@ -218,7 +218,7 @@ fn is_lost(assembler: &Assembler<'_>) -> bool {
 }
 
 /// Judges how the file ended.
-fn finish(assembler: &mut Assembler<'_>) -> Extent {
+fn finish(assembler: &mut Assembler<'_>) -> ReadExtent {
     let reader = assembler.reader;
     let end = Position::Byte(reader.end_offset());
     let chosen = reader.dumps.get(reader.chosen_dump_number().wrapping_sub(1));
@@ -226,7 +226,7 @@ fn finish(assembler: &mut Assembler<'_>) -> Extent {
     let several = if reader.dumps.len() > 1 { reader.dumps.len() as u64 } else { 0 };
     assembler.diagnostics.add(&NO_END, has_no_end.into(), end, String::new);
     assembler.diagnostics.add(&SEVERAL_DUMPS, several, Position::Byte(0), String::new);
-    Extent { end, objects: assembler.object_count(), loss_codes: &LOSS_CODES }
+    ReadExtent { end, objects: assembler.object_count(), loss_codes: &LOSS_CODES }
 }
 
 /// The loss of a dump that is cut or damaged; `None` of one that is whole.

@@ -10,7 +10,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
         "dangling-class-root",
         "roots of archived classes that were not loaded; ordinary in dumps of HotSpot (JDK 25, all objects)",
     ),
-    ..GraphCodes::IN_DUMP
+    ..GraphCodes::DEFAULT
 };
 
 codes! {

@@ -34,29 +34,32 @@ pub(crate) struct Header {
 /// A reason for which a file cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadHeader {
-    Cut,
+    Truncated,
     /// Not 1.0, 1.0.1, 1.0.2 ...
-    Version(String),
+    UnknownVersion(String),
     /// Ids of so many bytes.
-    IdBytes(u32),
+    WrongIdBytes(u32),
 }
 
 impl Header {
     pub(crate) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
-        let text = start.strip_prefix(FILE_MAGIC).ok_or(BadHeader::Cut)?;
-        let end =
-            text.iter().take(MAX_VERSION_BYTES - FILE_MAGIC.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
+        let text = start.strip_prefix(FILE_MAGIC).ok_or(BadHeader::Truncated)?;
+        let end = text
+            .iter()
+            .take(MAX_VERSION_BYTES - FILE_MAGIC.len())
+            .position(|&byte| byte == 0)
+            .ok_or(BadHeader::Truncated)?;
         let version = String::from_utf8_lossy(&text[..end]).into_owned();
         let mut numbers = (be_u32::<_, ()>, be_u64);
-        let Ok((rest, (id_bytes, unix_ms))) = numbers.parse(&text[end + 1..]) else { return Err(BadHeader::Cut) };
+        let Ok((rest, (id_bytes, unix_ms))) = numbers.parse(&text[end + 1..]) else { return Err(BadHeader::Truncated) };
         if version != "1.0" && !version.starts_with("1.0.") {
-            return Err(BadHeader::Version(version));
+            return Err(BadHeader::UnknownVersion(version));
         }
         match id_bytes {
             4 | 8 => {
                 Ok(Header { version, id_bytes: id_bytes as usize, unix_ms, header_bytes: start.len() - rest.len() })
             }
-            _ => Err(BadHeader::IdBytes(id_bytes)),
+            _ => Err(BadHeader::WrongIdBytes(id_bytes)),
         }
     }
 }

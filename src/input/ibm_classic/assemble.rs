@@ -7,15 +7,15 @@ use super::problem_codes::*;
 use super::record::{Breakdown, TrailerTotals};
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::java_types::source_form;
-use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading};
+use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
+use crate::input::{ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, ReadExtent, Reading};
 
 /// Puts blocks together.
 pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
     section: SectionId,
-    totals: Totals,
+    totals: SlotTotals,
     records: RecordTotals,
     /// No readable record is open at the end of the blocks so far.
     has_no_open_record: bool,
@@ -41,7 +41,7 @@ impl<'r> Assembler<'r> {
             reading,
             builder,
             section,
-            totals: Totals::default(),
+            totals: SlotTotals::default(),
             records: RecordTotals::default(),
             has_no_open_record: true,
             lines: 0,
@@ -51,7 +51,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.take_early_lines(block);
-        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
         for name in &block.names.list[block.slots.len()..] {
             self.builder.check_name(name.len())?;
             let name = String::from_utf8_lossy(name);
@@ -121,7 +121,7 @@ impl<'r> Assembler<'r> {
         let class_first = shape == DumpShape::ClassFirst;
         let objects = ParsedObjects::new(self.builder)
             .resolved_with(ResolveOptions { drop_first_references: class_first, ..Default::default() })
-            .then(move |_, findings, reading| {
+            .with_finish(move |_, findings, reading| {
                 if class_first {
                     reading.info.records.push(("class_words".into(), findings.dropped_first_references));
                 }
@@ -138,7 +138,7 @@ impl<'r> Assembler<'r> {
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
 
-    fn finish(&mut self) -> Extent {
+    fn finish(&mut self) -> ReadExtent {
         let last_line = self.lines.max(1);
         let RecordTotals { record_count: all, counts, stated_totals: eof, .. } = self.records;
         self.reading.info.set_records([
@@ -156,7 +156,7 @@ impl<'r> Assembler<'r> {
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.builder.id_style = IdStyle::Padded(if counts.max_digits > 8 { 16 } else { 8 });
         let lost = if is_complete { LOSS_CODES } else { LOSS_CODES_OF_CUT };
-        Extent { end: Position::Line(last_line), objects: all, loss_codes: lost }
+        ReadExtent { end: Position::Line(last_line), objects: all, loss_codes: lost }
     }
 }
 

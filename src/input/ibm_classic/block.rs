@@ -23,7 +23,7 @@ const MAX_EARLY_LINES: usize = 16;
 const MAX_VERSION_BYTES: usize = 16 * 1024;
 /// Number of `java/lang/Class` in every block's names.
 const CLASS_NAME_NUMBER: u32 = 0;
-const CACHE_SLOTS: usize = 4096;
+const TYPE_NAME_CACHE_SLOTS: usize = 4096;
 
 /// Type names, numbered. Kept from block to block: the assembler asks only for what is new.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Default for TypeNames {
             list: Vec::new(),
             are_arrays: Vec::new(),
             numbers_by_hash: FxHashMap::default(),
-            cache: vec![0; CACHE_SLOTS],
+            cache: vec![0; TYPE_NAME_CACHE_SLOTS],
             bytes: 0,
         };
         names.number(b"java/lang/Class");
@@ -167,29 +167,29 @@ enum ReferenceOwner {
     Object,
     Class,
     /// A record that could not be read.
-    Nobody,
+    UnreadableRecord,
 }
 
 struct Parser<'a, S> {
     text: &'a [u8],
-    at: usize,
-    /// Line of `at`, from 1.
+    offset: usize,
+    /// Line of `offset`, from 1.
     line: u64,
     /// Digits of an address in this block, 8 or 16; from its first record.
     address_digits: usize,
-    owner: ReferenceOwner,
+    reference_owner: ReferenceOwner,
     block: &'a mut Block<S>,
 }
 
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
     let whole = if place.is_last { record::without_cut_word(text) } else { text };
-    let owner = if place.is_first { ReferenceOwner::Nobody } else { ReferenceOwner::PreviousBlock };
-    let mut parser = Parser { text: whole, at: 0, line: 1, address_digits: 16, owner, block };
+    let reference_owner = if place.is_first { ReferenceOwner::UnreadableRecord } else { ReferenceOwner::PreviousBlock };
+    let mut parser = Parser { text: whole, offset: 0, line: 1, address_digits: 16, reference_owner, block };
     parser.run();
     let lines = parser.line;
-    let ended_without_owner = match parser.owner {
-        ReferenceOwner::Nobody => Some(true),
+    let ended_without_owner = match parser.reference_owner {
+        ReferenceOwner::UnreadableRecord => Some(true),
         ReferenceOwner::Object | ReferenceOwner::Class => Some(false),
         ReferenceOwner::PreviousBlock => None,
     };
@@ -207,15 +207,15 @@ impl<S: RecordSink> Parser<'_, S> {
     fn run(&mut self) {
         loop {
             self.skip_blanks();
-            if !self.fast_record() && !self.fast_references() && !self.slow_word() {
+            if !self.parse_record_fast() && !self.parse_references_fast() && !self.parse_word_slowly() {
                 return;
             }
         }
     }
 
     /// Takes a record at the start of a line in the virtual machine's own spacing, with all references that follow so.
-    fn fast_record(&mut self) -> bool {
-        let Ok((rest, head)) = record::head(&self.text[self.at..], self.address_digits) else { return false };
+    fn parse_record_fast(&mut self) -> bool {
+        let Ok((rest, head)) = record::head(&self.text[self.offset..], self.address_digits) else { return false };
         self.begin_record(head.address, self.address_digits, head.bytes, Some(head.word), head.name);
         self.line += 1;
         let mut input = rest;
@@ -240,35 +240,35 @@ impl<S: RecordSink> Parser<'_, S> {
         let counts = &mut self.block.counts;
         counts.references += references;
         counts.null_references += nulls;
-        if self.owner == ReferenceOwner::Object {
+        if self.reference_owner == ReferenceOwner::Object {
             counts.full_width_nulls += nulls;
         }
-        self.at = self.text.len() - input.len();
+        self.offset = self.text.len() - input.len();
         true
     }
 
     /// Takes references as the virtual machine writes them, where a block begins within a long line of them.
-    fn fast_references(&mut self) -> bool {
+    fn parse_references_fast(&mut self) -> bool {
         let digits = self.address_digits;
-        let before = self.at;
-        while let Ok((rest, id)) = record::reference(&self.text[self.at..], digits) {
+        let before = self.offset;
+        while let Ok((rest, id)) = record::reference(&self.text[self.offset..], digits) {
             if rest.first() == Some(&b'[') {
                 break;
             }
-            self.at = self.text.len() - rest.len();
+            self.offset = self.text.len() - rest.len();
             self.reference(id, digits);
         }
-        self.at > before
+        self.offset > before
     }
 
     /// Takes one word, or what it begins; false at the end of the block.
-    fn slow_word(&mut self) -> bool {
-        let rest = &self.text[self.at..];
+    fn parse_word_slowly(&mut self) -> bool {
+        let rest = &self.text[self.offset..];
         let (word, after) = split_field(rest);
         if word.is_empty() {
             return false;
         }
-        let mut before = self.text[..self.at].iter().rev().take_while(|&&byte| byte != b'\n');
+        let mut before = self.text[..self.offset].iter().rev().take_while(|&&byte| byte != b'\n');
         let first_on_line = before.all(|&byte| is_blank(byte));
         if record::is_address_like(word) {
             self.address_word(word, after);
@@ -276,7 +276,7 @@ impl<S: RecordSink> Parser<'_, S> {
             self.comment();
         } else if !first_on_line {
             self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word);
-            self.at += word.len();
+            self.offset += word.len();
         } else {
             self.other_line(word);
         }
@@ -284,14 +284,14 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     fn skip_blanks(&mut self) {
-        while let Some(&byte) = self.text.get(self.at).filter(|&&byte| is_blank(byte)) {
+        while let Some(&byte) = self.text.get(self.offset).filter(|&&byte| is_blank(byte)) {
             self.line += u64::from(byte == b'\n');
-            self.at += 1;
+            self.offset += 1;
         }
     }
 
     fn skip_line(&mut self) {
-        self.at += split_line(&self.text[self.at..]).0.len();
+        self.offset += split_line(&self.text[self.offset..]).0.len();
     }
 
     /// An address with a size behind it begins a record; any other is a reference.
@@ -302,7 +302,7 @@ impl<S: RecordSink> Parser<'_, S> {
                 Some((id, digits)) => self.reference(id, digits),
                 None => self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word),
             }
-            self.at += word.len();
+            self.offset += word.len();
             return;
         }
         let head_line = self.line;
@@ -313,15 +313,15 @@ impl<S: RecordSink> Parser<'_, S> {
                 self.address_digits = if digits > 8 { 16 } else { 8 };
                 self.begin_record(address, digits, bytes, kind, name);
                 let end = behind_at + used;
-                self.line += newlines(&self.text[self.at..end]);
-                self.at = end;
+                self.line += newlines(&self.text[self.offset..end]);
+                self.offset = end;
             }
             None => {
-                self.owner = ReferenceOwner::Nobody;
-                let line = split_line(&self.text[self.at..]).0;
+                self.reference_owner = ReferenceOwner::UnreadableRecord;
+                let line = split_line(&self.text[self.offset..]).0;
                 self.block.diagnostics.add_on_line(&MALFORMED_RECORD, head_line, line);
-                self.line += newlines(&self.text[self.at..behind_at]);
-                self.at = behind_at;
+                self.line += newlines(&self.text[self.offset..behind_at]);
+                self.offset = behind_at;
                 self.skip_line();
             }
         }
@@ -342,12 +342,12 @@ impl<S: RecordSink> Parser<'_, S> {
             Some(class_name) => {
                 counts.classes += 1;
                 self.block.classes.push((self.block.objects.object_count() as u32, class_name));
-                self.owner = ReferenceOwner::Class;
+                self.reference_owner = ReferenceOwner::Class;
                 CLASS_NAME_NUMBER
             }
             None => {
                 counts.arrays += u64::from(self.block.names.are_arrays[number as usize]);
-                self.owner = ReferenceOwner::Object;
+                self.reference_owner = ReferenceOwner::Object;
                 number
             }
         };
@@ -355,7 +355,7 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     fn reference(&mut self, id: u64, digits: usize) {
-        if self.owner == ReferenceOwner::Nobody {
+        if self.reference_owner == ReferenceOwner::UnreadableRecord {
             self.block.diagnostics.add_on_line(&ORPHAN_REF, self.line, b"");
             return;
         }
@@ -363,7 +363,7 @@ impl<S: RecordSink> Parser<'_, S> {
         counts.references += 1;
         if id == 0 {
             counts.null_references += 1;
-            match (digits, self.owner) {
+            match (digits, self.reference_owner) {
                 (1, _) => counts.short_nulls += 1,
                 (8 | 16, ReferenceOwner::Object) => counts.full_width_nulls += 1,
                 (8 | 16, ReferenceOwner::PreviousBlock) => counts.leading_full_width_nulls += 1,
@@ -375,7 +375,7 @@ impl<S: RecordSink> Parser<'_, S> {
 
     /// A `//` line: the version, one of the two trailers, or a comment.
     fn comment(&mut self) {
-        let rest = &self.text[self.at..];
+        let rest = &self.text[self.offset..];
         let used = if let Ok((after, breakdown)) = record::breakdown(rest) {
             self.block.breakdown = Some((breakdown, self.line));
             rest.len() - after.len()
@@ -391,17 +391,17 @@ impl<S: RecordSink> Parser<'_, S> {
             line.len()
         };
         self.line += newlines(&rest[..used]);
-        self.at += used;
-        self.owner = ReferenceOwner::Nobody;
+        self.offset += used;
+        self.reference_owner = ReferenceOwner::UnreadableRecord;
     }
 
     /// A line whose first word is neither an address nor `//`.
     fn other_line(&mut self, word: &[u8]) {
         let text = self.text;
-        let line = split_line(&text[self.at..]).0;
+        let line = split_line(&text[self.offset..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
             self.block.diagnostics.add_on_line(&MALFORMED_RECORD, self.line, line);
-            self.owner = ReferenceOwner::Nobody;
+            self.reference_owner = ReferenceOwner::UnreadableRecord;
         } else if self.block.objects.object_count() == 0 && self.block.early_lines.len() < MAX_EARLY_LINES {
             self.block.early_lines.push(EarlyLine {
                 line: self.line,

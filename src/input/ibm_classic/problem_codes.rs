@@ -11,7 +11,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
         "conflicting-object",
         "records at the address of another record; the first was kept",
     ),
-    ..GraphCodes::IN_DUMP
+    ..GraphCodes::DEFAULT
 };
 
 /// Problems by which objects may be lost. Around a dump that is whole there may be anything.

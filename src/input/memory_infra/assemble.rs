@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::collect::{DumpEvent, Trace, TraceProcess};
-use super::heap_maker::{HeapMaker, Modules, UnnamedHeap, process_of_threads};
+use super::collector::{DumpEvent, Trace, TraceProcess};
+use super::frame_stacks::FrameNodeCache;
+use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap, process_of_threads};
 use super::problem_codes;
-use super::rows::MapsOfProcess;
-use super::stacks::FrameStacks;
-use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, NameId, Names};
+use super::process_maps::ProcessMaps;
+use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, MemoryDump, NameId, NameTable};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::problem_codes::SIZE_OVERFLOW;
 use crate::input::{Diagnostics, Position};
@@ -28,7 +28,7 @@ pub(super) struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub(super) fn new(
-        names: &'a mut Names,
+        names: &'a mut NameTable,
         diagnostics: &'a mut Diagnostics,
         raw_types: bool,
         budget: &MemoryBudget,
@@ -59,11 +59,11 @@ impl<'a> Assembler<'a> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
         // Stable: events of one moment stay in the order of the file.
-        sort::by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
+        sort::rows_by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
         let places = MemoryMapPlaces::new(&events);
-        let mut modules: FxHashMap<i64, (Option<usize>, Modules)> = FxHashMap::default();
-        let mut stacks: FxHashMap<i64, FrameStacks> = FxHashMap::default();
-        let mut maps: FxHashMap<i64, MapsOfProcess> = FxHashMap::default();
+        let mut modules: FxHashMap<i64, (Option<usize>, ModuleMap)> = FxHashMap::default();
+        let mut stacks: FxHashMap<i64, FrameNodeCache> = FxHashMap::default();
+        let mut maps: FxHashMap<i64, ProcessMaps> = FxHashMap::default();
         let mut repeats: FxHashMap<(String, i64), u32> = FxHashMap::default();
         let mut v2_events: FxHashMap<(String, i64), u32> = FxHashMap::default();
         for event in events.iter().filter(|event| event.dumps.heaps_v2.is_some()) {
@@ -82,7 +82,7 @@ impl<'a> Assembler<'a> {
             let maps = maps.entry(event.pid).or_default();
             let (known_at, modules) = modules.entry(event.pid).or_default();
             if *known_at != map_at {
-                let new = map_at.map_or_else(Modules::default, |at| Modules::new(&events[at].dumps.regions));
+                let new = map_at.map_or_else(ModuleMap::default, |at| ModuleMap::new(&events[at].dumps.regions));
                 if new != *modules {
                     stacks.forget_names();
                     maps.forget_names();
@@ -97,12 +97,12 @@ impl<'a> Assembler<'a> {
                     return Ok(());
                 }
                 if entries.is_empty() {
-                    self.heap_maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
+                    self.heap_maker.add_problem(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
                 let frames = if process.frames.by_id.is_empty() { &trace.global_frames } else { &process.frames };
-                let heap = stacks.heap(&mut self.heap_maker, entries, event, process, frames, modules);
+                let heap = stacks.build_heap(&mut self.heap_maker, entries, event, process, frames, modules);
                 let instance = self.next_part_number(number, event, allocator, None);
                 let name = process_name(process);
                 self.push(all, heap, number, event, process, (name, instance), allocator)?;
@@ -114,18 +114,18 @@ impl<'a> Assembler<'a> {
             *instance += 1;
             let instance = *instance;
             if v2.version != Some(1) {
-                self.heap_maker.note(&problem_codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
+                self.heap_maker.add_problem(&problem_codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
                 if self.is_too_deep() {
                     return Ok(());
                 }
                 if columns.sizes.len() == 0 {
-                    self.heap_maker.note(&problem_codes::EMPTY_HEAP, event, String::new);
+                    self.heap_maker.add_problem(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
-                let heap = maps.heap(&mut self.heap_maker, &columns, event, modules);
+                let heap = maps.build_heap(&mut self.heap_maker, &columns, event, modules);
                 let several = v2_events[&(event.id.clone(), event.pid)] > 1;
                 let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent == 0);
                 let found = process_of_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
@@ -149,7 +149,7 @@ impl<'a> Assembler<'a> {
         *count += 1;
         let (count, instance) = (*count, fixed.unwrap_or(*count));
         if count > 1 {
-            self.heap_maker.note(&problem_codes::REPEATED_HEAP, event, String::new);
+            self.heap_maker.add_problem(&problem_codes::REPEATED_HEAP, event, String::new);
         }
         instance
     }
@@ -177,7 +177,7 @@ impl<'a> Assembler<'a> {
         let sum = self.dump_bytes.entry(dump).or_default();
         let before = std::mem::replace(sum, *sum + heap.total_bytes());
         if before <= u64::MAX.into() && *sum > u64::MAX.into() {
-            self.heap_maker.note(&SIZE_OVERFLOW, event, String::new);
+            self.heap_maker.add_problem(&SIZE_OVERFLOW, event, String::new);
         }
         let allocator = self.heap_maker.names.text(allocator).to_string();
         let bytes = 2 * size_of::<AllocationHeap>()
@@ -185,7 +185,7 @@ impl<'a> Assembler<'a> {
             + process.labels.len()
             + allocator.len()
             + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
-            + heap.entries.capacity() * size_of::<Entry>();
+            + heap.entries.capacity() * size_of::<AllocationEntry>();
         self.share.hold(self.share.held_bytes() + bytes as u64)?;
         self.names_share.hold(self.heap_maker.names.memory_bytes() as u64)?;
         all.heaps.push(AllocationHeap {

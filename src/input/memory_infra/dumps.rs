@@ -11,12 +11,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::ids::RawEntry;
+use super::raw_ids::RawEntry;
 use crate::allocations::NameId;
 
 /// The content of an event's `dumps`.
 #[derive(Debug, Default)]
-pub(super) struct Dumps {
+pub(super) struct EventDumps {
     pub(super) detail: String,
     /// By allocator, in the order of the file.
     pub(super) heaps: Vec<(NameId, Vec<RawEntry>)>,
@@ -24,7 +24,7 @@ pub(super) struct Dumps {
     pub(super) regions: Vec<MappedRegion>,
 }
 
-impl Dumps {
+impl EventDumps {
     pub(super) fn memory_bytes(&self) -> usize {
         // Lists have room for four rows at least.
         let room = |length: usize| if length == 0 { 0 } else { length.next_power_of_two().max(4) };
@@ -84,14 +84,14 @@ pub(super) struct NumberColumn {
 impl HeapsV2 {
     /// Bytes of memory they take, with the tables that are made of them.
     fn memory_bytes(&self) -> usize {
-        const PLACE_BYTES: usize = 48;
+        const TABLE_SLOT_BYTES: usize = 48;
         let rows = self.strings.len() + self.nodes.len() + self.types.len();
         let columns = self.allocators.iter().flat_map(|(_, columns)| {
             let EntryColumns { counts, sizes, types, nodes } = columns;
             [counts, sizes, types, nodes]
                 .map(|column| 8 * column.numbers.capacity() + 16 * column.non_numbers.capacity())
         });
-        rows * (size_of::<NodeRow>() + PLACE_BYTES)
+        rows * (size_of::<NodeRow>() + TABLE_SLOT_BYTES)
             + self.allocators.len() * size_of::<(NameId, EntryColumns)>()
             + columns.sum::<usize>()
     }

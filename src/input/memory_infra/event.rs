@@ -13,11 +13,11 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::dumps::{Dumps, EntryColumns, HeapsV2, MappedRegion, NodeRow, NumberColumn};
+use super::dumps::{EntryColumns, EventDumps, HeapsV2, MappedRegion, NodeRow, NumberColumn};
 use super::extract::{ExtractedArray, ExtractedArrays, extract_arrays};
-use super::ids::{RawEntry, RawId};
-use super::values::{Scalar, pass_elements, pass_members};
-use crate::allocations::{NameId, Names};
+use super::raw_ids::{RawEntry, RawId};
+use super::values::{Scalar, skip_elements, skip_members};
+use crate::allocations::{NameId, NameTable};
 
 /// An event's members.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) struct Event {
     pub(super) stack_frames: Option<Vec<StackFrame>>,
     /// (id, name)
     pub(super) type_names: Option<Vec<(RawId, NameId)>>,
-    pub(super) dumps: Dumps,
+    pub(super) dumps: EventDumps,
 }
 
 /// An entry of `stackFrames`; ids are strings.
@@ -46,7 +46,7 @@ pub(super) struct StackFrame {
 
 impl Event {
     /// Reads what it can; `Err` says where and why it ended early. `is_whole` is false when the file ends in the event.
-    pub(super) fn read(json: &[u8], is_whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
+    pub(super) fn read(json: &[u8], is_whole: bool, names: &mut NameTable) -> (Self, Result<(), serde_json::Error>) {
         if let Some((rest, arrays)) = is_whole.then(|| extract_arrays(json)).flatten() {
             let (event, read) = Self::read_all(&rest, names, arrays);
             if read.is_ok() {
@@ -57,18 +57,19 @@ impl Event {
         Self::read_all(json, names, ExtractedArrays::default())
     }
 
-    fn read_all(json: &[u8], names: &mut Names, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
+    fn read_all(json: &[u8], names: &mut NameTable, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
         let mut reader = EventReader::new(names, arrays);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let read = ReadPart(EventPart::Event, &mut reader).deserialize(&mut deserializer);
+        let read = EventPartSeed(EventPart::Event, &mut reader).deserialize(&mut deserializer);
         (reader.event, read.and_then(|()| deserializer.end()))
     }
 }
 
 /// Reads a `stackFrames` dictionary that stands outside events, as far as it can be read.
-pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> Vec<StackFrame> {
+pub(super) fn read_stack_frames(json: &[u8], names: &mut NameTable) -> Vec<StackFrame> {
     let mut reader = EventReader::new(names, ExtractedArrays::default());
-    let _ = ReadPart(EventPart::Frames, &mut reader).deserialize(&mut serde_json::Deserializer::from_slice(json));
+    let _ =
+        EventPartSeed(EventPart::StackFrames, &mut reader).deserialize(&mut serde_json::Deserializer::from_slice(json));
     reader.event.stack_frames.unwrap_or_default()
 }
 
@@ -77,30 +78,33 @@ pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> Vec<StackFram
 enum EventPart {
     Event,
     Args,
-    Frames,
-    Frame,
-    Types,
+    StackFrames,
+    StackFrame,
+    TypeNames,
     Dumps,
     Heaps,
     Heap,
     Entry,
     MemoryMap,
-    Region,
+    MappedRegion,
     HeapsV2,
-    Maps,
+    HeapsV2Maps,
     MapRow,
     Allocators,
-    Columns,
+    EntryColumns,
     Entries,
-    Regions,
+    MappedRegions,
     /// Rows of one of the maps, and what is done with each.
-    Rows(fn(&mut HeapsV2, &MapRow)),
-    Numbers(fn(&mut EntryColumns) -> &mut NumberColumn),
+    MapRows(fn(&mut HeapsV2, &MapRow)),
+    ColumnNumbers(fn(&mut EntryColumns) -> &mut NumberColumn),
 }
 
 impl EventPart {
     fn is_list(self) -> bool {
-        matches!(self, EventPart::Entries | EventPart::Regions | EventPart::Rows(_) | EventPart::Numbers(_))
+        matches!(
+            self,
+            EventPart::Entries | EventPart::MappedRegions | EventPart::MapRows(_) | EventPart::ColumnNumbers(_)
+        )
     }
 }
 
@@ -130,21 +134,21 @@ struct RegionFields {
 /// An event being read, and the members so far of the element at hand.
 struct EventReader<'n> {
     event: Event,
-    names: &'n mut Names,
+    names: &'n mut NameTable,
     arrays: ExtractedArrays,
-    frame: (Option<NameId>, Option<RawId>),
+    frame_name_and_parent: (Option<NameId>, Option<RawId>),
     entry: EntryFields,
     region: RegionFields,
     row: MapRow,
 }
 
 impl<'n> EventReader<'n> {
-    fn new(names: &'n mut Names, arrays: ExtractedArrays) -> Self {
+    fn new(names: &'n mut NameTable, arrays: ExtractedArrays) -> Self {
         EventReader {
             event: Event::default(),
             names,
             arrays,
-            frame: (None, None),
+            frame_name_and_parent: (None, None),
             entry: EntryFields::default(),
             region: RegionFields::default(),
             row: MapRow::default(),
@@ -155,10 +159,10 @@ impl<'n> EventReader<'n> {
     fn member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
         let part = match (place, key) {
             (EventPart::Event, "args") => EventPart::Args,
-            (EventPart::Args, "stackFrames") => EventPart::Frames,
+            (EventPart::Args, "stackFrames") => EventPart::StackFrames,
             (EventPart::Args, "typeNames") => {
                 self.event.type_names.get_or_insert_default();
-                EventPart::Types
+                EventPart::TypeNames
             }
             (EventPart::Args, "dumps") => EventPart::Dumps,
             (EventPart::Dumps, "heaps") => EventPart::Heaps,
@@ -167,32 +171,36 @@ impl<'n> EventReader<'n> {
                 EventPart::HeapsV2
             }
             (EventPart::Dumps, "process_mmaps") => EventPart::MemoryMap,
-            (EventPart::MemoryMap, "vm_regions") => EventPart::Regions,
+            (EventPart::MemoryMap, "vm_regions") => EventPart::MappedRegions,
             (EventPart::Heaps, _) => {
                 self.event.dumps.heaps.push((self.names.intern(key), Vec::new()));
                 EventPart::Heap
             }
             (EventPart::Heap, "entries") => EventPart::Entries,
-            (EventPart::HeapsV2, "maps") => EventPart::Maps,
+            (EventPart::HeapsV2, "maps") => EventPart::HeapsV2Maps,
             (EventPart::HeapsV2, "allocators") => EventPart::Allocators,
-            (EventPart::Maps, "strings") => EventPart::Rows(|heaps, row| heaps.strings.extend(row.id.zip(row.string))),
-            (EventPart::Maps, "nodes") => EventPart::Rows(|heaps, row| {
+            (EventPart::HeapsV2Maps, "strings") => {
+                EventPart::MapRows(|heaps, row| heaps.strings.extend(row.id.zip(row.string)))
+            }
+            (EventPart::HeapsV2Maps, "nodes") => EventPart::MapRows(|heaps, row| {
                 if let (Some(id), Some(name_sid)) = (row.id, row.name_sid) {
                     heaps.nodes.push(NodeRow { id, name_sid, parent: row.parent });
                 }
             }),
-            (EventPart::Maps, "types") => EventPart::Rows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid))),
+            (EventPart::HeapsV2Maps, "types") => {
+                EventPart::MapRows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid)))
+            }
             (EventPart::Allocators, _) => {
                 let allocator = self.names.intern(key);
                 self.heaps_v2().allocators.push((allocator, EntryColumns::default()));
-                EventPart::Columns
+                EventPart::EntryColumns
             }
-            (EventPart::Columns, "counts") => EventPart::Numbers(|columns| &mut columns.counts),
-            (EventPart::Columns, "sizes") => EventPart::Numbers(|columns| &mut columns.sizes),
-            (EventPart::Columns, "types") => EventPart::Numbers(|columns| &mut columns.types),
-            (EventPart::Columns, "nodes") => EventPart::Numbers(|columns| &mut columns.nodes),
-            (EventPart::Frames, _) => return self.stack_frame(key, map),
-            (EventPart::Types, _) => {
+            (EventPart::EntryColumns, "counts") => EventPart::ColumnNumbers(|columns| &mut columns.counts),
+            (EventPart::EntryColumns, "sizes") => EventPart::ColumnNumbers(|columns| &mut columns.sizes),
+            (EventPart::EntryColumns, "types") => EventPart::ColumnNumbers(|columns| &mut columns.types),
+            (EventPart::EntryColumns, "nodes") => EventPart::ColumnNumbers(|columns| &mut columns.nodes),
+            (EventPart::StackFrames, _) => return self.stack_frame(key, map),
+            (EventPart::TypeNames, _) => {
                 let id = RawId::of_text(key, self.names);
                 let name = map.next_value::<Scalar<'_>>()?.name(self.names);
                 self.event.type_names.get_or_insert_default().extend(name.map(|name| (id, name)));
@@ -200,7 +208,7 @@ impl<'n> EventReader<'n> {
             }
             _ => return self.scalar(place, key, map),
         };
-        map.next_value_seed(ReadPart(part, self))
+        map.next_value_seed(EventPartSeed(part, self))
     }
 
     /// Takes a member that is a text or a number.
@@ -216,16 +224,16 @@ impl<'n> EventReader<'n> {
             (EventPart::Event, "id") => event.id = owned(next()?).unwrap_or_default(),
             (EventPart::Args, "name") => event.arg_name = owned(next()?),
             (EventPart::Args, "labels") => event.arg_labels = owned(next()?),
-            (EventPart::Frame, "name") => self.frame.0 = next()?.name(names),
-            (EventPart::Frame, "parent") => self.frame.1 = next()?.id(names),
+            (EventPart::StackFrame, "name") => self.frame_name_and_parent.0 = next()?.name(names),
+            (EventPart::StackFrame, "parent") => self.frame_name_and_parent.1 = next()?.id(names),
             (EventPart::Dumps, "level_of_detail") => event.dumps.detail = owned(next()?).unwrap_or_default(),
             (EventPart::Entry, "bt") => self.entry.backtrace = next()?.id(names),
             (EventPart::Entry, "type") => self.entry.type_id = next()?.id(names),
             (EventPart::Entry, "size") => self.entry.bytes = next()?.hex(),
             (EventPart::Entry, "count") => self.entry.allocations = next()?.hex(),
-            (EventPart::Region, "sa") => self.region.start = next()?.hex(),
-            (EventPart::Region, "sz") => self.region.bytes = next()?.hex(),
-            (EventPart::Region, "mf") => self.region.file = next()?.name(names),
+            (EventPart::MappedRegion, "sa") => self.region.start = next()?.hex(),
+            (EventPart::MappedRegion, "sz") => self.region.bytes = next()?.hex(),
+            (EventPart::MappedRegion, "mf") => self.region.file = next()?.name(names),
             (EventPart::HeapsV2, "version") => self.heaps_v2().version = next()?.number(),
             (EventPart::MapRow, "id") => self.row.id = next()?.number(),
             (EventPart::MapRow, "string") => self.row.string = next()?.name(names),
@@ -246,9 +254,9 @@ impl<'n> EventReader<'n> {
 
     fn stack_frame<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let id = RawId::of_text(key, self.names);
-        self.frame = (None, None);
-        map.next_value_seed(ReadPart(EventPart::Frame, self))?;
-        let (name, parent) = self.frame;
+        self.frame_name_and_parent = (None, None);
+        map.next_value_seed(EventPartSeed(EventPart::StackFrame, self))?;
+        let (name, parent) = self.frame_name_and_parent;
         let name = name.unwrap_or_else(|| self.names.intern(""));
         self.event.stack_frames.get_or_insert_default().push(StackFrame { id, name, parent });
         Ok(())
@@ -259,15 +267,15 @@ impl<'n> EventReader<'n> {
         match list {
             EventPart::Entries => {
                 self.entry = EntryFields::default();
-                let found = seq.next_element_seed(ReadPart(EventPart::Entry, self))?;
+                let found = seq.next_element_seed(EventPartSeed(EventPart::Entry, self))?;
                 let EntryFields { backtrace, type_id, bytes, allocations } = self.entry;
                 let entry = found.map(|()| RawEntry::new(backtrace, type_id, bytes, allocations));
                 self.event.dumps.heaps.last_mut().into_iter().for_each(|(_, entries)| entries.extend(entry));
                 Ok(found)
             }
-            EventPart::Regions => {
+            EventPart::MappedRegions => {
                 self.region = RegionFields::default();
-                let found = seq.next_element_seed(ReadPart(EventPart::Region, self))?;
+                let found = seq.next_element_seed(EventPartSeed(EventPart::MappedRegion, self))?;
                 if let RegionFields { start: Some(start), bytes: Some(bytes), file: Some(file) } = self.region
                     && !self.names.text(file).is_empty()
                 {
@@ -275,14 +283,14 @@ impl<'n> EventReader<'n> {
                 }
                 Ok(found)
             }
-            EventPart::Rows(add) => {
+            EventPart::MapRows(add) => {
                 self.row = MapRow::default();
-                let found = seq.next_element_seed(ReadPart(EventPart::MapRow, self))?;
+                let found = seq.next_element_seed(EventPartSeed(EventPart::MapRow, self))?;
                 let row = std::mem::take(&mut self.row);
                 found.into_iter().for_each(|()| add(self.heaps_v2(), &row));
                 Ok(found)
             }
-            EventPart::Numbers(column) => {
+            EventPart::ColumnNumbers(column) => {
                 let Some(number) = seq.next_element::<Scalar<'_>>()? else { return Ok(None) };
                 let number = number.number();
                 self.columns().into_iter().for_each(|columns| column(columns).push(number));
@@ -297,7 +305,7 @@ impl<'n> EventReader<'n> {
         match (list, self.arrays.take(number)) {
             (EventPart::Entries, Some(ExtractedArray::Entries(entries))) => {
                 // What is read here one by one stores the root's name when it comes to it.
-                if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
+                if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY_TEXT)) {
                     self.names.intern("");
                 }
                 match self.event.dumps.heaps.last_mut() {
@@ -306,18 +314,18 @@ impl<'n> EventReader<'n> {
                     None => {}
                 }
             }
-            (EventPart::Rows(add), Some(ExtractedArray::Strings(texts))) => {
+            (EventPart::MapRows(add), Some(ExtractedArray::Strings(texts))) => {
                 for (id, text) in texts.iter() {
                     let row = MapRow { id: Some(id), string: Some(self.names.intern(text)), ..MapRow::default() };
                     add(self.heaps_v2(), &row);
                 }
             }
-            (EventPart::Rows(add), Some(ExtractedArray::Rows(rows))) => {
+            (EventPart::MapRows(add), Some(ExtractedArray::NodeOrTypeRows(rows))) => {
                 for NodeRow { id, name_sid, parent } in rows {
                     add(self.heaps_v2(), &MapRow { id: Some(id), string: None, name_sid: Some(name_sid), parent });
                 }
             }
-            (EventPart::Numbers(column), Some(ExtractedArray::Numbers(numbers))) => {
+            (EventPart::ColumnNumbers(column), Some(ExtractedArray::ColumnNumbers(numbers))) => {
                 if let Some(columns) = self.columns() {
                     column(columns).extend(numbers);
                 }
@@ -328,9 +336,9 @@ impl<'n> EventReader<'n> {
 }
 
 /// Reads what stands at a place; what is neither an object nor a list, as is asked for there, is passed over.
-struct ReadPart<'r, 'n>(EventPart, &'r mut EventReader<'n>);
+struct EventPartSeed<'r, 'n>(EventPart, &'r mut EventReader<'n>);
 
-impl<'de> DeserializeSeed<'de> for ReadPart<'_, '_> {
+impl<'de> DeserializeSeed<'de> for EventPartSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -338,7 +346,7 @@ impl<'de> DeserializeSeed<'de> for ReadPart<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for ReadPart<'_, '_> {
+impl<'de> Visitor<'de> for EventPartSeed<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -346,9 +354,9 @@ impl<'de> Visitor<'de> for ReadPart<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let ReadPart(place, reader) = self;
+        let EventPartSeed(place, reader) = self;
         if place.is_list() {
-            return pass_members(map);
+            return skip_members(map);
         }
         while let Some(key) = map.next_key::<Scalar<'_>>()? {
             reader.member(place, &key.text().unwrap_or_default(), &mut map)?;
@@ -357,9 +365,9 @@ impl<'de> Visitor<'de> for ReadPart<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let ReadPart(place, reader) = self;
+        let EventPartSeed(place, reader) = self;
         if !place.is_list() {
-            return pass_elements(seq);
+            return skip_elements(seq);
         }
         while reader.element(place, &mut seq)?.is_some() {}
         Ok(())

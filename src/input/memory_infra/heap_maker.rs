@@ -3,16 +3,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::collect::DumpEvent;
+use super::collector::DumpEvent;
 use super::dumps::MappedRegion;
-use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
+use crate::allocations::{AllocationEntry, CountingMode, Frame, HeapBuilder, NameId, NameTable};
 use crate::input::{Diagnostics, Position, ProblemCode};
 
 /// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
 
 pub(super) struct HeapMaker<'a> {
-    pub(super) names: &'a mut Names,
+    pub(super) names: &'a mut NameTable,
     pub(super) diagnostics: &'a mut Diagnostics,
     pub(super) raw_types: bool,
     pub(super) builder: HeapBuilder,
@@ -20,16 +20,16 @@ pub(super) struct HeapMaker<'a> {
 }
 
 impl<'a> HeapMaker<'a> {
-    pub(super) fn new(names: &'a mut Names, diagnostics: &'a mut Diagnostics, raw_types: bool) -> Self {
+    pub(super) fn new(names: &'a mut NameTable, diagnostics: &'a mut Diagnostics, raw_types: bool) -> Self {
         let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
         HeapMaker { names, diagnostics, raw_types, builder: HeapBuilder::new(root), self_name }
     }
 
-    pub(super) fn note(&mut self, code: &'static ProblemCode, event: &DumpEvent, text: impl FnOnce() -> String) {
+    pub(super) fn add_problem(&mut self, code: &'static ProblemCode, event: &DumpEvent, text: impl FnOnce() -> String) {
         self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
     }
 
-    pub(super) fn frame_name(&mut self, name: NameId, modules: &Modules) -> NameId {
+    pub(super) fn frame_name(&mut self, name: NameId, modules: &ModuleMap) -> NameId {
         match modules.module_place(self.names.text(name), self.names) {
             Some(place) => self.names.intern(&place),
             None => name,
@@ -48,15 +48,15 @@ impl<'a> HeapMaker<'a> {
 
 /// A heap without its name tag.
 pub(super) struct UnnamedHeap {
-    pub(super) counting: Counting,
+    pub(super) counting: CountingMode,
     pub(super) frames: Vec<Frame>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<AllocationEntry>,
 }
 
 impl UnnamedHeap {
     /// Bytes of the heap; of more than 64 bits, too.
     pub(super) fn total_bytes(&self) -> u128 {
-        if self.counting == Counting::Exclusive {
+        if self.counting == CountingMode::Exclusive {
             return self.entries.iter().map(|entry| u128::from(entry.bytes())).sum();
         }
         // Each figure includes what is below it.
@@ -73,7 +73,7 @@ impl UnnamedHeap {
 
     /// Backtraces whose total is less than those of the backtraces below them.
     pub(super) fn frames_exceeded(&self) -> u64 {
-        if self.counting == Counting::Exclusive {
+        if self.counting == CountingMode::Exclusive {
             return 0;
         }
         let mut stated: Vec<Option<u64>> = vec![None; self.frames.len()];
@@ -115,12 +115,12 @@ pub(super) fn unescaped_twice(name: &str) -> Option<String> {
 
 /// Places of the files in a process.
 #[derive(Default, PartialEq)]
-pub(super) struct Modules {
+pub(super) struct ModuleMap {
     /// (start, end, file, lowest start of that file), by start.
     regions: Vec<(u64, u64, NameId, u64)>,
 }
 
-impl Modules {
+impl ModuleMap {
     pub(super) fn new(regions: &[MappedRegion]) -> Self {
         let mut lowest: FxHashMap<NameId, u64> = FxHashMap::default();
         for region in regions {
@@ -132,11 +132,11 @@ impl Modules {
             .map(|region| (region.start, region.start.saturating_add(region.bytes), region.file, lowest[&region.file]))
             .collect();
         regions.sort_unstable();
-        Modules { regions }
+        ModuleMap { regions }
     }
 
     /// `libcef.so+0x1234` for a frame called `pc:7ff7395a497c`; `None` for other frames, and outside known files.
-    pub(super) fn module_place(&self, name: &str, names: &Names) -> Option<String> {
+    pub(super) fn module_place(&self, name: &str, names: &NameTable) -> Option<String> {
         let pc = u64::from_str_radix(name.strip_prefix("pc:")?, 16).ok()?;
         let after = self.regions.partition_point(|&(start, ..)| start <= pc);
         let &(_, end, file, base) = self.regions.get(after.checked_sub(1)?)?;

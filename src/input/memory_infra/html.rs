@@ -23,7 +23,7 @@ const SCRIPT_END: &[u8] = b"</script>";
 pub(super) struct Page<'s> {
     source: &'s mut Source,
     data: Vec<u8>,
-    at: usize,
+    offset_in_data: usize,
     end: usize,
     bytes_before: u64,
     /// The last bytes that were read.
@@ -41,24 +41,24 @@ pub(super) struct DataBlock {
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, bytes_before: 0, tail: Vec::new() }
+        Page { source, data: vec![0; 1 << 16], offset_in_data: 0, end: 0, bytes_before: 0, tail: Vec::new() }
     }
 
     /// The next byte; `None` at the end.
     fn next(&mut self) -> io::Result<Option<u8>> {
-        if self.at == self.end {
+        if self.offset_in_data == self.end {
             self.bytes_before += self.end as u64;
             self.tail.extend_from_slice(&self.data[self.end.saturating_sub(TAIL_BYTES)..self.end]);
             let kept = self.tail.len().saturating_sub(TAIL_BYTES);
             self.tail.drain(..kept);
             self.end = self.source.fill(&mut self.data)?;
-            self.at = 0;
+            self.offset_in_data = 0;
             if self.end == 0 {
                 return Ok(None);
             }
         }
-        self.at += 1;
-        Ok(Some(self.data[self.at - 1]))
+        self.offset_in_data += 1;
+        Ok(Some(self.data[self.offset_in_data - 1]))
     }
 
     /// After the last block: where the page ends, and whether it is whole.
@@ -67,7 +67,7 @@ impl<'s> Page<'s> {
     }
 
     /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.
-    fn pass(&mut self, text: &[u8], mut taken: impl FnMut(u8) -> Result<(), BuildError>) -> io::Result<bool> {
+    fn skip_text(&mut self, text: &[u8], mut taken: impl FnMut(u8) -> Result<(), BuildError>) -> io::Result<bool> {
         let mut matched = 0;
         while let Some(byte) = self.next()? {
             if byte == text[matched] {
@@ -89,20 +89,20 @@ impl<'s> Page<'s> {
     }
 
     pub(super) fn next_block(&mut self) -> io::Result<Option<DataBlock>> {
-        if !self.pass(DATA_SCRIPT_START, |_| Ok(()))? || !self.pass(b">", |_| Ok(()))? {
+        if !self.skip_text(DATA_SCRIPT_START, |_| Ok(()))? || !self.skip_text(b">", |_| Ok(()))? {
             return Ok(None);
         }
-        let offset = self.bytes_before + self.at as u64;
+        let offset = self.bytes_before + self.offset_in_data as u64;
         let share = self.source.budget.for_buffer();
         let mut decoder = Base64Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
-        let closed = self.pass(SCRIPT_END, |byte| decoder.push(byte))?;
+        let closed = self.skip_text(SCRIPT_END, |byte| decoder.push(byte))?;
         decoder.decode().map_err(io::Error::other)?;
         Ok(Some(DataBlock { content: decoder.content, offset, is_closed: closed, _share: decoder.share }))
     }
 }
 
 /// Characters that are decoded at once; they come four by four.
-const DECODED_AT_ONCE: usize = 1 << 12;
+const DECODED_CHARS_AT_ONCE: usize = 1 << 12;
 /// Either alphabet, with or without signs at its end, as traces have it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -131,7 +131,7 @@ impl Base64Decoder {
             b'_' => self.text.push(b'/'),
             _ => {}
         }
-        if self.text.len() == DECODED_AT_ONCE { self.decode() } else { Ok(()) }
+        if self.text.len() == DECODED_CHARS_AT_ONCE { self.decode() } else { Ok(()) }
     }
 
     fn decode(&mut self) -> Result<(), BuildError> {

@@ -51,7 +51,7 @@ impl ValueEndScanner {
                     at += 1;
                     continue;
                 }
-                let found = end_of_plain(&text[at..])?;
+                let found = end_of_plain_text(&text[at..])?;
                 at += found + 1;
                 if text[at - 1] == b'\\' {
                     self.is_after_backslash = true;
@@ -87,7 +87,7 @@ impl ValueEndScanner {
     /// The same for a block without backslashes, inside of brackets: without a branch for every string.
     fn pass_block(&mut self, block: &[u8; BLOCK_BYTES]) -> Option<usize> {
         // A bit for every byte that has an odd number of quotes before it, or is the first of them.
-        let mut strings = bits(block, |byte| byte == b'"');
+        let mut strings = matching_byte_bits(block, |byte| byte == b'"');
         for shift in [1, 2, 4, 8, 16, 32] {
             strings ^= strings << shift;
         }
@@ -96,7 +96,7 @@ impl ValueEndScanner {
         }
         self.is_in_string = strings >> (BLOCK_BYTES - 1) == 1;
         // `[`, `]`, `{` and `}`, besides what is between those.
-        let mut brackets = bits(block, |byte| (byte | 0x20).wrapping_sub(b'{') <= 2) & !strings;
+        let mut brackets = matching_byte_bits(block, |byte| (byte | 0x20).wrapping_sub(b'{') <= 2) & !strings;
         while brackets != 0 {
             let at = brackets.trailing_zeros() as usize;
             match block[at] {
@@ -118,7 +118,7 @@ impl ValueEndScanner {
 const BLOCK_BYTES: usize = 64;
 
 /// A bit for each byte of a kind, the first byte's lowest. In two steps, of which the compiler makes vector instructions.
-fn bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
+fn matching_byte_bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
     let marks = block.map(|byte| u8::from(is(byte)));
     let (eights, _) = marks.as_chunks::<8>();
     // The product's highest byte has the lowest bits of all eight.
@@ -127,11 +127,13 @@ fn bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
 }
 
 /// The end of a string, or its first backslash. Most strings of a trace are shorter than what a vector search is good for.
-fn end_of_plain(text: &[u8]) -> Option<usize> {
-    const SHORT_BYTES: usize = 16;
-    let head = &text[..text.len().min(SHORT_BYTES)];
+fn end_of_plain_text(text: &[u8]) -> Option<usize> {
+    const MAX_SHORT_TEXT_BYTES: usize = 16;
+    let head = &text[..text.len().min(MAX_SHORT_TEXT_BYTES)];
     match head.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        None if text.len() > SHORT_BYTES => memchr2(b'"', b'\\', &text[SHORT_BYTES..]).map(|at| at + SHORT_BYTES),
+        None if text.len() > MAX_SHORT_TEXT_BYTES => {
+            memchr2(b'"', b'\\', &text[MAX_SHORT_TEXT_BYTES..]).map(|at| at + MAX_SHORT_TEXT_BYTES)
+        }
         found => found,
     }
 }
@@ -173,7 +175,7 @@ mod tests {
         #[test]
         fn bits_are_in_the_order_of_bytes(block in proptest::collection::vec(any::<u8>(), BLOCK_BYTES)) {
             let block: &[u8; BLOCK_BYTES] = block.as_slice().try_into().expect("as long");
-            let found = bits(block, |byte| byte > 0x60);
+            let found = matching_byte_bits(block, |byte| byte > 0x60);
             prop_assert!((0..BLOCK_BYTES).all(|at| (found >> at & 1 == 1) == (block[at] > 0x60)));
         }
     }

@@ -15,35 +15,35 @@
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
-mod collect;
-mod container;
+mod collector;
 mod dumps;
 mod event;
 mod extract;
+mod frame_stacks;
 mod heap_maker;
 mod html;
-mod ids;
 mod json_scan;
 mod problem_codes;
-mod rows;
+mod process_maps;
+mod raw_ids;
 mod simple_json;
-mod stacks;
 mod trace;
+mod trace_text;
 mod values;
 
 use std::io::Cursor;
 
 use super::problem_codes::BROKEN_COMPRESSION;
 use super::{
-    Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
-    Reading, Runtime, Source,
+    Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
+    Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{AllocationDump, Names};
+use crate::allocations::{AllocationDump, NameTable};
 use assemble::Assembler;
-use collect::Trace;
-use container::TraceText;
+use collector::Trace;
 use html::Page;
 use trace::read_trace;
+use trace_text::TraceText;
 
 pub(super) struct MemoryInfra;
 
@@ -87,7 +87,7 @@ impl Reader for MemoryInfra {
     }
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let (traces, end) = if source.start().trim_ascii_start().starts_with(b"<") {
             reading.info.version = Some("in a page of the trace viewer".into());
             read_page(&mut source, &mut names, reading)?
@@ -122,11 +122,11 @@ impl Reader for MemoryInfra {
             ("entries", entries),
         ]);
         let content = if dump.heaps.is_empty() {
-            ParsedContent::Nothing(without_heaps(events, dump_events))
+            ParsedContent::NoHeap(no_heaps_text(events, dump_events))
         } else {
             ParsedContent::Allocations(dump)
         };
-        Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, loss_codes: &[] }, content })
+        Ok(ParsedDump { extent: ReadExtent { end: Position::Byte(end), objects: 0, loss_codes: &[] }, content })
     }
 
     /// The file has no objects to be counted.
@@ -136,7 +136,7 @@ impl Reader for MemoryInfra {
 }
 
 /// The reason for which there is nothing to show.
-fn without_heaps(events: u64, dump_events: u64) -> String {
+fn no_heaps_text(events: u64, dump_events: u64) -> String {
     match (events, dump_events) {
         (0, _) => "JSON or HTML in which there are no trace events: neither a Chromium trace with heap dumps nor a V8 heap snapshot".into(),
         (_, 0) => format!(
@@ -151,7 +151,11 @@ fn without_heaps(events: u64, dump_events: u64) -> String {
 }
 
 /// The traces in a page, and where it ends.
-fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> Result<(Vec<Trace>, u64), ReadError> {
+fn read_page(
+    source: &mut Source,
+    names: &mut NameTable,
+    reading: &mut Reading,
+) -> Result<(Vec<Trace>, u64), ReadError> {
     let Reading { budget, diagnostics, options, .. } = reading;
     let mut traces = Vec::new();
     let mut page = Page::new(source);

@@ -1,32 +1,32 @@
 //! A cursor over the JSON subset that Chromium writes (no escapes, signs or fractions). It returns `None` on anything else;
 //! the caller falls back to serde_json.
 
-use super::ids::{RawId, decimal};
+use super::raw_ids::{RawId, decimal};
 use crate::input::text::hex_digit;
 
 /// The cursor. Every method returns `None` where the text is not of the subset.
 pub(super) struct SimpleJson<'a> {
     json: &'a [u8],
-    pub(super) at: usize,
+    pub(super) offset: usize,
 }
 
 impl<'a> SimpleJson<'a> {
     /// Begins behind the first bytes.
     pub(super) fn new(json: &'a [u8], at: usize) -> Self {
-        SimpleJson { json, at }
+        SimpleJson { json, offset: at }
     }
 
     #[inline]
-    pub(super) fn ahead(&self) -> &'a [u8] {
-        &self.json[self.at..]
+    pub(super) fn remaining(&self) -> &'a [u8] {
+        &self.json[self.offset..]
     }
 
     /// The next byte that is no blank.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
-            match *self.json.get(self.at)? {
-                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+            match *self.json.get(self.offset)? {
+                b' ' | b'\t' | b'\r' | b'\n' => self.offset += 1,
                 byte => return Some(byte),
             }
         }
@@ -36,7 +36,7 @@ impl<'a> SimpleJson<'a> {
     #[inline]
     pub(super) fn next(&mut self) -> Option<u8> {
         let byte = self.peek()?;
-        self.at += 1;
+        self.offset += 1;
         Some(byte)
     }
 
@@ -78,9 +78,9 @@ impl<'a> SimpleJson<'a> {
     /// A string behind its quote, without escapes.
     #[inline]
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
-        let rest = &self.json[self.at..];
+        let rest = &self.json[self.offset..];
         let length = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
-        self.at += length + 1;
+        self.offset += length + 1;
         (rest[length] == b'"').then(|| &rest[..length])
     }
 
@@ -88,46 +88,46 @@ impl<'a> SimpleJson<'a> {
     #[inline]
     pub(super) fn number(&mut self) -> Option<u64> {
         self.peek()?;
-        let rest = &self.json[self.at..];
+        let rest = &self.json[self.offset..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        self.at += length;
+        self.offset += length;
         decimal(&rest[..length])
     }
 
     #[inline]
     pub(super) fn id(&mut self) -> Option<RawId> {
         self.expect(b'"')?;
-        let rest = &self.json[self.at..];
+        let rest = &self.json[self.offset..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        self.at += length + 1;
+        self.offset += length + 1;
         if rest[length] != b'"' {
             return None;
         }
-        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_short_number(decimal(&rest[..length])?) }
+        if length == 0 { Some(RawId::EMPTY_TEXT) } else { RawId::of_short_number(decimal(&rest[..length])?) }
     }
 
     /// Up to 16 hexadecimal digits in quotes.
     #[inline]
     pub(super) fn hex(&mut self) -> Option<u64> {
         self.expect(b'"')?;
-        let (start, mut number) = (self.at, 0u64);
+        let (start, mut number) = (self.offset, 0u64);
         loop {
-            let byte = *self.json.get(self.at)?;
+            let byte = *self.json.get(self.offset)?;
             let digit = hex_digit(byte);
             if digit > 15 {
-                let length = self.at - start;
-                self.at += 1;
+                let length = self.offset - start;
+                self.offset += 1;
                 return (byte == b'"' && (1..=16).contains(&length)).then_some(number);
             }
             number = number << 4 | u64::from(digit);
-            self.at += 1;
+            self.offset += 1;
         }
     }
 
     /// Passes a key's letters, its quote, and the colon.
     #[inline]
     pub(super) fn pass_key(&mut self, letters: usize) -> Option<()> {
-        self.at += letters + 1;
+        self.offset += letters + 1;
         self.expect(b':')
     }
 }

@@ -5,10 +5,10 @@ use std::sync::mpsc::{channel, sync_channel};
 
 use memchr::memmem::Finder;
 
-use super::collect::{Collector, Trace, TraceItem};
-use super::container::{JsonValue, TraceText};
+use super::collector::{Collector, Trace, TraceItem};
 use super::problem_codes;
-use crate::allocations::Names;
+use super::trace_text::{JsonValue, TraceText};
+use crate::allocations::NameTable;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Diagnostics, Position, ProblemCode, ReadError};
 
@@ -16,7 +16,7 @@ use crate::input::{Diagnostics, Position, ProblemCode, ReadError};
 /// finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
     text: &mut TraceText<'_>,
-    names: &mut Names,
+    names: &mut NameTable,
     diagnostics: &mut Diagnostics,
     before: u64,
     threads: usize,
@@ -42,13 +42,13 @@ pub(super) fn read_trace(
         read
     };
     if threads > 1 {
-        pass_items_between_threads(budget, find, |found, json, offset| collector.take(found, json, offset))?;
+        pass_items_between_threads(budget, find, |found, json, offset| collector.take_item(found, json, offset))?;
     } else {
-        find(&mut |found, json, offset| collector.take(found, json, offset).map_err(io::Error::other))?;
+        find(&mut |found, json, offset| collector.take_item(found, json, offset).map_err(io::Error::other))?;
     }
     // An event's fault can lie where the next problem does, and comes before it.
-    diagnostics.absorb(&mut collector.diagnostics, 0);
-    diagnostics.absorb(&mut found, 0);
+    diagnostics.merge_block(&mut collector.diagnostics, 0);
+    diagnostics.merge_block(&mut found, 0);
     collector.trace.events = events;
     collector.trace.share = collector.share;
     Ok(collector.trace)
@@ -71,29 +71,29 @@ impl TraceReader<'_> {
             Some(b'[') => {
                 text.advance();
                 if !self.events(text)? {
-                    self.problem(&problem_codes::UNTERMINATED_ARRAY, text.offset());
+                    self.add_problem(&problem_codes::UNTERMINATED_ARRAY, text.offset());
                     return Ok(());
                 }
             }
             Some(b'{') => {
                 text.advance();
                 if !self.members(text)? {
-                    self.problem(&problem_codes::TRUNCATED, text.offset());
+                    self.add_problem(&problem_codes::TRUNCATED, text.offset());
                     return Ok(());
                 }
             }
             _ => {
-                self.problem(&problem_codes::NOT_AN_EVENT, 0);
+                self.add_problem(&problem_codes::NOT_AN_EVENT, 0);
                 return Ok(());
             }
         }
         if text.peek()?.is_some() {
-            self.problem(&problem_codes::TRAILING_DATA, text.offset());
+            self.add_problem(&problem_codes::TRAILING_DATA, text.offset());
         }
         Ok(())
     }
 
-    fn problem(&mut self, code: &'static ProblemCode, offset: u64) {
+    fn add_problem(&mut self, code: &'static ProblemCode, offset: u64) {
         self.diagnostics.add(code, 1, Position::Byte(self.bytes_before + offset), String::new);
     }
 
@@ -106,9 +106,9 @@ impl TraceReader<'_> {
                     return Ok(true);
                 }
                 b'"' => {
-                    let key: String = match text.take()? {
+                    let key: String = match text.take_value()? {
                         JsonValue::Whole(key, _) => serde_json::from_slice(key).unwrap_or_default(),
-                        JsonValue::Cut(..) => return Ok(false),
+                        JsonValue::Truncated(..) => return Ok(false),
                         JsonValue::TooLong(_) => String::new(),
                     };
                     if text.peek()? == Some(b':') {
@@ -119,7 +119,7 @@ impl TraceReader<'_> {
                     }
                 }
                 b',' => text.advance(),
-                _ => self.skip_junk(text)?,
+                _ => self.skip_invalid_text(text)?,
             }
         }
         Ok(false)
@@ -133,9 +133,9 @@ impl TraceReader<'_> {
                 self.events(text)
             }
             ("stackFrames", Some(b'{')) => {
-                let (json, is_whole) = match text.take()? {
+                let (json, is_whole) = match text.take_value()? {
                     JsonValue::Whole(json, _) => (json, true),
-                    JsonValue::Cut(json, _) => (json, false),
+                    JsonValue::Truncated(json, _) => (json, false),
                     JsonValue::TooLong(_) => (&b"{}"[..], true),
                 };
                 (self.hand_on)(TraceItem::StackFrames, json, 0)?;
@@ -148,8 +148,8 @@ impl TraceReader<'_> {
     }
 
     /// Something that is no member, no event and no comma.
-    fn skip_junk(&mut self, text: &mut TraceText<'_>) -> io::Result<()> {
-        self.problem(&problem_codes::NOT_AN_EVENT, text.offset());
+    fn skip_invalid_text(&mut self, text: &mut TraceText<'_>) -> io::Result<()> {
+        self.add_problem(&problem_codes::NOT_AN_EVENT, text.offset());
         match text.peek()? {
             Some(b'}' | b']' | b':' | b',') => text.advance(),
             _ => {
@@ -168,25 +168,25 @@ impl TraceReader<'_> {
                     return Ok(true);
                 }
                 b',' => text.advance(),
-                b'{' => match text.take()? {
-                    JsonValue::Whole(json, offset) => self.event(json, offset, true)?,
-                    JsonValue::Cut(json, offset) => {
-                        self.event(json, offset, false)?;
-                        self.problem(&problem_codes::TRUNCATED, offset);
+                b'{' => match text.take_value()? {
+                    JsonValue::Whole(json, offset) => self.pass_event(json, offset, true)?,
+                    JsonValue::Truncated(json, offset) => {
+                        self.pass_event(json, offset, false)?;
+                        self.add_problem(&problem_codes::TRUNCATED, offset);
                         return Ok(false);
                     }
                     JsonValue::TooLong(offset) => {
-                        self.problem(&problem_codes::HUGE_EVENT, offset);
+                        self.add_problem(&problem_codes::HUGE_EVENT, offset);
                     }
                 },
-                _ => self.skip_junk(text)?,
+                _ => self.skip_invalid_text(text)?,
             }
         }
         Ok(false)
     }
 
     /// An event, complete or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
-    fn event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
+    fn pass_event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
         self.events += 1;
         if !is_whole {
             (self.hand_on)(TraceItem::CutEvent, json, offset)

@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::ids::RawId;
-use crate::allocations::{NameId, Names};
+use super::raw_ids::RawId;
+use crate::allocations::{NameId, NameTable};
 
 /// A text or a whole number; anything else is passed over.
 pub(super) enum Scalar<'de> {
@@ -50,12 +50,12 @@ impl<'de> Scalar<'de> {
     }
 
     /// A name: a text as it is, a number as its digits.
-    pub(super) fn name(self, names: &mut Names) -> Option<NameId> {
+    pub(super) fn name(self, names: &mut NameTable) -> Option<NameId> {
         self.text().map(|text| names.intern(&text))
     }
 
     /// An id: a text as it is, a number as its digits, which is how it stands as a key.
-    pub(super) fn id(self, names: &mut Names) -> Option<RawId> {
+    pub(super) fn id(self, names: &mut NameTable) -> Option<RawId> {
         match self {
             Scalar::Text(text) => Some(RawId::of_text(&text, names)),
             Scalar::Number(number) => Some(RawId::of_number(number, names)),
@@ -115,22 +115,22 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Scalar<'de>, A::Error> {
-        pass_elements(seq).map(|()| Scalar::Other)
+        skip_elements(seq).map(|()| Scalar::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar<'de>, A::Error> {
-        pass_members(map).map(|()| Scalar::Other)
+        skip_members(map).map(|()| Scalar::Other)
     }
 }
 
 /// Passes over the elements of an array.
-pub(super) fn pass_elements<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+pub(super) fn skip_elements<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     while seq.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 
 /// Passes over the members of an object.
-pub(super) fn pass_members<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+pub(super) fn skip_members<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! From the collected events to the graph of one snapshot.
 
-use super::collect::Collector;
+use super::collector::Collector;
 use super::fields::text_of_utf16;
 use super::problem_codes::*;
 use super::rundown::Rundown;
+use super::snapshot_store::{GraphStore, SnapshotStore};
 use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
-use super::store::{GraphStore, SnapshotStore};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, is_array_name};
@@ -90,7 +90,7 @@ impl Collector {
             format!("the objects that arrived say {declared}, {sent} arrived")
         });
         if !snapshot.is_complete() {
-            self.problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
+            self.add_problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
         }
         // The runtime counts what it dropped only when it can write again, which may be after the collection: a gap
         // behind a snapshot that does not add up is of the snapshot.
@@ -101,7 +101,7 @@ impl Collector {
             self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
         }
         if self.rundown.modules.is_empty() {
-            self.problem(&NO_RUNDOWN, 0);
+            self.add_problem(&NO_RUNDOWN, 0);
         }
         for are_roots in [true, false] {
             let (missing, offset) = self.missing_root_or_handle_events(snapshot, are_roots);
@@ -116,7 +116,7 @@ impl Collector {
             .iter()
             .filter_map(|&at| match self.heap_events[at].kind {
                 HeapEventKind::Roots { index, .. } if roots => Some((index, self.heap_events[at].offset)),
-                HeapEventKind::Dependents { index, .. } if !roots => Some((index, self.heap_events[at].offset)),
+                HeapEventKind::DependentHandles { index, .. } if !roots => Some((index, self.heap_events[at].offset)),
                 _ => None,
             })
             .collect();
@@ -134,9 +134,9 @@ impl Collector {
         for &at in &selected.snapshot.other_events {
             match &self.heap_events[at].kind {
                 HeapEventKind::Roots { rows, .. } => roots += rows.len() as u64,
-                HeapEventKind::Statics(rows) => statics += rows.len() as u64,
-                HeapEventKind::Dependents { rows, .. } => dependents += rows.len() as u64,
-                HeapEventKind::Com(rows) => com += rows.len() as u64,
+                HeapEventKind::StaticRoots(rows) => statics += rows.len() as u64,
+                HeapEventKind::DependentHandles { rows, .. } => dependents += rows.len() as u64,
+                HeapEventKind::ComReferences(rows) => com += rows.len() as u64,
                 _ => {}
             }
         }
@@ -238,7 +238,7 @@ impl Collector {
                     }
                 }
             }
-            HeapEventKind::Statics(rows) => {
+            HeapEventKind::StaticRoots(rows) => {
                 for field in self.statics[rows].iter().filter(|field| field.object != 0) {
                     let name = text_of_utf16(&self.field_names[field.name.clone()]);
                     let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
@@ -247,14 +247,14 @@ impl Collector {
                     builder.add_root_record(section, RootRecord { name, ..root });
                 }
             }
-            HeapEventKind::Com(rows) => {
+            HeapEventKind::ComReferences(rows) => {
                 for object in self.com_references[rows].iter().filter(|object| object.object != 0) {
                     let held = object.flags & 1 != 0 || object.references > 0;
                     let flags = RootFlags::REF_COUNTED | if held { 0 } else { RootFlags::WEAK };
                     builder.add_root_record(section, record(object.object, RootKind::Com, flags));
                 }
             }
-            HeapEventKind::Dependents { rows, .. } => {
+            HeapEventKind::DependentHandles { rows, .. } => {
                 for handle in self.dependent_handles[rows].iter().filter(|handle| handle.key != 0 && handle.value != 0)
                 {
                     builder.add_reference(section, handle.key, handle.value, position);
@@ -265,7 +265,7 @@ impl Collector {
     }
 
     /// (type, objects, bytes) of the selected snapshot, by name.
-    pub(super) fn count(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Vec<(String, u64, u64)> {
+    pub(super) fn count_types(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Vec<(String, u64, u64)> {
         let mut types = Vec::new();
         if let SnapshotStore::Counts(counts) = &self.store {
             let totals = counts.totals_of(&selected.nodes.pieces, &mut self.diagnostics);

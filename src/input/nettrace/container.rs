@@ -4,7 +4,7 @@ use nom::Parser;
 use nom::bytes::complete::{tag, take};
 use nom::number::complete::{le_i32, le_u32};
 
-use super::collect::Collector;
+use super::collector::Collector;
 use super::fields::Parsed;
 use super::problem_codes::*;
 use super::trace::{BlockKind, trace, trace_of_version6};
@@ -69,7 +69,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
         let length = ahead.len();
         let Ok((rest, (number, name))) = object_type(ahead) else {
             if length < 96 && (length == 0 || OBJECT_START.starts_with(&ahead[..length.min(3)])) {
-                collector.problem(&TRUNCATED, window.offset);
+                collector.add_problem(&TRUNCATED, window.offset);
                 return Ok(version);
             }
             if !skip_to_object(window, collector)? {
@@ -115,11 +115,11 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
     let content = ahead.get(before..end).unwrap_or_default();
     let offset = start + padding as u64;
     let read = collector.take_block(kind, content, offset, false);
-    collector.check()?;
+    collector.check_error()?;
     match read {
         Ok(()) if ends_well => window.advance(length),
         Ok(()) if !is_complete => {
-            collector.problem(&TRUNCATED, offset);
+            collector.add_problem(&TRUNCATED, offset);
             return Ok(false);
         }
         Ok(()) => {
@@ -130,7 +130,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
         // what was good.
         Err(good) => {
             if is_complete {
-                collector.problem(&MALFORMED_BLOCK, offset + good as u64);
+                collector.add_problem(&MALFORMED_BLOCK, offset + good as u64);
             }
             if is_complete && ends_well {
                 window.advance(length);
@@ -153,12 +153,12 @@ fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool
             .find(|&at| object_type(&ahead[at..]).is_ok_and(|(_, (_, name))| name.is_ascii()));
         if let Some(at) = found {
             window.advance(at);
-            collector.problem(&MALFORMED_CONTAINER, from);
+            collector.add_problem(&MALFORMED_CONTAINER, from);
             return Ok(true);
         }
         if length < 64 * 1024 {
             window.advance(length);
-            collector.problem(&TRUNCATED, from);
+            collector.add_problem(&TRUNCATED, from);
             return Ok(false);
         }
         // A start may be cut by the window's end.
@@ -177,7 +177,7 @@ fn read_trace(window: &mut Window, collector: &mut Collector) -> Result<bool, Re
             Ok(true)
         }
         Err(_) => {
-            collector.problem(&TRUNCATED, window.offset);
+            collector.add_problem(&TRUNCATED, window.offset);
             Ok(false)
         }
     }
@@ -203,19 +203,19 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
         if head >> 24 == 1 {
             match trace_of_version6(content) {
                 Ok((_, found)) => collector.set_trace(found, offset),
-                Err(_) => collector.problem(&MALFORMED_BLOCK, offset),
+                Err(_) => collector.add_problem(&MALFORMED_BLOCK, offset),
             }
         } else if let Err(good) = collector.take_block(kind, content, offset, true)
             && is_complete
         {
-            collector.problem(&MALFORMED_BLOCK, offset + good as u64);
+            collector.add_problem(&MALFORMED_BLOCK, offset + good as u64);
         }
-        collector.check()?;
+        collector.check_error()?;
         if !is_complete {
             break;
         }
         window.advance(4 + size);
     }
-    collector.problem(&TRUNCATED, window.offset);
+    collector.add_problem(&TRUNCATED, window.offset);
     Ok(())
 }

@@ -140,7 +140,7 @@ pub(super) struct Sequences(pub(super) FxHashMap<u64, (u32, u64)>);
 impl Sequences {
     /// Takes the number of an event, or (`is_reached`) the one that a thread's events have come to. Gives the number of events
     /// that were lost before it, and since when: a jump means lost events; a fall, that another thread got its id.
-    pub(super) fn take(&mut self, thread: u64, number: u32, time: u64, is_reached: bool) -> Option<(u32, u64)> {
+    pub(super) fn count_lost(&mut self, thread: u64, number: u32, time: u64, is_reached: bool) -> Option<(u32, u64)> {
         let Some((last, since)) = self.0.get_mut(&thread) else {
             self.0.insert(thread, (number, time));
             return None;
@@ -158,7 +158,7 @@ impl Sequences {
 
 /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached, and
 /// when: (thread, number, time).
-pub(super) fn sequence_point(content: &[u8], mut each: impl FnMut(u64, u32, u64)) -> Parsed<'_, ()> {
+pub(super) fn for_each_sequence_number(content: &[u8], mut each: impl FnMut(u64, u32, u64)) -> Parsed<'_, ()> {
     let (rest, time) = le_u64(content)?;
     let (mut rest, count) = le_u32(rest)?;
     for _ in 0..count {

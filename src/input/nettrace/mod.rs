@@ -15,31 +15,31 @@
 //! docs/formats/nettrace.md has the layout, the codes, and where each rule comes from.
 
 mod assemble;
-mod collect;
+mod collector;
 mod container;
 mod events;
 mod fields;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(super) mod follow;
 mod metadata;
 mod payload;
 mod problem_codes;
 mod rundown;
+mod snapshot_store;
 mod snapshots;
-mod store;
 mod trace;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(super) mod trace_follower;
 mod types;
 mod window;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Blot, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
-    ReadErrorKind, Reader, Reading, Runtime, Source,
+    Blot, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
-use collect::Collector;
-use store::{CountStore, SnapshotStore};
+use collector::Collector;
+use snapshot_store::{CountStore, SnapshotStore};
 use window::Window;
 
 pub(crate) struct Nettrace;
@@ -67,15 +67,15 @@ impl Reader for Nettrace {
         let store = SnapshotStore::graph(&reading.budget);
         let (mut collector, selected, extent) = collect(source, reading, store)?;
         let builder = collector.build(&selected, reading.options.raw_types)?;
-        reading.diagnostics.absorb(&mut collector.diagnostics, 0);
+        reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(builder))) })
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         let store = SnapshotStore::Counts(CountStore::default());
         let (mut collector, selected, extent) = collect(source, reading, store)?;
-        let types = collector.count(&selected, reading.options.raw_types);
-        reading.diagnostics.absorb(&mut collector.diagnostics, 0);
+        let types = collector.count_types(&selected, reading.options.raw_types);
+        reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![collector.section_name()] })
     }
 }
@@ -84,7 +84,7 @@ fn collect(
     source: Source,
     reading: &mut Reading,
     store: SnapshotStore,
-) -> Result<(Collector, SelectedSnapshot, Extent), ReadError> {
+) -> Result<(Collector, SelectedSnapshot, ReadExtent), ReadError> {
     if is_netperf(source.start()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(
             "a NetPerf trace, the container before NetTrace, which heapdump does not read; record it again in the \
@@ -95,14 +95,14 @@ fn collect(
     let mut collector = Collector::new(store, reading.budget.for_content(), source.tally());
     let mut window = Window::new(source);
     reading.info.version = Some(container::read_blocks(&mut window, &mut collector)?);
-    collector.check()?;
+    collector.check_error()?;
     let end = Position::Byte(window.offset);
     window.join();
     let selected = collector.select_snapshot(reading)?;
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
-    reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };
+    reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
+    let extent = ReadExtent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))
@@ -117,7 +117,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     collector.private = Some(Vec::new());
     let mut window = Window::new(source);
     container::read_blocks(&mut window, &mut collector)?;
-    collector.check()?;
+    collector.check_error()?;
     window.join();
     let damage =
         [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];

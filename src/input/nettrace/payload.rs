@@ -70,7 +70,7 @@ pub(super) fn first_number(payload: &[u8]) -> Result<u32, ()> {
 pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()> {
     let count = first_number(payload)?;
     let may_hold_snapshot = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
-    Ok(HeapEventKind::Start { count, may_hold_snapshot })
+    Ok(HeapEventKind::CollectionStart { count, may_hold_snapshot })
 }
 
 /// `u32 index, u32 count, u16 clr`, entries.
@@ -100,7 +100,7 @@ pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdg
 }
 
 /// Entries `A key, A value, A rootId`.
-pub(super) fn dependents(
+pub(super) fn dependent_handles(
     payload: &[u8],
     pointer: usize,
     found: &mut Vec<DependentHandle>,
@@ -116,7 +116,7 @@ pub(super) fn dependents(
 }
 
 /// `u32 count, u64 appDomain, u16 clr`, entries `u64 rootId, u64 object, u64 typeId, u32 flags, ustr field`.
-pub(super) fn statics(payload: &[u8], found: &mut Vec<StaticRoot>, names: &mut Vec<u8>) -> Result<AddedRows, ()> {
+pub(super) fn static_roots(payload: &[u8], found: &mut Vec<StaticRoot>, names: &mut Vec<u8>) -> Result<AddedRows, ()> {
     let count = first_number(payload)?;
     let mut rest = payload.get(14..).ok_or(())?;
     let first = found.len();

@@ -7,7 +7,7 @@ use crate::input::problem_codes::{GraphCodes, codes};
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
     dangling_ref: ProblemCode::warning("dangling-ref", "references to objects that are not in the snapshot"),
     dangling_root: ProblemCode::warning("dangling-root", "roots of objects that are not in the snapshot"),
-    ..GraphCodes::IN_DUMP
+    ..GraphCodes::DEFAULT
 };
 
 /// Problems by which objects may be lost.

@@ -10,7 +10,7 @@ use super::fields::{Parsed, text_of_utf16, utf16z};
 use crate::input::dotnet::{clean_type_name, file_name_of};
 
 /// Bytes of a runtime's description up to its version.
-pub(super) const RUNTIME_BYTES: usize = 20;
+pub(super) const RUNTIME_VERSION_OFFSET: usize = 20;
 
 /// Names by the numbers that events use. Methods by the hundred thousand are kept as they came, in one buffer.
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ pub(super) struct Rundown {
 
 impl Rundown {
     pub(super) fn memory_bytes(&self) -> usize {
-        const PLACE_BYTES: usize = 40;
-        (self.modules.len() + self.methods.len()) * PLACE_BYTES
+        const TABLE_SLOT_BYTES: usize = 40;
+        (self.modules.len() + self.methods.len()) * TABLE_SLOT_BYTES
             + self.module_name_bytes
             + self.name_units.len()
             + self.command_line.as_ref().map_or(0, String::len)

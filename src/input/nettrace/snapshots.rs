@@ -24,11 +24,11 @@ pub(super) struct BulkEvent {
 #[derive(Debug, Clone)]
 pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.
-    Start {
+    CollectionStart {
         count: u32,
         may_hold_snapshot: bool,
     },
-    End {
+    CollectionEnd {
         count: u32,
     },
     /// Begin and end of a snapshot without a collection of its own.
@@ -40,13 +40,13 @@ pub(super) enum HeapEventKind {
         index: u32,
         rows: Range<usize>,
     },
-    Dependents {
+    DependentHandles {
         index: u32,
         rows: Range<usize>,
     },
-    Statics(Range<usize>),
-    Com(Range<usize>),
-    Generation(GenerationRange),
+    StaticRoots(Range<usize>),
+    ComReferences(Range<usize>),
+    GenerationRange(GenerationRange),
 }
 
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ impl BulkStream {
                 _ => None,
             })
             .collect();
-        sort::by_key(&mut bulks, |(bulk, _)| bulk.index);
+        sort::rows_by_key(&mut bulks, |(bulk, _)| bulk.index);
         let mut stream = BulkStream::default();
         let mut expected = 0u64;
         for (bulk, offset) in bulks {
@@ -204,8 +204,8 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     for (at, event) in heap_events.iter().enumerate() {
         let process = event.process;
         match &event.kind {
-            HeapEventKind::Start { may_hold_snapshot: false, .. } => {}
-            HeapEventKind::Start { count, may_hold_snapshot: true } => {
+            HeapEventKind::CollectionStart { may_hold_snapshot: false, .. } => {}
+            HeapEventKind::CollectionStart { count, may_hold_snapshot: true } => {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, Some(*count), true));
             }
@@ -213,13 +213,13 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, None, true));
             }
-            HeapEventKind::End { count } => {
+            HeapEventKind::CollectionEnd { count } => {
                 if open.get(&process).is_some_and(|snapshot| snapshot.collection_number.is_none_or(|gc| gc == *count)) {
                     close(&mut found, open.remove(&process), true, event.timestamp);
                 }
             }
             HeapEventKind::GenAwareEnd => close(&mut found, open.remove(&process), true, event.timestamp),
-            HeapEventKind::Generation(range) => {
+            HeapEventKind::GenerationRange(range) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.generation_ranges.push(*range);
                     if snapshot.nodes.is_empty() {
@@ -237,10 +237,10 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
             HeapEventKind::Edges(_) => {
                 open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).edges.push(at);
             }
-            HeapEventKind::Roots { .. } | HeapEventKind::Dependents { .. } => {
+            HeapEventKind::Roots { .. } | HeapEventKind::DependentHandles { .. } => {
                 open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).other_events.push(at);
             }
-            HeapEventKind::Statics(_) | HeapEventKind::Com(_) => {
+            HeapEventKind::StaticRoots(_) | HeapEventKind::ComReferences(_) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.other_events.push(at);
                 }
@@ -248,10 +248,10 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         }
     }
     let mut rest: Vec<Snapshot> = open.into_values().collect();
-    sort::by_key(&mut rest, |snapshot| (snapshot.first_ticks, snapshot.offset));
+    sort::rows_by_key(&mut rest, |snapshot| (snapshot.first_ticks, snapshot.offset));
     for snapshot in rest {
         close(&mut found, Some(snapshot), false, u64::MAX);
     }
-    sort::by_key(&mut found, |snapshot| (snapshot.first_ticks, snapshot.offset));
+    sort::rows_by_key(&mut found, |snapshot| (snapshot.first_ticks, snapshot.offset));
     found
 }

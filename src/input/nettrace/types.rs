@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::fields::{Parsed, text_of_utf16, utf16z};
 
 /// Slots of the table before the map: most objects are of a few types.
-const CACHE_SLOTS: usize = 1024;
+const TYPE_NUMBER_CACHE_SLOTS: usize = 1024;
 
 const ARRAY_FLAG: u32 = 8;
 
@@ -40,7 +40,7 @@ impl Default for TraceTypes {
         // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
         TraceTypes {
             numbers: FxHashMap::default(),
-            cache: vec![(u64::MAX, 0); CACHE_SLOTS],
+            cache: vec![(u64::MAX, 0); TYPE_NUMBER_CACHE_SLOTS],
             ids: Vec::new(),
             described_types: FxHashMap::default(),
             name_bytes: 0,
@@ -51,15 +51,15 @@ impl Default for TraceTypes {
 impl TraceTypes {
     pub(super) fn memory_bytes(&self) -> usize {
         // Maps have an eighth of their places free at least, half of them at most.
-        const PLACE_BYTES: usize = 32;
-        self.ids.len() * (8 + PLACE_BYTES)
-            + self.described_types.len() * (size_of::<TypeInfo>() + PLACE_BYTES)
+        const TABLE_SLOT_BYTES: usize = 32;
+        self.ids.len() * (8 + TABLE_SLOT_BYTES)
+            + self.described_types.len() * (size_of::<TypeInfo>() + TABLE_SLOT_BYTES)
             + 2 * self.name_bytes
     }
 
     #[inline]
     pub(super) fn number(&mut self, id: u64) -> u32 {
-        let at = (id >> 3) as usize % CACHE_SLOTS;
+        let at = (id >> 3) as usize % TYPE_NUMBER_CACHE_SLOTS;
         let (cached, number) = self.cache[at];
         if cached == id && id != u64::MAX {
             return number;

@@ -3,16 +3,16 @@
 use rustc_hash::FxHashMap;
 
 use super::javacore::JavaCore;
-use super::layout::{ArrayForm, PhdHeader, SECTION_NAME, position, round8};
+use super::layout::{ArrayForm, PhdHeader, SECTION_NAME, position, round_up_to_8};
 use super::problem_codes::*;
 use super::records::{PhdRecord, RecordReader};
 use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::java_types::{PRIMITIVES, source_form};
-use crate::input::repeats::RepeatDetector;
+use crate::input::repeat_detector::RepeatDetector;
 use crate::input::sink::{TypeTotal, totals_by_name};
-use crate::input::{Extent, ProblemCode, ReadError, Reading};
+use crate::input::{ProblemCode, ReadError, ReadExtent, Reading};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 16 * 1024;
@@ -61,13 +61,13 @@ pub(super) struct Assembler<'r> {
     builds_graph: bool,
     columns: ObjectColumns,
     slots: Vec<SlotKind>,
-    slot_of: FxHashMap<SlotKind, u32>,
+    slot_by_kind: FxHashMap<SlotKind, u32>,
     identity_slots: Vec<u32>,
-    counts: Vec<SlotCount>,
+    slot_counts: Vec<SlotCount>,
     /// Repeats, where objects are only counted.
     pub(super) repeats: RepeatDetector,
     classes: Vec<PhdClass>,
-    class_at: FxHashMap<u64, usize>,
+    class_by_address: FxHashMap<u64, usize>,
     /// Once the header was read.
     header: Option<PhdHeader>,
     pub(super) objects: u64,
@@ -101,12 +101,12 @@ impl<'r> Assembler<'r> {
             builds_graph,
             columns: ObjectColumns::default(),
             slots: Vec::new(),
-            slot_of: FxHashMap::default(),
+            slot_by_kind: FxHashMap::default(),
             identity_slots: Vec::new(),
-            counts: Vec::new(),
+            slot_counts: Vec::new(),
             repeats: RepeatDetector::default(),
             classes: Vec::new(),
-            class_at: FxHashMap::default(),
+            class_by_address: FxHashMap::default(),
             header: None,
             objects: 0,
             references: 0,
@@ -137,7 +137,7 @@ impl<'r> Assembler<'r> {
         self.header = Some(layout.clone());
     }
 
-    pub(super) fn problem(&mut self, code: &'static ProblemCode, count: u64, at: u64) {
+    pub(super) fn add_problem(&mut self, code: &'static ProblemCode, count: u64, at: u64) {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 
@@ -167,7 +167,7 @@ impl<'r> Assembler<'r> {
             (true, false) => records.element_count,
         };
         self.objects += 1;
-        let count = &mut self.counts[slot as usize];
+        let count = &mut self.slot_counts[slot as usize];
         if count.objects == 0 {
             count.first_position = at;
         }
@@ -175,7 +175,7 @@ impl<'r> Assembler<'r> {
         self.arrays += u64::from(is_array);
         self.references += records.references.len() as u64;
         if !self.builds_graph {
-            self.count(slot, kind, number, records);
+            self.count_object(slot, kind, number, records);
             // Classes stand apart from the objects among which they lie.
             if kind != SlotKind::Class {
                 self.repeats.add(records.address, at);
@@ -213,27 +213,27 @@ impl<'r> Assembler<'r> {
 
     fn take_class(&mut self, address: u64, instance_bytes: u32, superclass: u64, name: &[u8], at: u64) {
         let text = String::from_utf8_lossy(name);
-        self.problem(&BAD_NAME, u64::from(matches!(text, std::borrow::Cow::Owned(_))), at);
+        self.add_problem(&BAD_NAME, u64::from(matches!(text, std::borrow::Cow::Owned(_))), at);
         let object = self.objects as usize;
         let class = PhdClass { address, instance_bytes, superclass, name: text.into_owned(), object };
-        self.class_at.entry(address).or_insert(self.classes.len());
+        self.class_by_address.entry(address).or_insert(self.classes.len());
         self.classes.push(class);
     }
 
     fn slot(&mut self, kind: SlotKind) -> u32 {
-        if let Some(&slot) = self.slot_of.get(&kind) {
+        if let Some(&slot) = self.slot_by_kind.get(&kind) {
             return slot;
         }
         let TypeSlot(slot) = self.builder.new_type();
-        self.slot_of.insert(kind, slot);
+        self.slot_by_kind.insert(kind, slot);
         self.slots.push(kind);
         self.identity_slots.push(slot);
-        self.counts.push(SlotCount::default());
+        self.slot_counts.push(SlotCount::default());
         slot
     }
 
-    fn count(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
-        let count = &mut self.counts[slot as usize];
+    fn count_object(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
+        let count = &mut self.slot_counts[slot as usize];
         for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::ALL_64_BIT) {
             let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Bits32 };
             *sum += u128::from(array_bytes(kind, number, form, &records.layout).unwrap_or(0));
@@ -255,9 +255,9 @@ impl<'r> Assembler<'r> {
     }
 
     /// Names types and gives objects their sizes.
-    pub(super) fn finish(&mut self) -> Result<Extent, ReadError> {
+    pub(super) fn finish(&mut self) -> Result<ReadExtent, ReadError> {
         let Some(layout) = self.header.clone() else {
-            return Ok(Extent { end: position(self.end), objects: 0, loss_codes: &LOSS_CODES });
+            return Ok(ReadExtent { end: position(self.end), objects: 0, loss_codes: &LOSS_CODES });
         };
         self.array_form = match (layout.word_bytes, self.has_compressed_references) {
             (4, _) => ArrayForm::Bits32,
@@ -289,14 +289,14 @@ impl<'r> Assembler<'r> {
             ("classes", self.classes.len() as u64),
             ("references", self.references),
         ]);
-        Ok(Extent { end: position(self.end), objects: self.objects, loss_codes: &LOSS_CODES })
+        Ok(ReadExtent { end: position(self.end), objects: self.objects, loss_codes: &LOSS_CODES })
     }
 
     /// Bytes of an object that is no array; `None` for an array.
     fn fixed_bytes(&self, kind: SlotKind) -> Option<u64> {
         match kind {
             SlotKind::Object(class) => {
-                Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into())))
+                Some(self.class(class).map_or(0, |class| round_up_to_8(class.instance_bytes.max(16).into())))
             }
             SlotKind::Class => Some(self.min_distance_after_class.unwrap_or(0)),
             SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_) => None,
@@ -304,7 +304,7 @@ impl<'r> Assembler<'r> {
     }
 
     fn class(&self, address: u64) -> Option<&PhdClass> {
-        self.class_at.get(&address).map(|&at| &self.classes[at])
+        self.class_by_address.get(&address).map(|&at| &self.classes[at])
     }
 
     fn name_types(&mut self) {
@@ -335,7 +335,7 @@ impl<'r> Assembler<'r> {
         for (slot, name) in names.iter().enumerate() {
             self.builder.name_type(TypeSlot(slot as u32), name);
         }
-        for (slot, count) in self.slots.iter().zip(&self.counts) {
+        for (slot, count) in self.slots.iter().zip(&self.slot_counts) {
             if let SlotKind::Object(class) | SlotKind::ObjectArray(class) = *slot
                 && self.class(class).is_none()
             {
@@ -355,7 +355,7 @@ impl<'r> Assembler<'r> {
         let raw_types = self.reading.options.raw_types;
         let mut slot_of_class: Vec<TypeSlot> = Vec::with_capacity(self.classes.len());
         for class in &self.classes {
-            let slot = match self.slot_of.get(&SlotKind::Object(class.address)) {
+            let slot = match self.slot_by_kind.get(&SlotKind::Object(class.address)) {
                 Some(&slot) => TypeSlot(slot),
                 None => {
                     let slot = self.builder.new_type();
@@ -367,7 +367,7 @@ impl<'r> Assembler<'r> {
             slot_of_class.push(slot);
         }
         for (class, &slot) in self.classes.iter().zip(&slot_of_class) {
-            let superclass = self.class_at.get(&class.superclass).map(|&at| slot_of_class[at]);
+            let superclass = self.class_by_address.get(&class.superclass).map(|&at| slot_of_class[at]);
             let record = TypeRecord { class_object: Some(class.address), superclass, ..TypeRecord::default() };
             self.builder.describe_type(self.section, slot, record);
             self.builder.add_class_object(class.object, slot);
@@ -411,7 +411,7 @@ impl<'r> Assembler<'r> {
     /// Objects and bytes by type.
     pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
         let place = ArrayForm::ALL_64_BIT.iter().position(|&form| form == self.array_form).unwrap_or(0);
-        let totals = self.slots.iter().zip(&self.counts).enumerate().map(|(slot, (&kind, count))| {
+        let totals = self.slots.iter().zip(&self.slot_counts).enumerate().map(|(slot, (&kind, count))| {
             let bytes = match self.fixed_bytes(kind) {
                 Some(bytes) => u128::from(bytes) * u128::from(count.objects),
                 None => count.bytes_by_form[place],

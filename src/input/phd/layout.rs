@@ -94,9 +94,9 @@ impl ArrayForm {
     pub(super) fn bytes(self, length: u64, element_bytes: u64) -> u64 {
         let content = length.saturating_mul(element_bytes);
         match self {
-            ArrayForm::Bits32 => round8(content).saturating_add(16),
-            ArrayForm::Bits64CompressedReferences => round8(content.saturating_add(8)).max(16),
-            ArrayForm::Bits64FullReferences { header_bytes } => round8(content.saturating_add(header_bytes)),
+            ArrayForm::Bits32 => round_up_to_8(content).saturating_add(16),
+            ArrayForm::Bits64CompressedReferences => round_up_to_8(content.saturating_add(8)).max(16),
+            ArrayForm::Bits64FullReferences { header_bytes } => round_up_to_8(content.saturating_add(header_bytes)),
         }
     }
 
@@ -109,7 +109,7 @@ impl ArrayForm {
     }
 }
 
-pub(super) fn round8(bytes: u64) -> u64 {
+pub(super) fn round_up_to_8(bytes: u64) -> u64 {
     bytes.saturating_add(7) & !7
 }
 

@@ -65,7 +65,7 @@ impl Reader for Phd {
         let extent = assembler.finish()?;
         let types = assembler.totals();
         let (objects, first) = (assembler.repeats.objects, assembler.repeats.first_position);
-        assembler.problem(&POSSIBLE_REPEAT, objects, first);
+        assembler.add_problem(&POSSIBLE_REPEAT, objects, first);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION_NAME.into()] })
     }
 }
@@ -81,7 +81,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     let mut tally = source.tally();
     let mut stream = Stream::new(source, &assembler.reading.budget)?;
     let in_header = |stop: StopReason| match stop {
-        StopReason::Error(error) => error,
+        StopReason::ReadError(error) => error,
         StopReason::Truncated(_) => refused("a PHD heap dump that is cut off within its header"),
         StopReason::Malformed => refused("a PHD heap dump with a header of an unknown kind"),
     };
@@ -98,22 +98,22 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
         match records.next(&mut stream) {
             Ok(records::PhdRecord::End) => {
                 let has_more = stream.u8().is_ok();
-                assembler.problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
+                assembler.add_problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
                 return assembler.end(at + 1, true);
             }
             Ok(what) => {
                 assembler.take_record(what, &records, at)?;
                 tally.set(assembler.objects);
             }
-            Err(StopReason::Error(error)) => return Err(error),
+            Err(StopReason::ReadError(error)) => return Err(error),
             Err(StopReason::Malformed) => {
-                assembler.problem(&BAD_RECORD, 1, at);
+                assembler.add_problem(&BAD_RECORD, 1, at);
                 return assembler.end(stream.position(), false);
             }
             Err(StopReason::Truncated(missing)) => {
                 // What no file of this length could hold was never there.
                 let is_bad = missing > stream.position();
-                assembler.problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);
+                assembler.add_problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);
                 return assembler.end(stream.position(), false);
             }
         }

@@ -53,21 +53,21 @@ impl RecordReader {
             0x80..=0xFF => {
                 self.read_gap(stream, tag >> 2 & 1)?;
                 let class = self.cached_classes[usize::from(tag >> 5 & 3)];
-                self.short_hash(stream)?;
+                self.skip_short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 3), tag & 3)?;
                 Ok(PhdRecord::Object(class))
             }
             0x40..=0x7F => {
                 self.read_gap(stream, tag >> 2 & 1)?;
                 let class = self.cached_class(stream)?;
-                self.short_hash(stream)?;
+                self.skip_short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 7), tag & 3)?;
                 Ok(PhdRecord::Object(class))
             }
             0x20..=0x3F => {
                 self.read_gap(stream, tag & 3)?;
                 self.element_count = stream.unsigned(tag & 3)?;
-                self.short_hash(stream)?;
+                self.skip_short_hash(stream)?;
                 self.read_stated_bytes(stream)?;
                 Ok(PhdRecord::PrimitiveArray(tag >> 2 & 7))
             }
@@ -76,7 +76,7 @@ impl RecordReader {
                 let flags = stream.u8()?;
                 self.read_gap(stream, flags >> 6)?;
                 let class = self.cached_class(stream)?;
-                self.long_hash(stream, flags & 2 != 0)?;
+                self.skip_long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
                 Ok(PhdRecord::Object(class))
@@ -85,7 +85,7 @@ impl RecordReader {
                 let flags = stream.u8()?;
                 self.read_gap(stream, flags >> 6)?;
                 let class = stream.word(self.layout.word_bytes)?;
-                self.long_hash(stream, flags & 2 != 0)?;
+                self.skip_long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
                 // Written from the last to the first.
@@ -119,7 +119,7 @@ impl RecordReader {
                 };
                 self.read_gap(stream, code)?;
                 self.element_count = stream.unsigned(code)?;
-                self.long_hash(stream, flags & 2 != 0)?;
+                self.skip_long_hash(stream, flags & 2 != 0)?;
                 self.read_stated_bytes(stream)?;
                 Ok(PhdRecord::PrimitiveArray(flags >> 5))
             }
@@ -142,11 +142,11 @@ impl RecordReader {
         Ok(class)
     }
 
-    fn short_hash(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
+    fn skip_short_hash(&mut self, stream: &mut Stream) -> Result<(), StopReason> {
         if self.layout.all_have_hashes { stream.u16().map(|_| ()) } else { Ok(()) }
     }
 
-    fn long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), StopReason> {
+    fn skip_long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), StopReason> {
         match (self.layout.all_have_hashes, is_there) {
             (true, _) => stream.u16().map(|_| ()),
             (false, true) => stream.u32().map(|_| ()),

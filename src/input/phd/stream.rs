@@ -13,12 +13,12 @@ pub(super) enum StopReason {
     /// It cannot be.
     Malformed,
     /// The source cannot be read.
-    Error(ReadError),
+    ReadError(ReadError),
 }
 
 impl From<ReadError> for StopReason {
     fn from(error: ReadError) -> Self {
-        StopReason::Error(error)
+        StopReason::ReadError(error)
     }
 }
 
@@ -26,7 +26,7 @@ impl From<ReadError> for StopReason {
 pub(super) struct Stream {
     source: Source,
     window: Vec<u8>,
-    at: usize,
+    window_offset: usize,
     len: usize,
     offset: u64,
     _share: MemoryShare,
@@ -36,12 +36,12 @@ impl Stream {
     pub(super) fn new(source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let mut share = budget.for_buffer();
         share.hold(WINDOW_BYTES as u64)?;
-        Ok(Stream { source, window: vec![0; WINDOW_BYTES], at: 0, len: 0, offset: 0, _share: share })
+        Ok(Stream { source, window: vec![0; WINDOW_BYTES], window_offset: 0, len: 0, offset: 0, _share: share })
     }
 
     /// Bytes that were taken so far.
     pub(super) fn position(&self) -> u64 {
-        self.offset + self.at as u64
+        self.offset + self.window_offset as u64
     }
 
     pub(super) fn skip(&mut self, bytes: usize) -> Result<(), StopReason> {
@@ -50,17 +50,17 @@ impl Stream {
 
     /// The next bytes, at most eight.
     fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
-        if self.len - self.at < N {
-            self.window.copy_within(self.at..self.len, 0);
-            self.offset += self.at as u64;
-            self.len -= self.at;
-            self.at = 0;
+        if self.len - self.window_offset < N {
+            self.window.copy_within(self.window_offset..self.len, 0);
+            self.offset += self.window_offset as u64;
+            self.len -= self.window_offset;
+            self.window_offset = 0;
             self.len +=
-                self.source.fill(&mut self.window[self.len..]).map_err(|error| StopReason::Error(error.into()))?;
+                self.source.fill(&mut self.window[self.len..]).map_err(|error| StopReason::ReadError(error.into()))?;
         }
-        match self.window[self.at..self.len].first_chunk::<N>() {
+        match self.window[self.window_offset..self.len].first_chunk::<N>() {
             Some(&bytes) => {
-                self.at += N;
+                self.window_offset += N;
                 Ok(bytes)
             }
             None => Err(StopReason::Truncated(0)),

@@ -12,22 +12,24 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Diagnostics, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
-    ReadErrorKind, Reader, Reading, Runtime, Source,
+    Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    ReadExtent, Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
+use crate::allocations::{
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
+};
 use crate::graph::{MemoryShare, make_room};
 use problem_codes::*;
-use profile::{LocationFrames, Locations, Profile, note, sample};
-use wire::{Fields, Malformed, Value};
+use profile::{LocationFrames, Locations, Profile, note, parse_sample};
+use wire::{MalformedField, MessageFields, Value};
 
 pub(super) struct Pprof;
 
-const STEP_BYTES: usize = 1 << 20;
+const READ_STEP_BYTES: usize = 1 << 20;
 /// What a node, its entry and its places in tables take, about.
 const NODE_BYTES: u64 = 160;
 /// Nodes between two looks at the memory they take.
-const FRAMES_AT_ONCE: u64 = 1 << 16;
+const NODES_PER_MEMORY_CHECK: u64 = 1 << 16;
 
 impl Reader for Pprof {
     fn format(&self) -> Format {
@@ -37,19 +39,19 @@ impl Reader for Pprof {
     /// Fields of a profile one behind the other, a kind of values among them.
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut has_sample_type = false;
-        for field in Fields::new(start) {
+        for field in MessageFields::new(start) {
             match field {
                 Ok((1, Value::Bytes(kind))) => {
                     has_sample_type = true;
                     let is_pair = |field| matches!(field, Ok((1 | 2, Value::Number(_))));
-                    if !Fields::new(kind).all(is_pair) {
+                    if !MessageFields::new(kind).all(is_pair) {
                         return FormatMatch::No;
                     }
                 }
                 Ok((2..=6 | 11 | 15, Value::Bytes(_)) | (7..=10 | 12 | 14 | 16, Value::Number(_))) => {}
                 Ok((13, _)) => {}
                 // The start breaks off within a field.
-                Err(Malformed::Cut) => break,
+                Err(MalformedField::Cut) => break,
                 _ => return FormatMatch::No,
             }
         }
@@ -59,19 +61,19 @@ impl Reader for Pprof {
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut share = reading.budget.for_content();
         let message = read_message(&mut source, &mut share)?;
-        let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
+        let extent = ReadExtent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
         let Some(profile) = Profile::of_message(&message, reading, &mut share)?.filter(Profile::has_texts) else {
             // What was met before says nothing.
             reading.diagnostics = Diagnostics::default();
             let text = "a pprof profile that breaks off or is damaged: names stand at its end, and without them it says \
                         nothing";
-            return Ok(ParsedDump { extent, content: ParsedContent::Nothing(text.into()) });
+            return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(text.into()) });
         };
-        let measure = Measure::of_profile(&profile, reading)?;
-        let mut names = Names::default();
+        let measure = SampleMeasure::of_profile(&profile, reading)?;
+        let mut names = NameTable::default();
         let locations = profile.locations(&mut names, reading);
         let mut maker = HeapMaker::new(&mut names, &locations, reading.budget.for_content());
-        let mut fields = Fields::new(&message);
+        let mut fields = MessageFields::new(&message);
         while let Some(field) = fields.next() {
             if let Ok((2, Value::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
@@ -92,7 +94,7 @@ impl Reader for Pprof {
             process: profile.program(reading),
             labels: String::new(),
             allocator: measure.name,
-            counting: Counting::Exclusive,
+            counting: CountingMode::Exclusive,
             frames,
             entries,
         };
@@ -117,12 +119,12 @@ fn read_message(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>,
     let mut message = Vec::new();
     loop {
         let start = message.len();
-        make_room(&mut message, STEP_BYTES);
-        message.resize(start + STEP_BYTES, 0);
+        make_room(&mut message, READ_STEP_BYTES);
+        message.resize(start + READ_STEP_BYTES, 0);
         let got = source.fill(&mut message[start..])?;
         message.truncate(start + got);
         share.hold(message.len() as u64)?;
-        if got < STEP_BYTES {
+        if got < READ_STEP_BYTES {
             return Ok(message);
         }
     }
@@ -130,7 +132,7 @@ fn read_message(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>,
 
 /// The values that are read, of those that samples have.
 #[derive(Debug)]
-struct Measure {
+struct SampleMeasure {
     /// `inuse`, `alloc`, or what stands for both in other profiles.
     name: String,
     /// Places of bytes and of objects among a sample's values.
@@ -142,7 +144,7 @@ struct Measure {
     kinds: usize,
 }
 
-impl Measure {
+impl SampleMeasure {
     /// That in bytes which is asked for; else the profile's default, what is in use, or the last one. Error: if none fits.
     fn of_profile(profile: &Profile<'_>, reading: &mut Reading) -> Result<Self, ReadError> {
         let mut text = |number| String::from_utf8_lossy(profile.text(number, reading)).into_owned();
@@ -172,7 +174,7 @@ impl Measure {
         if profile.period > 1 {
             description += &format!("; estimated, one of {} bytes was sampled", profile.period);
         }
-        Ok(Measure { name: short(bytes).to_string(), bytes, objects, description, kinds: kinds.len() })
+        Ok(SampleMeasure { name: short(bytes).to_string(), bytes, objects, description, kinds: kinds.len() })
     }
 }
 
@@ -180,7 +182,7 @@ impl Measure {
 struct HeapMaker<'a> {
     builder: HeapBuilder,
     locations: &'a Locations,
-    names: &'a mut Names,
+    names: &'a mut NameTable,
     /// The node of a location, by its id, below a node.
     nodes: FxHashMap<(u32, u64), u32>,
     /// Nodes that were asked for, at least as many as there are.
@@ -192,7 +194,7 @@ struct HeapMaker<'a> {
 }
 
 impl<'a> HeapMaker<'a> {
-    fn new(names: &'a mut Names, locations: &'a Locations, share: MemoryShare) -> Self {
+    fn new(names: &'a mut NameTable, locations: &'a Locations, share: MemoryShare) -> Self {
         HeapMaker {
             builder: HeapBuilder::new(names.intern("")),
             locations,
@@ -210,10 +212,10 @@ impl<'a> HeapMaker<'a> {
         &mut self,
         message: &[u8],
         offset: usize,
-        measure: &Measure,
+        measure: &SampleMeasure,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
-        let read = sample(message, &mut self.stack, &mut self.values);
+        let read = parse_sample(message, &mut self.stack, &mut self.values);
         if read.is_err() || self.values.len() != measure.kinds {
             note(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
@@ -229,14 +231,14 @@ impl<'a> HeapMaker<'a> {
         if bytes == 0 && objects.unwrap_or(0) == 0 {
             return Ok(());
         }
-        let (node, function) = self.node(offset, reading)?;
-        self.builder.add_entry(Entry::new(node, Some(function), bytes, objects));
+        let (node, function) = self.find_or_add_node(offset, reading)?;
+        self.builder.add_entry(AllocationEntry::new(node, Some(function), bytes, objects));
         Ok(())
     }
 
     /// The node of the stack at hand, and the function that allocated. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
-    fn node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
+    fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
         let (mut node, mut last) = (0, self.no_frame);
         for &id in self.stack.iter().rev() {
             let unknown;
@@ -257,7 +259,7 @@ impl<'a> HeapMaker<'a> {
                 *made += kept.len().max(1) as u64;
                 kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name))
             });
-            if before / FRAMES_AT_ONCE < *made / FRAMES_AT_ONCE {
+            if before / NODES_PER_MEMORY_CHECK < *made / NODES_PER_MEMORY_CHECK {
                 self.share.hold(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
             }
             if kept.len() < frames.len() {

@@ -4,8 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::problem_codes::*;
-use super::wire::{Fields, Malformed, Value, push_numbers};
-use crate::allocations::{NameId, Names};
+use super::wire::{MalformedField, MessageFields, Value, push_numbers};
+use crate::allocations::{NameId, NameTable};
 use crate::graph::MemoryShare;
 use crate::input::{Position, ProblemCode, ReadError, Reading};
 use crate::regex::bounded_regex;
@@ -13,7 +13,7 @@ use crate::regex::bounded_regex;
 /// What is kept of a part of the message, at most: a text, a function, a location, or numbers of comments.
 const PART_BYTES: u64 = 48;
 /// Parts between two looks at the memory they take.
-const PARTS_AT_ONCE: u64 = 1 << 16;
+const PARTS_PER_MEMORY_CHECK: u64 = 1 << 16;
 
 /// The profile without its samples; texts are pieces of the message.
 #[derive(Debug, Default)]
@@ -67,13 +67,13 @@ impl<'a> Profile<'a> {
         share: &mut MemoryShare,
     ) -> Result<Option<Self>, ReadError> {
         let mut profile = Profile { bytes: message.len(), ..Profile::default() };
-        let mut fields = Fields::new(message);
+        let mut fields = MessageFields::new(message);
         let mut parts = 0u64;
         while let Some(field) = fields.next() {
             let Ok((number, value)) = field else { return Ok(None) };
             let offset = message.len() - fields.bytes_left();
             parts += 1;
-            if parts.is_multiple_of(PARTS_AT_ONCE) {
+            if parts.is_multiple_of(PARTS_PER_MEMORY_CHECK) {
                 share.hold(message.len() as u64 + parts * PART_BYTES)?;
             }
             let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
@@ -115,7 +115,7 @@ impl<'a> Profile<'a> {
     }
 
     /// Returns false for an id that is known.
-    fn take_function(&mut self, message: &[u8]) -> Result<bool, Malformed> {
+    fn take_function(&mut self, message: &[u8]) -> Result<bool, MalformedField> {
         let [id, name, system_name, file] = pair(message, [1, 2, 3, 4])?;
         let function = Function { name: if name == 0 { system_name } else { name }, file };
         let next = self.functions.len();
@@ -139,7 +139,7 @@ impl<'a> Profile<'a> {
     }
 
     /// Names of functions by id; of functions in several files that have one name, with the file.
-    fn function_names(&self, names: &mut Names, reading: &mut Reading) -> FxHashMap<u64, NameId> {
+    fn function_names(&self, names: &mut NameTable, reading: &mut Reading) -> FxHashMap<u64, NameId> {
         let mut files: FxHashMap<&[u8], (u64, bool)> = FxHashMap::default();
         for function in self.functions.values() {
             let (file, is_several) = files.entry(self.text(function.name, reading)).or_insert((function.file, false));
@@ -161,7 +161,7 @@ impl<'a> Profile<'a> {
     }
 
     /// The frames of all locations. O(locations and their lines).
-    pub(super) fn locations(&self, names: &mut Names, reading: &mut Reading) -> Locations {
+    pub(super) fn locations(&self, names: &mut NameTable, reading: &mut Reading) -> Locations {
         let functions = self.function_names(names, reading);
         let is_dropped = self.dropped_names(&functions, names, reading);
         let mut files: FxHashMap<u64, u64> = FxHashMap::default();
@@ -205,7 +205,7 @@ impl<'a> Profile<'a> {
     fn dropped_names(
         &self,
         functions: &FxHashMap<u64, NameId>,
-        names: &Names,
+        names: &NameTable,
         reading: &mut Reading,
     ) -> FxHashMap<NameId, ()> {
         let name_bytes: usize = functions.values().map(|&name| names.text(name).len() + 1).sum();
@@ -250,10 +250,10 @@ impl Locations {
 }
 
 /// Id, mapping and address of a location, and the functions of its lines.
-fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<u64>), Malformed> {
+fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<u64>), MalformedField> {
     let [id, mapping, address] = pair(message, [1, 2, 3])?;
     let mut functions = Vec::new();
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         if let (4, Value::Bytes(line)) = field? {
             let [function] = pair(line, [1])?;
             functions.push(function);
@@ -263,9 +263,9 @@ fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<u64>), Malformed> {
 }
 
 /// Numbers of fields of a message, each 0 where it is not there, of several the last.
-fn pair<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], Malformed> {
+fn pair<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], MalformedField> {
     let mut values = [0; N];
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         let (number, value) = field?;
         if let (Some(at), Value::Number(value)) = (wanted.iter().position(|&known| known == number), value) {
             values[at] = value;
@@ -275,10 +275,10 @@ fn pair<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], Ma
 }
 
 /// The locations of a sample, innermost first, and its values.
-pub(super) fn sample(message: &[u8], stack: &mut Vec<u64>, values: &mut Vec<u64>) -> Result<(), Malformed> {
+pub(super) fn parse_sample(message: &[u8], stack: &mut Vec<u64>, values: &mut Vec<u64>) -> Result<(), MalformedField> {
     stack.clear();
     values.clear();
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         match field? {
             (1, value) => push_numbers(value, stack)?,
             (2, value) => push_numbers(value, values)?,

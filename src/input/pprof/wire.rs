@@ -14,7 +14,7 @@ pub(super) enum Value<'a> {
 
 /// Why a message cannot be read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Malformed {
+pub(super) enum MalformedField {
     /// It breaks off within a field.
     Cut,
     /// A value is of no kind there is.
@@ -23,51 +23,51 @@ pub(super) enum Malformed {
 
 /// The fields of a message, one by one; after an error none.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'a> {
-    rest: &'a [u8],
+pub(super) struct MessageFields<'a> {
+    remaining: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     pub(super) fn new(message: &'a [u8]) -> Self {
-        Fields { rest: message }
+        MessageFields { remaining: message }
     }
 
     /// Bytes behind the field that came last.
     pub(super) fn bytes_left(&self) -> usize {
-        self.rest.len()
+        self.remaining.len()
     }
 
     fn next_field(&mut self) -> Option<(u64, Value<'a>)> {
-        let (key, rest) = varint(self.rest)?;
-        let (value, rest) = match key & 7 {
-            0 => varint(rest).map(|(number, rest)| (Value::Number(number), rest))?,
-            1 => (Value::Fixed, rest.get(8..)?),
-            5 => (Value::Fixed, rest.get(4..)?),
+        let (key, remaining) = varint(self.remaining)?;
+        let (value, remaining) = match key & 7 {
+            0 => varint(remaining).map(|(number, remaining)| (Value::Number(number), remaining))?,
+            1 => (Value::Fixed, remaining.get(8..)?),
+            5 => (Value::Fixed, remaining.get(4..)?),
             2 => {
-                let (length, rest) = varint(rest)?;
-                let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-                (Value::Bytes(bytes), rest)
+                let (length, remaining) = varint(remaining)?;
+                let (bytes, remaining) = remaining.split_at_checked(usize::try_from(length).ok()?)?;
+                (Value::Bytes(bytes), remaining)
             }
             _ => return None,
         };
-        self.rest = rest;
+        self.remaining = remaining;
         Some((key >> 3, value))
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Value<'a>), Malformed>;
+impl<'a> Iterator for MessageFields<'a> {
+    type Item = Result<(u64, Value<'a>), MalformedField>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.remaining.is_empty() {
             return None;
         }
         if let Some(field) = self.next_field() {
             return Some(Ok(field));
         }
-        let is_known = varint(self.rest).is_none_or(|(key, _)| matches!(key & 7, 0 | 1 | 2 | 5));
-        self.rest = &[];
-        Some(Err(if is_known { Malformed::Cut } else { Malformed::UnknownKind }))
+        let is_known = varint(self.remaining).is_none_or(|(key, _)| matches!(key & 7, 0 | 1 | 2 | 5));
+        self.remaining = &[];
+        Some(Err(if is_known { MalformedField::Cut } else { MalformedField::UnknownKind }))
     }
 }
 
@@ -84,17 +84,17 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Appends the numbers of a repeated field: one, or several in a row, as a writer likes.
-pub(super) fn push_numbers(value: Value<'_>, numbers: &mut Vec<u64>) -> Result<(), Malformed> {
+pub(super) fn push_numbers(value: Value<'_>, numbers: &mut Vec<u64>) -> Result<(), MalformedField> {
     match value {
         Value::Number(number) => numbers.push(number),
-        Value::Bytes(mut rest) => {
-            while !rest.is_empty() {
-                let (number, behind) = varint(rest).ok_or(Malformed::Cut)?;
+        Value::Bytes(mut remaining) => {
+            while !remaining.is_empty() {
+                let (number, behind) = varint(remaining).ok_or(MalformedField::Cut)?;
                 numbers.push(number);
-                rest = behind;
+                remaining = behind;
             }
         }
-        Value::Fixed => return Err(Malformed::UnknownKind),
+        Value::Fixed => return Err(MalformedField::UnknownKind),
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn fields_come_with_their_values() {
-        let fields: Vec<_> = Fields::new(b"\x08\x96\x01\x12\x02ab\x19\0\0\0\0\0\0\0\0\x25\0\0\0\0").collect();
+        let fields: Vec<_> = MessageFields::new(b"\x08\x96\x01\x12\x02ab\x19\0\0\0\0\0\0\0\0\x25\0\0\0\0").collect();
         let expected =
             [(1, Value::Number(150)), (2, Value::Bytes(b"ab")), (3, Value::Fixed), (4, Value::Fixed)].map(Ok);
         assert_eq!(fields, expected);
@@ -117,14 +117,14 @@ mod tests {
     fn every_cut_and_every_unknown_kind_is_malformed() {
         let message = b"\x12\x03abc\x08\x80\x01";
         for end in [1, 2, 4, 6, 7] {
-            let last = Fields::new(&message[..end]).last();
-            assert_eq!(last, Some(Err(Malformed::Cut)), "{end}");
+            let last = MessageFields::new(&message[..end]).last();
+            assert_eq!(last, Some(Err(MalformedField::Cut)), "{end}");
         }
         for bad in [b"\x0b", b"\x0f"] {
-            assert_eq!(Fields::new(bad).last(), Some(Err(Malformed::UnknownKind)), "{bad:?}");
+            assert_eq!(MessageFields::new(bad).last(), Some(Err(MalformedField::UnknownKind)), "{bad:?}");
         }
         let long = b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-        assert_eq!(Fields::new(long).last(), Some(Err(Malformed::Cut)));
+        assert_eq!(MessageFields::new(long).last(), Some(Err(MalformedField::Cut)));
     }
 
     #[test]
@@ -134,6 +134,6 @@ mod tests {
             push_numbers(value, &mut numbers).unwrap();
         }
         assert_eq!(numbers, [7, 1, 128]);
-        assert_eq!(push_numbers(Value::Bytes(b"\x80"), &mut numbers), Err(Malformed::Cut));
+        assert_eq!(push_numbers(Value::Bytes(b"\x80"), &mut numbers), Err(MalformedField::Cut));
     }
 }

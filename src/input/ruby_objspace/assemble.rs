@@ -6,8 +6,8 @@ use super::block::{Block, TypeKey};
 use super::problem_codes::*;
 use crate::graph::{GraphBuilder, IdStyle, RootRecord, Section, SectionId, TypeSlot};
 use crate::input::json_lines::unescaped;
-use crate::input::sink::{RecordSink, SectionPart, Totals};
-use crate::input::{Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading};
+use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
+use crate::input::{ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, ReadExtent, Reading};
 
 /// Classes above a nameless one are looked at so far up: singleton classes of singleton classes are seldom.
 const MAX_SUPERCLASSES: usize = 64;
@@ -24,7 +24,7 @@ pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
     section: SectionId,
-    totals: Totals,
+    totals: SlotTotals,
     slots: FxHashMap<TypeKey, (TypeSlot, u64)>,
     classes: FxHashMap<u64, RubyClass>,
     objects: u64,
@@ -44,7 +44,7 @@ impl<'r> Assembler<'r> {
             reading,
             builder,
             section,
-            totals: Totals::default(),
+            totals: SlotTotals::default(),
             slots: FxHashMap::default(),
             classes: FxHashMap::default(),
             objects: 0,
@@ -58,7 +58,7 @@ impl<'r> Assembler<'r> {
     /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
         let lines = self.lines;
         let mut slots = Vec::with_capacity(block.types.len());
         for (key, line) in block.types.drain(..) {
@@ -102,7 +102,7 @@ impl<'r> Assembler<'r> {
 
     /// The slot of a type, whose first object is on this line.
     fn slot(&mut self, key: TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
-        if let TypeKey::Data(_, name) | TypeKey::Name(name) = &key {
+        if let TypeKey::DataStructure(_, name) | TypeKey::Name(name) = &key {
             self.builder.check_name(name.len())?;
         }
         let builder = &mut self.builder;
@@ -142,7 +142,9 @@ impl<'r> Assembler<'r> {
             };
             let name = match &key {
                 TypeKey::Class(address) => of_class(*address),
-                TypeKey::Data(address, structure) => format!("{} ({})", of_class(*address), unescaped(structure)),
+                TypeKey::DataStructure(address, structure) => {
+                    format!("{} ({})", of_class(*address), unescaped(structure))
+                }
                 TypeKey::Name(name) => unescaped(name).into_owned(),
             };
             self.builder.name_type(slot, &name);
@@ -162,7 +164,7 @@ impl<'r> Assembler<'r> {
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections: vec![String::new()] }
     }
 
-    fn finish(&mut self) -> Extent {
+    fn finish(&mut self) -> ReadExtent {
         self.name_types();
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.reading.info.set_records([
@@ -171,6 +173,6 @@ impl<'r> Assembler<'r> {
             ("objects", self.objects),
             ("references", self.references),
         ]);
-        Extent { end: Position::Line(self.lines.max(1)), objects: self.objects, loss_codes: LOST }
+        ReadExtent { end: Position::Line(self.lines.max(1)), objects: self.objects, loss_codes: LOSS_CODES }
     }
 }

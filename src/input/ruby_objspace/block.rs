@@ -8,7 +8,7 @@ use super::problem_codes::*;
 use crate::graph::RootKind;
 use crate::input::Diagnostics;
 use crate::input::blocks::{Batch, BlockPlace};
-use crate::input::json_lines::{Fields, LineCodes, Malformed, RawValue, ids, parse_lines};
+use crate::input::json_lines::{JsonFields, LineCodes, MalformedLine, RawValue, ids, parse_lines};
 use crate::input::sink::RecordSink;
 use crate::input::text::decimal_field;
 
@@ -18,7 +18,7 @@ pub(super) enum TypeKey {
     /// The class at an address.
     Class(u64),
     /// The same, of data of an extension or of the virtual machine, which has a structure's name.
-    Data(u64, Box<[u8]>),
+    DataStructure(u64, Box<[u8]>),
     /// A name that needs no class.
     Name(Box<[u8]>),
 }
@@ -101,7 +101,7 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: 
         parse_line(line, block)
     });
     (block.lines, block.is_cut) = (lines, is_cut);
-    block.diagnostics.absorb(&mut problems, 0);
+    block.diagnostics.merge_block(&mut problems, 0);
     block.objects.seal();
 }
 
@@ -132,9 +132,9 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
+    pub(super) fn of_line(line: &'a [u8]) -> Result<Self, MalformedLine> {
         let mut record = Record::default();
-        let mut fields = Fields::of_line(line)?;
+        let mut fields = JsonFields::of_line(line)?;
         while let Some((key, value)) = fields.next_field()? {
             match (key, value) {
                 (b"address", value) => record.address = value.id(),
@@ -163,7 +163,7 @@ impl<'a> Record<'a> {
     }
 }
 
-fn parse_line<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Result<(), Malformed> {
+fn parse_line<S: RecordSink>(line: &[u8], block: &mut Block<S>) -> Result<(), MalformedLine> {
     let record = Record::of_line(line)?;
     match record.kind {
         b"ROOT" => take_root(&record, block),
@@ -213,7 +213,7 @@ fn take_object<S: RecordSink>(record: &Record<'_>, block: &mut Block<S>) -> Opti
         (b"IMEMO", _) => TypeKey::Name([b"imemo:", record.imemo.unwrap_or(b"unknown")].concat().into()),
         (b"CLASS" | b"MODULE" | b"ICLASS", _) => TypeKey::Name(record.kind.into()),
         (b"DATA", Some(class)) if record.structure.is_some() => {
-            TypeKey::Data(class, record.structure.unwrap_or_default().into())
+            TypeKey::DataStructure(class, record.structure.unwrap_or_default().into())
         }
         (_, Some(class)) => TypeKey::Class(class),
         (kind, None) => {

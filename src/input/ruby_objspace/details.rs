@@ -6,7 +6,7 @@ use super::block::Record;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::ReferenceName;
 use crate::input::json_lines::{ids, unescaped};
-use crate::input::line_details::Lines;
+use crate::input::line_details::LineFormat;
 use crate::input::text::hex_field;
 
 /// Shapes above one are followed so far; an object has at most some hundred variables.
@@ -45,7 +45,7 @@ fn address(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((hex_field(&text[..end])?, &text[end + 1..]))
 }
 
-impl Lines for RubyLines {
+impl LineFormat for RubyLines {
     type Line<'a> = Record<'a>;
     type Notes = Shapes;
 

@@ -20,8 +20,8 @@ use super::blocks::{BlockCut, parse_blocks};
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
-    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
-    Source, text,
+    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, RereadableFile,
+    Runtime, Source, text,
 };
 use crate::graph::{ColumnSource, ObjectColumns};
 use assemble::Assembler;
@@ -61,11 +61,11 @@ impl Reader for RubyObjspace {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::is_available).and_then(details);
+        reading.details = reread.filter(RereadableFile::is_available).and_then(details);
         Ok(dump)
     }
 
-    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    fn details(&self, _columns: &dyn ColumnSource, input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
         details(input)
     }
 
@@ -74,7 +74,7 @@ impl Reader for RubyObjspace {
     }
 }
 
-fn details(input: Reread) -> Option<Box<dyn ObjectDetails>> {
+fn details(input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
     Some(Box::new(LineDetails::<RubyLines>::new(input)))
 }
 

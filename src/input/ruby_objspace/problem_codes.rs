@@ -4,7 +4,7 @@ use crate::input::ProblemCode;
 use crate::input::problem_codes::codes;
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&ProblemCode] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
+pub static LOSS_CODES: &[&ProblemCode] = &[&MALFORMED_LINE, &MALFORMED_RECORD, &TRUNCATED_LINE];
 
 codes! {
     MALFORMED_LINE: warning("malformed-line", "lines that are no JSON object; skipped");

@@ -1,12 +1,12 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
-use super::bits::Bits;
-use super::block::DANGLING;
+use super::bits::BitSet;
+use super::block::DANGLING_TARGET;
 use super::classes::{NodeClasses, classify, name_of_kind};
+use super::edge_rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes_to_owners, owned_parts};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
 use super::problem_codes::*;
-use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, owned_parts};
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind, RootRecord,
@@ -27,7 +27,7 @@ pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_h
         return AppliedRules { classes: classes_of_kinds(snapshot), edge_rules: None };
     }
     let by_devtools = options.rules != Rules::Plain;
-    let moves = by_devtools && !super::rules::user_roots(snapshot).is_empty();
+    let moves = by_devtools && !super::edge_rules::user_roots(snapshot).is_empty();
     let (classes, (parts, holding)) = {
         let snapshot = &*snapshot;
         rayon::join(
@@ -40,7 +40,7 @@ pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_h
             },
         )
     };
-    move_sizes(snapshot, parts);
+    move_sizes_to_owners(snapshot, parts);
     AppliedRules { classes, edge_rules: holding }
 }
 
@@ -169,7 +169,7 @@ fn split_references(
     categories: &[u32],
     weak: &mut Vec<NumberedWeakReference>,
 ) -> u64 {
-    let mut is_category = Bits::new(snapshot.len());
+    let mut is_category = BitSet::new(snapshot.len());
     categories.iter().for_each(|&category| {
         is_category.insert(category);
     });
@@ -217,7 +217,7 @@ fn split_references(
 }
 
 impl ReferencePart<'_> {
-    fn split(&mut self, snapshot: &Snapshot, holding: &EdgeRules, categories: &[u32], is_category: &Bits) {
+    fn split(&mut self, snapshot: &Snapshot, holding: &EdgeRules, categories: &[u32], is_category: &BitSet) {
         let mut write = 0;
         for at in 0..self.counts.len() {
             let node = self.first_node + at as u32;
@@ -228,7 +228,7 @@ impl ReferencePart<'_> {
                 let source = node - categories_before(categories, node);
                 for edge in start..end {
                     let target = self.targets[edge];
-                    if target == DANGLING {
+                    if target == DANGLING_TARGET {
                         self.dangling_references += 1;
                         continue;
                     }
@@ -271,7 +271,7 @@ fn add_roots(
     let mut dangling = 0;
     for edge in snapshot.edges(category) {
         let target = snapshot.targets[edge];
-        if target == DANGLING {
+        if target == DANGLING_TARGET {
             dangling += 1;
             continue;
         }

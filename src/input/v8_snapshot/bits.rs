@@ -2,11 +2,11 @@
 
 /// A set of ordinals, or of indices of strings.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct BitSet(Vec<u64>);
 
-impl Bits {
+impl BitSet {
     pub(super) fn new(len: usize) -> Self {
-        Bits(vec![0; len.div_ceil(64)])
+        BitSet(vec![0; len.div_ceil(64)])
     }
 
     #[inline]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::layout::{EdgeFields, EdgeKind, MAX_FIELDS, NodeFields, RowFields, SnapshotHeader};
+use super::layout::{EdgeFieldPositions, EdgeKind, MAX_FIELDS, NodeFieldPositions, RowFieldPositions, SnapshotHeader};
 use super::numbers::NumberReader;
 use super::scan::{PieceContext, SnapshotArray, end_of_string};
 use crate::graph::{PackedBytes, SourcePlace};
 use crate::input::blocks::Batch;
 
 /// Stands for an edge that leads to no node.
-pub(crate) const DANGLING: u32 = u32::MAX;
+pub(crate) const DANGLING_TARGET: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
-pub(crate) const LARGE_SIZE: u16 = u16::LARGE;
+pub(crate) const LARGE_SIZE_MARK: u16 = u16::LARGE;
 
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
@@ -119,15 +119,15 @@ impl Block {
                 let Some(fields) = layout.location else { return };
                 while let Some([object, place @ ..]) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node.width as u64;
-                    let [script, line, column] = place.map(narrow);
+                    let [script, line, column] = place.map(to_u32_index);
                     let place = SourcePlace { script, line, column };
-                    self.locations.push((u32::try_from(object).unwrap_or(DANGLING), place));
+                    self.locations.push((u32::try_from(object).unwrap_or(DANGLING_TARGET), place));
                 }
             }
             SnapshotArray::Functions => {
                 let Some(fields) = layout.function else { return };
                 while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
-                    let [name, script_name, line, column] = values.map(narrow);
+                    let [name, script_name, line, column] = values.map(to_u32_index);
                     self.functions.push(Function { name, script_name, line, column });
                 }
             }
@@ -141,7 +141,7 @@ impl Block {
         }
     }
 
-    fn node_rows(&mut self, fields: NodeFields, values: usize, numbers: &mut impl Iterator<Item = i64>) {
+    fn node_rows(&mut self, fields: NodeFieldPositions, values: usize, numbers: &mut impl Iterator<Item = i64>) {
         let rows = values / fields.width;
         let nodes = &mut self.nodes;
         nodes.kinds.reserve(rows);
@@ -186,7 +186,7 @@ impl Block {
     fn edge_rows(
         &mut self,
         layout: &SnapshotHeader,
-        fields: EdgeFields,
+        fields: EdgeFieldPositions,
         values: usize,
         numbers: &mut impl Iterator<Item = i64>,
     ) {
@@ -209,13 +209,13 @@ impl Block {
                     if to % width == 0 {
                         to / width
                     } else {
-                        DANGLING
+                        DANGLING_TARGET
                     }
                 }
                 // Flat indices need not fit 32 bits.
                 Err(_) => match u64::try_from(to).ok().filter(|to| to % u64::from(width) == 0) {
-                    Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(DANGLING),
-                    None => DANGLING,
+                    Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(DANGLING_TARGET),
+                    None => DANGLING_TARGET,
                 },
             });
         };
@@ -246,19 +246,19 @@ impl Block {
 }
 
 /// An index, a line or a column; what is none is past all of them.
-fn narrow(value: i64) -> u32 {
+fn to_u32_index(value: i64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 /// Some fields of the next row; `None` when there is none any more.
 #[inline(always)]
 fn next_fields<const N: usize>(
-    fields: RowFields<N>,
+    fields: RowFieldPositions<N>,
     numbers: &mut impl Iterator<Item = i64>,
     incomplete: &mut u64,
 ) -> Option<[i64; N]> {
     let mut row = [0; MAX_FIELDS];
-    next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.places.map(|place| row[place]))
+    next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.positions.map(|place| row[place]))
 }
 
 /// Fills a row; false when there is none any more.

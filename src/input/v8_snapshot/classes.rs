@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bits::Bits;
-use super::block::DANGLING;
+use super::bits::BitSet;
+use super::block::DANGLING_TARGET;
 use super::layout::{EdgeKind, NodeKind};
 use super::plain_objects::{NO_NAME, NamesOfPlainObjects};
 use super::snapshot::Snapshot;
 use crate::graph::{SlotColumn, SourcePlace};
 
-const NONE: u32 = u32::MAX;
+const NO_CLASS: u32 = u32::MAX;
 
 /// Names of classes and the class of each node.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ impl ClassNumbers {
 /// Classifies every node. `raw_types` leaves out what DevTools makes of names. O(nodes), and O(edges) of plain objects.
 pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
     let mut numbering = ClassNumbers::default();
-    let mut by_kind = [NONE; 256];
+    let mut by_kind = [NO_CLASS; 256];
     // Classes of a name: objects, natives and the embedder's as such, and natives that are detached.
-    let mut of_name = vec![NONE; snapshot.strings.len() + 1];
+    let mut of_name = vec![NO_CLASS; snapshot.strings.len() + 1];
     let mut of_detached: FxHashMap<u32, u32> = FxHashMap::default();
     let detached = detached_nodes(snapshot);
     let plain = snapshot.strings.indices_of("Object");
@@ -81,7 +81,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
         if !is_named {
             let number = snapshot.kinds[node as usize];
             let class = &mut by_kind[usize::from(number)];
-            if *class == NONE {
+            if *class == NO_CLASS {
                 *class = numbering.of(name_of_kind(snapshot, number));
             }
             of_node.push(*class);
@@ -99,7 +99,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
         } else {
             let known = &mut of_name[(name as usize).min(snapshot.strings.len())];
             // What is past the strings has names of their own.
-            if *known == NONE || name as usize >= snapshot.strings.len() {
+            if *known == NO_CLASS || name as usize >= snapshot.strings.len() {
                 *known = numbering.of(class_name(snapshot, name, raw_types));
             }
             *known
@@ -147,10 +147,10 @@ fn without_attributes(name: &str) -> String {
 }
 
 /// Nodes that are detached from their page, in files that say so: what is marked, and what hangs on it alone.
-fn detached_nodes(snapshot: &Snapshot) -> Bits {
+fn detached_nodes(snapshot: &Snapshot) -> BitSet {
     const DETACHED: u8 = 2;
-    let mut detached = Bits::new(snapshot.len());
-    let mut seen = Bits::new(snapshot.len());
+    let mut detached = BitSet::new(snapshot.len());
+    let mut seen = BitSet::new(snapshot.len());
     for &(node, _) in &snapshot.detachedness {
         seen.insert(node);
     }
@@ -167,7 +167,7 @@ fn detached_nodes(snapshot: &Snapshot) -> Bits {
             }
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
-                if target != DANGLING
+                if target != DANGLING_TARGET
                     && !snapshot.is_kind(edge, EdgeKind::Hidden)
                     && !snapshot.is_kind(edge, EdgeKind::Weak)
                     && snapshot.kind(target) == NodeKind::Native

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::distances::{FIRST_SYSTEM_DISTANCE, distances_of_nodes};
-use super::kinds::V8Kinds;
 use super::layout::{EdgeKind, NodeKind};
+use super::reference_kinds::V8Kinds;
 use super::reread_snapshot::RereadSnapshot;
 use super::ropes::{MAX_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
@@ -18,21 +18,21 @@ use super::strings::KeptStrings;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
-    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceKinds, ReferenceName, Reread,
-    ShownValue, Strings, Text, Value, WantedContents,
+    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceKinds, ReferenceName,
+    RereadableFile, ShownValue, StringColumns, Text, Value, WantedContents,
 };
 
 /// Reads a snapshot again.
 #[derive(Debug)]
 pub(super) struct V8Details {
-    input: Reread,
+    input: RereadableFile,
     read: Mutex<Option<Arc<RereadSnapshot>>>,
     allocations: OnceLock<Option<AllocationDump>>,
 }
 
 impl V8Details {
     /// `kept` is the snapshot with all its strings, where it was kept.
-    pub(super) fn new(input: Reread, kept: Option<Snapshot>) -> Self {
+    pub(super) fn new(input: RereadableFile, kept: Option<Snapshot>) -> Self {
         V8Details { input, read: Mutex::new(kept.map(RereadSnapshot::of)), allocations: OnceLock::new() }
     }
 
@@ -66,7 +66,7 @@ impl RereadSnapshot {
     /// A snapshot with all its strings.
     fn of(mut snapshot: Snapshot) -> Arc<Self> {
         snapshot.ids.make_unique();
-        let tables = super::names::collection_tables(&snapshot);
+        let tables = super::reference_names::collection_tables(&snapshot);
         Arc::new(RereadSnapshot::new(snapshot, tables))
     }
 
@@ -148,14 +148,14 @@ impl ObjectDetails for V8Details {
             units.map(|units| (node, units))
         };
         let lengths = if wanted.with_lengths { graph.nodes().filter_map(length).collect() } else { Vec::new() };
-        let strings = Strings::without_arrays(nodes, keys);
+        let strings = StringColumns::without_arrays(nodes, keys);
         Ok(Contents { strings, lengths, ..Contents::default() })
     }
 
     fn visit_texts(
         &self,
         graph: &HeapGraph,
-        strings: &Strings,
+        strings: &StringColumns,
         wanted: &[usize],
         most_units: usize,
         take: &(dyn Fn(usize, Text) + Sync),

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::bits::Bits;
-use super::block::DANGLING;
+use super::bits::BitSet;
+use super::block::DANGLING_TARGET;
+use super::edge_rules::{WeakMapPairName, pair_names, user_roots};
 use super::layout::{EdgeKind, NodeKind};
-use super::rules::{WeakMapPair, pair_names, user_roots};
 use super::snapshot::Snapshot;
 
 /// Never reached.
@@ -33,8 +33,8 @@ struct DistanceWalk<'a> {
     snapshot: &'a Snapshot,
     distances: Vec<u32>,
     /// Entries of WeakMaps of which one of two edges was met.
-    half_met_entries: FxHashSet<&'a str>,
-    pair_names: Bits,
+    entries_met_by_one_half: FxHashSet<&'a str>,
+    pair_names: BitSet,
     sloppy_maps: Vec<u32>,
     native_contexts: Vec<u32>,
     map_descriptors: Vec<u32>,
@@ -46,7 +46,7 @@ impl<'a> DistanceWalk<'a> {
         DistanceWalk {
             snapshot,
             distances: vec![UNREACHED; snapshot.len()],
-            half_met_entries: FxHashSet::default(),
+            entries_met_by_one_half: FxHashSet::default(),
             pair_names: pair_names(snapshot),
             sloppy_maps: strings.indices_of("sloppy_function_map"),
             native_contexts: strings.indices_of("system / NativeContext"),
@@ -62,10 +62,10 @@ impl<'a> DistanceWalk<'a> {
             let distance = self.distances[node as usize].saturating_add(1);
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
-                if target == DANGLING
+                if target == DANGLING_TARGET
                     || snapshot.is_kind(edge, EdgeKind::Weak)
                     || self.distances[target as usize] != UNREACHED
-                    || self.is_passed_over(node, edge)
+                    || self.is_edge_skipped(node, edge)
                 {
                     continue;
                 }
@@ -75,7 +75,7 @@ impl<'a> DistanceWalk<'a> {
         }
     }
 
-    fn is_passed_over(&mut self, node: u32, edge: usize) -> bool {
+    fn is_edge_skipped(&mut self, node: u32, edge: usize) -> bool {
         let snapshot = self.snapshot;
         let edge_name = snapshot.edge_number(edge);
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
@@ -99,10 +99,10 @@ impl<'a> DistanceWalk<'a> {
         }
         if snapshot.is_kind(edge, EdgeKind::Internal)
             && self.pair_names.has(edge_name)
-            && let Some(pair) = snapshot.strings.get(edge_name).and_then(WeakMapPair::parse)
-            && !self.half_met_entries.remove(pair.entry_name)
+            && let Some(pair) = snapshot.strings.get(edge_name).and_then(WeakMapPairName::parse)
+            && !self.entries_met_by_one_half.remove(pair.entry_name)
         {
-            self.half_met_entries.insert(pair.entry_name);
+            self.entries_met_by_one_half.insert(pair.entry_name);
             return true;
         }
         false

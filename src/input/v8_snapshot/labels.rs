@@ -16,7 +16,7 @@ pub(super) struct EdgeLabel(u16);
 
 impl EdgeLabel {
     /// In place of a number that has no place.
-    const NO_PLACE: usize = u16::MAX as usize / KIND_COUNT;
+    const NO_LABEL_PLACE: usize = u16::MAX as usize / KIND_COUNT;
 
     #[inline]
     pub(super) fn is(self, kind: EdgeKind) -> bool {
@@ -41,7 +41,7 @@ impl EdgeLabels {
         make_room(&mut self.all_labels, more.len());
         for (kind, number) in more.drain(..) {
             let is_kept = with_all || kind == EdgeKind::Property as u8 || kind == EdgeKind::Internal as u8;
-            let place = if is_kept { self.place(kind.into(), number) } else { EdgeLabel::NO_PLACE };
+            let place = if is_kept { self.place(kind.into(), number) } else { EdgeLabel::NO_LABEL_PLACE };
             self.all_labels.push(EdgeLabel((place * KIND_COUNT) as u16 | u16::from(kind)));
         }
     }
@@ -52,7 +52,7 @@ impl EdgeLabels {
             return place.into();
         }
         let place = numbers.len();
-        if place == EdgeLabel::NO_PLACE {
+        if place == EdgeLabel::NO_LABEL_PLACE {
             self.overflow_numbers.push((self.all_labels.len() as u32, number));
         } else {
             numbers.push(number);

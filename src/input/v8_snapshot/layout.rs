@@ -89,7 +89,7 @@ impl EdgeKind {
 
 /// Places of the fields in a node's row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NodeFields {
+pub(crate) struct NodeFieldPositions {
     pub(crate) width: usize,
     pub(crate) kind: usize,
     pub(crate) name: usize,
@@ -103,7 +103,7 @@ pub(crate) struct NodeFields {
 
 /// Places of the fields in an edge's row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct EdgeFields {
+pub(crate) struct EdgeFieldPositions {
     pub(crate) width: usize,
     pub(crate) kind: usize,
     pub(crate) name: usize,
@@ -112,23 +112,23 @@ pub(crate) struct EdgeFields {
 
 /// Places of some fields in the rows of one kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RowFields<const N: usize> {
+pub(crate) struct RowFieldPositions<const N: usize> {
     pub(crate) width: usize,
-    pub(crate) places: [usize; N],
+    pub(crate) positions: [usize; N],
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotHeader {
-    pub(crate) node: NodeFields,
-    pub(crate) edge: EdgeFields,
+    pub(crate) node: NodeFieldPositions,
+    pub(crate) edge: EdgeFieldPositions,
     /// Object, script, line, column.
-    pub(crate) location: Option<RowFields<4>>,
+    pub(crate) location: Option<RowFieldPositions<4>>,
     /// Of the functions that stacks have: name, name of the script, line, column.
-    pub(crate) function: Option<RowFields<4>>,
+    pub(crate) function: Option<RowFieldPositions<4>>,
     /// Id, function, allocations, their bytes, and the stacks that go on from it, which come last.
-    pub(crate) stack: Option<RowFields<5>>,
+    pub(crate) stack: Option<RowFieldPositions<5>>,
     /// Time, and the last id that was given until then.
-    pub(crate) sample: Option<RowFields<2>>,
+    pub(crate) sample: Option<RowFieldPositions<2>>,
     /// By number.
     pub(crate) kinds: Vec<NodeKind>,
     pub(crate) kind_names: Vec<String>,
@@ -147,9 +147,9 @@ impl SnapshotHeader {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
         let meta = &header["meta"];
-        let node_fields = Fields::of(meta, "node_fields")?;
-        let edge_fields = Fields::of(meta, "edge_fields")?;
-        let node = NodeFields {
+        let node_fields = FieldNames::of(meta, "node_fields")?;
+        let edge_fields = FieldNames::of(meta, "edge_fields")?;
+        let node = NodeFieldPositions {
             width: node_fields.0.len(),
             kind: node_fields.place("type")?,
             name: node_fields.place("name")?,
@@ -159,7 +159,7 @@ impl SnapshotHeader {
             detachedness: node_fields.find("detachedness"),
             trace_node_id: node_fields.find("trace_node_id"),
         };
-        let edge = EdgeFields {
+        let edge = EdgeFieldPositions {
             width: edge_fields.0.len(),
             kind: edge_fields.place("type")?,
             name: edge_fields.place("name_or_index")?,
@@ -169,11 +169,19 @@ impl SnapshotHeader {
         let edge_names = names_at(&meta["edge_types"], edge.kind);
         let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
         Ok(SnapshotHeader {
-            location: rows_of(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
-            function: rows_of(meta, "trace_function_info_fields", ["name", "script_name", "line", "column"]),
-            stack: rows_of(meta, "trace_node_fields", ["id", "function_info_index", "count", "size", "children"])
-                .filter(|fields| fields.places[4] + 1 == fields.width),
-            sample: rows_of(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
+            location: row_field_positions(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
+            function: row_field_positions(
+                meta,
+                "trace_function_info_fields",
+                ["name", "script_name", "line", "column"],
+            ),
+            stack: row_field_positions(
+                meta,
+                "trace_node_fields",
+                ["id", "function_info_index", "count", "size", "children"],
+            )
+            .filter(|fields| fields.positions[4] + 1 == fields.width),
+            sample: row_field_positions(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
             node,
             edge,
             kinds: kind_names.iter().map(|name| NodeKind::of(name)).collect(),
@@ -207,14 +215,14 @@ fn unreadable(text: &str) -> ReadError {
 }
 
 /// Names of the fields of one kind of row.
-struct Fields(Vec<String>);
+struct FieldNames(Vec<String>);
 
-impl Fields {
-    fn of(meta: &Value, key: &str) -> Result<Fields, ReadError> {
+impl FieldNames {
+    fn of(meta: &Value, key: &str) -> Result<FieldNames, ReadError> {
         let names = names_of(&meta[key]);
         match names.len() {
             0 => Err(unreadable(&format!("has no {key}"))),
-            1..=MAX_FIELDS => Ok(Fields(names)),
+            1..=MAX_FIELDS => Ok(FieldNames(names)),
             count => Err(unreadable(&format!("has {count} {key}; {MAX_FIELDS} can be read"))),
         }
     }
@@ -229,13 +237,13 @@ impl Fields {
 }
 
 /// Places of the fields of these names, where rows of that kind have them all.
-fn rows_of<const N: usize>(meta: &Value, key: &str, names: [&str; N]) -> Option<RowFields<N>> {
-    let fields = Fields::of(meta, key).ok()?;
+fn row_field_positions<const N: usize>(meta: &Value, key: &str, names: [&str; N]) -> Option<RowFieldPositions<N>> {
+    let fields = FieldNames::of(meta, key).ok()?;
     let mut places = [0; N];
     for (place, name) in places.iter_mut().zip(names) {
         *place = fields.find(name)?;
     }
-    Some(RowFields { width: fields.0.len(), places })
+    Some(RowFieldPositions { width: fields.0.len(), positions: places })
 }
 
 fn names_of(list: &Value) -> Vec<String> {

@@ -18,16 +18,16 @@ pub(crate) mod block;
 mod classes;
 mod details;
 mod distances;
-mod kinds;
+mod edge_rules;
 mod labels;
 pub(crate) mod layout;
-mod names;
 mod numbers;
 mod plain_objects;
 mod problem_codes;
+mod reference_kinds;
+mod reference_names;
 mod reread_snapshot;
 mod ropes;
-mod rules;
 pub(crate) mod scan;
 mod snapshot;
 mod stacks;
@@ -35,8 +35,8 @@ mod strings;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Extent, Format, FormatMatch, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
-    ReadError, Reader, Reading, Reread, Rules, Runtime, Source,
+    Format, FormatMatch, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    ReadExtent, Reader, Reading, RereadableFile, Rules, Runtime, Source,
 };
 use crate::graph::ColumnSource;
 use details::V8Details;
@@ -89,13 +89,13 @@ impl Reader for V8Snapshot {
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
-            .filter(Reread::is_available)
+            .filter(RereadableFile::is_available)
             .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
-        let extent = Extent { end, objects: assembled.objects, loss_codes: &LOSS_CODES };
-        let objects = ParsedObjects::new(assembled.builder).then(move |graph, _, _| {
+        let extent = ReadExtent { end, objects: assembled.objects, loss_codes: &LOSS_CODES };
+        let objects = ParsedObjects::new(assembled.builder).with_finish(move |graph, _, _| {
             graph.unheld_in_tree = true;
             graph.counts_bytes_only = true;
-            graph.allocation_intervals = stacks::intervals(graph, &samples);
+            graph.allocation_intervals = stacks::allocation_intervals(graph, &samples);
             if !has_edges {
                 graph.references_missing = true;
             }
@@ -103,7 +103,7 @@ impl Reader for V8Snapshot {
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
 
-    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+    fn details(&self, _columns: &dyn ColumnSource, input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
         Some(Box::new(V8Details::new(input, None)))
     }
 
@@ -120,7 +120,7 @@ impl Reader for V8Snapshot {
         fill_info(&snapshot, reading);
         let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
         let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
-        let extent = Extent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOSS_CODES };
+        let extent = ReadExtent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOSS_CODES };
         Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
 }

@@ -5,19 +5,19 @@
 //! than all the rest.
 
 /// Bytes that are looked at together.
-const STEP_BYTES: usize = 64;
+const SCAN_STEP_BYTES: usize = 64;
 
 /// The numbers of a piece, one after another.
 pub(super) struct NumberReader<'a> {
     bytes: &'a [u8],
-    /// Start of the 64 bytes that `starts` and `ends` describe; `None` where these hold something else than digits, commas
+    /// Start of the 64 bytes that `starts` and `number_end_bits` describe; `None` where these hold something else than digits, commas
     /// and blanks.
     block_start: Option<usize>,
     /// Start of the next number.
-    at: usize,
+    block_offset: usize,
     /// Numbers after that begin here, and end before here; a bit for each byte from `block_start`.
-    starts: u64,
-    ends: u64,
+    number_start_bits: u64,
+    number_end_bits: u64,
     is_within_number: bool,
     /// Values that were no whole numbers.
     pub(super) bad_numbers: u64,
@@ -28,9 +28,9 @@ impl<'a> NumberReader<'a> {
         let mut numbers = NumberReader {
             bytes,
             block_start: Some(0),
-            at: 0,
-            starts: 0,
-            ends: 0,
+            block_offset: 0,
+            number_start_bits: 0,
+            number_end_bits: 0,
             is_within_number: false,
             bad_numbers: 0,
         };
@@ -42,27 +42,27 @@ impl<'a> NumberReader<'a> {
     #[inline]
     fn load_block(&mut self, base: usize) {
         let rest = &self.bytes[base..];
-        let (digits, is_usual) = match rest.first_chunk::<STEP_BYTES>() {
-            Some(bytes) => classify(bytes),
+        let (digits, is_usual) = match rest.first_chunk::<SCAN_STEP_BYTES>() {
+            Some(bytes) => classify_bytes(bytes),
             None => {
-                let mut bytes = [b','; STEP_BYTES];
+                let mut bytes = [b','; SCAN_STEP_BYTES];
                 bytes[..rest.len()].copy_from_slice(rest);
-                classify(&bytes)
+                classify_bytes(&bytes)
             }
         };
         if !is_usual {
-            self.at = if self.is_within_number { self.at } else { base };
+            self.block_offset = if self.is_within_number { self.block_offset } else { base };
             self.block_start = None;
             return;
         }
         let behind_digits = digits << 1 | u64::from(self.is_within_number);
-        self.starts = digits & !behind_digits;
-        self.ends = !digits & behind_digits;
+        self.number_start_bits = digits & !behind_digits;
+        self.number_end_bits = !digits & behind_digits;
         if !self.is_within_number {
-            self.at = base + self.starts.trailing_zeros() as usize;
-            self.starts &= self.starts.wrapping_sub(1);
+            self.block_offset = base + self.number_start_bits.trailing_zeros() as usize;
+            self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
         }
-        self.is_within_number = digits >> (STEP_BYTES - 1) == 1;
+        self.is_within_number = digits >> (SCAN_STEP_BYTES - 1) == 1;
         self.block_start = Some(base);
     }
 
@@ -78,16 +78,16 @@ impl<'a> NumberReader<'a> {
 
     /// The next item between commas and blanks, which need not be a number; then as usual again.
     #[cold]
-    fn next_of_any(&mut self) -> Option<i64> {
+    fn next_number(&mut self) -> Option<i64> {
         let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
-        self.at += self.bytes[self.at..].iter().position(|byte| !is_between(byte))?;
-        let rest = &self.bytes[self.at..];
+        self.block_offset += self.bytes[self.block_offset..].iter().position(|byte| !is_between(byte))?;
+        let rest = &self.bytes[self.block_offset..];
         let end = rest.iter().position(is_between).unwrap_or(rest.len());
-        self.at += end;
+        self.block_offset += end;
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
         let value = self.checked(value);
         self.is_within_number = false;
-        self.load_block(self.at);
+        self.load_block(self.block_offset);
         Some(value)
     }
 
@@ -104,33 +104,33 @@ impl Iterator for NumberReader<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<i64> {
         loop {
-            let Some(base) = self.block_start else { return self.next_of_any() };
-            if self.ends == 0 {
-                if base + STEP_BYTES > self.bytes.len() {
+            let Some(base) = self.block_start else { return self.next_number() };
+            if self.number_end_bits == 0 {
+                if base + SCAN_STEP_BYTES > self.bytes.len() {
                     return None;
                 }
-                self.load_block(base + STEP_BYTES);
+                self.load_block(base + SCAN_STEP_BYTES);
                 continue;
             }
-            let (start, end) = (self.at, base + self.ends.trailing_zeros() as usize);
-            self.ends &= self.ends - 1;
-            self.at = base + self.starts.trailing_zeros() as usize;
-            self.starts &= self.starts.wrapping_sub(1);
+            let (start, end) = (self.block_offset, base + self.number_end_bits.trailing_zeros() as usize);
+            self.number_end_bits &= self.number_end_bits - 1;
+            self.block_offset = base + self.number_start_bits.trailing_zeros() as usize;
+            self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
             let digits = end - start;
             let Some((_, last)) = self.bytes[..end].split_last_chunk::<8>().filter(|_| digits <= 8) else {
                 return Some(self.read_long(start, end));
             };
-            return Some(value_of_last(u64::from_le_bytes(*last), digits));
+            return Some(value_of_last_digits(u64::from_le_bytes(*last), digits));
         }
     }
 }
 
 /// The number that the last `digits` of eight bytes are, the last one being the highest byte.
 #[inline]
-fn value_of_last(bytes: u64, digits: usize) -> i64 {
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
+fn value_of_last_digits(bytes: u64, digits: usize) -> i64 {
+    const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
     // What stands before the digits becomes zeros; there is at least one digit.
-    let mut value = (bytes ^ ZEROS) & u64::MAX << (64 - 8 * digits);
+    let mut value = (bytes ^ ASCII_ZEROS) & u64::MAX << (64 - 8 * digits);
     // Neighbours become numbers of two digits, of four and of eight.
     value = (value * 10 + (value >> 8)) & 0x00FF_00FF_00FF_00FF;
     value = (value * 100 + (value >> 16)) & 0x0000_FFFF_0000_FFFF;
@@ -140,9 +140,9 @@ fn value_of_last(bytes: u64, digits: usize) -> i64 {
 
 /// The digits among the bytes, and true if all others are commas or blanks. Written so that it becomes vector instructions.
 #[inline]
-fn classify(bytes: &[u8; STEP_BYTES]) -> (u64, bool) {
-    const EVERY_EIGHTH: u64 = 0x0102_0408_1020_4080;
-    let mut are_digits = [0; STEP_BYTES];
+fn classify_bytes(bytes: &[u8; SCAN_STEP_BYTES]) -> (u64, bool) {
+    const LOWEST_BIT_OF_EACH_BYTE: u64 = 0x0102_0408_1020_4080;
+    let mut are_digits = [0; SCAN_STEP_BYTES];
     let mut others = 0;
     for (is_digit, byte) in are_digits.iter_mut().zip(bytes) {
         *is_digit = u8::from(byte.wrapping_sub(b'0') <= 9);
@@ -152,7 +152,7 @@ fn classify(bytes: &[u8; STEP_BYTES]) -> (u64, bool) {
     // The product's highest byte has the lowest bits of eight bytes.
     let eights = are_digits.as_chunks::<8>().0.iter().enumerate();
     let digits = eights.fold(0, |digits, (at, eight)| {
-        digits | (u64::from_le_bytes(*eight).wrapping_mul(EVERY_EIGHTH) >> 56) << (8 * at)
+        digits | (u64::from_le_bytes(*eight).wrapping_mul(LOWEST_BIT_OF_EACH_BYTE) >> 56) << (8 * at)
     });
     (digits, others == 0)
 }

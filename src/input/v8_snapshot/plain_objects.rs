@@ -25,17 +25,17 @@ pub(super) struct NamesOfPlainObjects {
 #[derive(Default)]
 struct PropertyLists {
     values: Vec<u32>,
-    ends: Vec<u32>,
+    list_ends: Vec<u32>,
     /// The number of times that each was met.
-    counts: Vec<u32>,
+    object_counts: Vec<u32>,
     /// Half of the hash of a list, and its number, one higher; a power of two of them.
     hash_table: Vec<u64>,
 }
 
 impl PropertyLists {
     fn get(&self, number: usize) -> &[u32] {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.values[start..self.ends[number] as usize]
+        let start = number.checked_sub(1).map_or(0, |before| self.list_ends[before] as usize);
+        &self.values[start..self.list_ends[number] as usize]
     }
 
     /// The place of a list in the table, or the free one for it.
@@ -65,7 +65,7 @@ impl PropertyLists {
     }
 
     fn add(&mut self, list: &[u32]) -> u32 {
-        if 4 * self.ends.len() >= 3 * self.hash_table.len() {
+        if 4 * self.list_ends.len() >= 3 * self.hash_table.len() {
             self.grow();
         }
         let mut hasher = FxBuildHasher.build_hasher();
@@ -76,17 +76,17 @@ impl PropertyLists {
         if self.hash_table[at] == 0 {
             make_room(&mut self.values, list.len());
             self.values.extend_from_slice(list);
-            self.ends.push(self.values.len() as u32);
-            self.counts.push(0);
-            self.hash_table[at] = u64::from(hash) << 32 | self.ends.len() as u64;
+            self.list_ends.push(self.values.len() as u32);
+            self.object_counts.push(0);
+            self.hash_table[at] = u64::from(hash) << 32 | self.list_ends.len() as u64;
         }
         let number = self.hash_table[at] as u32 - 1;
-        self.counts[number as usize] += 1;
+        self.object_counts[number as usize] += 1;
         number
     }
 
     fn len(&self) -> usize {
-        self.ends.len()
+        self.list_ends.len()
     }
 }
 
@@ -199,7 +199,7 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
             objects_of.push(0);
             first_list.push(list as u32);
         }
-        objects_of[number] += lists.counts[list] as usize;
+        objects_of[number] += lists.object_counts[list] as usize;
     }
     // At least two, and at least one in a thousand.
     let is_frequent = |&number: &usize| objects_of[number] >= 2 && objects_of[number] * 1000 >= objects;
@@ -219,7 +219,7 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
         properties.dedup();
         named.push(NamedProperties { name, properties, object_count: objects_of[number] });
     }
-    sort::by_key(&mut named, |candidate| std::cmp::Reverse(candidate.object_count));
+    sort::rows_by_key(&mut named, |candidate| std::cmp::Reverse(candidate.object_count));
     named
 }
 
@@ -275,7 +275,10 @@ mod tests {
         let mut lists = PropertyLists::default();
         let numbers: Vec<u32> = (0..1000u32).map(|at| lists.add(&[at % 300, at % 3])).collect();
         assert!(numbers.iter().enumerate().all(|(at, &number)| number == at as u32 % 300));
-        assert_eq!((lists.len(), lists.counts[99], lists.counts[100], lists.get(7)), (300, 4, 3, &[7, 1][..]));
+        assert_eq!(
+            (lists.len(), lists.object_counts[99], lists.object_counts[100], lists.get(7)),
+            (300, 4, 3, &[7, 1][..])
+        );
         assert_eq!(lists.add(&[]), 300);
         assert_eq!(lists.get(300), &[] as &[u32]);
     }

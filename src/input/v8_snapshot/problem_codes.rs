@@ -6,7 +6,7 @@ use crate::input::problem_codes::{GraphCodes, codes};
 /// References are numbers of nodes: what leads past the last node is in no dump.
 pub static GRAPH_CODES: GraphCodes = GraphCodes {
     dangling_ref: ProblemCode::warning("dangling-ref", "edges that lead to no node; left out"),
-    ..GraphCodes::IN_DUMP
+    ..GraphCodes::DEFAULT
 };
 
 codes! {

@@ -5,11 +5,13 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::block::DANGLING;
+use super::block::DANGLING_TARGET;
 use super::ropes::Ropes;
 use super::snapshot::Snapshot;
-use super::stacks::Stacks;
-use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
+use super::stacks::AllocationStacks;
+use crate::allocations::{
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
+};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
 
@@ -21,7 +23,7 @@ pub(super) struct RereadSnapshot {
     /// Tables of maps and sets, ascending, with the objects they belong to.
     pub(super) collection_tables: Vec<(u32, u32)>,
     /// Stacks, in recordings of allocations.
-    pub(super) stacks: Stacks,
+    pub(super) stacks: AllocationStacks,
     /// Edges that lead to no object, ascending.
     pub(super) dangling_edges: Vec<u32>,
     /// Entries of maps that have keys: the edge to the value, ascending, and the key. Once they are asked for.
@@ -38,12 +40,12 @@ impl RereadSnapshot {
     pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, u32)>) -> Self {
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
-        let leads_nowhere = |&target: &u32| target == DANGLING || snapshot.is_category(target);
+        let leads_nowhere = |&target: &u32| target == DANGLING_TARGET || snapshot.is_category(target);
         let edges = (0..).zip(&snapshot.targets);
         RereadSnapshot {
             ordinals,
             collection_tables: tables,
-            stacks: Stacks::read(&snapshot),
+            stacks: AllocationStacks::read(&snapshot),
             dangling_edges: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
             entry_keys: OnceLock::new(),
             scope_closures: OnceLock::new(),
@@ -109,7 +111,7 @@ impl RereadSnapshot {
 
     /// Objects and bytes by stack, those that are alive and all that were allocated; `None` of a snapshot without stacks.
     pub(super) fn allocations(&self, graph: &HeapGraph, node_of: impl Fn(u32) -> Option<NodeId>) -> AllocationDump {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let mut builder = HeapBuilder::new(names.intern(""));
         let own_share = names.intern("<self>");
         let mut heaps = Vec::new();
@@ -130,7 +132,7 @@ impl RereadSnapshot {
                     if graph.is_counted(node) {
                         let class: NameId = names.intern(graph.type_name(graph.type_of(node)));
                         let bytes = graph.shallow_bytes(node);
-                        builder.add_entry(Entry::new(frames[stack as usize], Some(class), bytes, Some(1)));
+                        builder.add_entry(AllocationEntry::new(frames[stack as usize], Some(class), bytes, Some(1)));
                     }
                 }
             } else {
@@ -139,10 +141,10 @@ impl RereadSnapshot {
                 let mut goes_on = vec![false; sums.len()];
                 for (number, stack) in self.stacks.all.iter().enumerate().rev() {
                     let (bytes, count) = sums[number];
-                    builder.add_entry(Entry::new(frames[number], None, bytes, Some(count)));
+                    builder.add_entry(AllocationEntry::new(frames[number], None, bytes, Some(count)));
                     if goes_on[number] && (stack.bytes, stack.count) != (0, 0) {
                         let own = builder.find_or_add_frame(frames[number], own_share);
-                        builder.add_entry(Entry::new(own, None, stack.bytes, Some(stack.count)));
+                        builder.add_entry(AllocationEntry::new(own, None, stack.bytes, Some(stack.count)));
                     }
                     if let Some(parent) = stack.parent {
                         let sum = &mut sums[parent as usize];
@@ -159,7 +161,7 @@ impl RereadSnapshot {
                 process: String::new(),
                 labels: String::new(),
                 allocator: allocator.into(),
-                counting: if allocator == "live" { Counting::Exclusive } else { Counting::CompleteInclusive },
+                counting: if allocator == "live" { CountingMode::Exclusive } else { CountingMode::CompleteInclusive },
                 frames,
                 entries,
             });

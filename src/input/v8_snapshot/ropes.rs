@@ -3,8 +3,8 @@
 //!
 //! V8 cuts texts that are no ropes; of a rope as much is shown, unless the whole of one is asked for.
 
-use super::bits::Bits;
-use super::block::DANGLING;
+use super::bits::BitSet;
+use super::block::DANGLING_TARGET;
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 use crate::input::Text;
@@ -41,7 +41,7 @@ impl WholeText {
     }
 
     /// `None` for one that is longer than V8 makes them.
-    fn then(self, next: WholeText) -> Option<Self> {
+    fn followed_by(self, next: WholeText) -> Option<Self> {
         let bytes = self.bytes.checked_add(next.bytes)?;
         let (mut shifted, mut power, mut left) = (self.hash, HASH_BASE, next.bytes);
         while left > 0 {
@@ -86,7 +86,7 @@ struct Rope {
 /// Facts of all ropes. 64 bytes each, and 3 bits for each node.
 #[derive(Debug)]
 pub(super) struct Ropes {
-    is_rope: Bits,
+    is_rope: BitSet,
     ranks: Vec<u32>,
     ropes: Vec<Rope>,
 }
@@ -94,13 +94,16 @@ pub(super) struct Ropes {
 impl Ropes {
     /// O(nodes, and bytes of the parts).
     pub(super) fn new(snapshot: &Snapshot) -> Self {
-        let mut are = Bits::new(snapshot.len());
+        let mut are = BitSet::new(snapshot.len());
         let nodes = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::ConsString);
         let count = nodes.map(|node| are.insert(node)).count();
         let mut ropes = Ropes {
             ranks: are.ranks(),
             is_rope: are,
-            ropes: vec![Rope { whole_text: None, start_node: DANGLING, has_empty_part: false, units: None }; count],
+            ropes: vec![
+                Rope { whole_text: None, start_node: DANGLING_TARGET, has_empty_part: false, units: None };
+                count
+            ],
         };
         // A rope, and behind its parts the same again, when these are known. One that is a part of itself stays unknown.
         let mut open = Vec::new();
@@ -108,10 +111,10 @@ impl Ropes {
             open.extend(ropes.at(node).map(|_| (node, false)));
             while let Some((rope, is_behind_parts)) = open.pop() {
                 let Some(at) = ropes.at(rope) else { continue };
-                let parts = parts(snapshot, rope);
+                let parts = rope_parts(snapshot, rope);
                 if is_behind_parts {
                     ropes.ropes[at] = ropes.join(snapshot, rope, parts);
-                } else if ropes.ropes[at].start_node == DANGLING {
+                } else if ropes.ropes[at].start_node == DANGLING_TARGET {
                     ropes.ropes[at].start_node = rope;
                     open.push((rope, true));
                     open.extend(parts.into_iter().flatten().map(|part| (part, false)));
@@ -132,7 +135,7 @@ impl Ropes {
             (_, Some(WholeText::EMPTY)) | (None, _) => parts[0],
             (Some(first), _) => parts[0].filter(|_| first.bytes >= MAX_TEXT_BYTES),
         };
-        let whole = first.zip(second).and_then(|(first, second)| first.then(second));
+        let whole = first.zip(second).and_then(|(first, second)| first.followed_by(second));
         let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
         let [first, second] = parts.map(|part| part.and_then(|part| self.units(snapshot, part)));
         let units = first.zip(second).and_then(|(first, second)| u32::try_from(first.checked_add(second)?).ok());
@@ -181,7 +184,7 @@ impl Ropes {
                 }
                 continue;
             }
-            let [first, second] = parts(snapshot, part);
+            let [first, second] = rope_parts(snapshot, part);
             // Of one that begins with itself no more is known.
             let Some(first) = first.filter(|&first| self.whole(snapshot, first).is_some()) else { break };
             open.extend(second);
@@ -209,8 +212,8 @@ impl Ropes {
 
     /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
     /// part is the text. O(edges).
-    pub(super) fn whole_texts(&self, snapshot: &Snapshot) -> Bits {
-        let (mut parts, mut held) = (Bits::new(snapshot.len()), Bits::new(snapshot.len()));
+    pub(super) fn whole_texts(&self, snapshot: &Snapshot) -> BitSet {
+        let (mut parts, mut held) = (BitSet::new(snapshot.len()), BitSet::new(snapshot.len()));
         for node in 0..snapshot.len() as u32 {
             let own = self.at(node).map(|at| self.ropes[at]);
             let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
@@ -231,7 +234,7 @@ impl Ropes {
     }
 }
 
-fn parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
+fn rope_parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
     ["first", "second"].map(|side| snapshot.field_of_value(rope, side))
 }
 
@@ -274,7 +277,7 @@ pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&
     for _ in 0..MAX_PARTS_OF_WHOLE {
         let Some(part) = open.pop() else { return Some(is_whole) };
         if snapshot.kind(part) == NodeKind::ConsString {
-            let [first, second] = parts(snapshot, part);
+            let [first, second] = rope_parts(snapshot, part);
             is_whole &= first.is_some() && second.is_some();
             open.extend(second.into_iter().chain(first));
             continue;
@@ -321,7 +324,7 @@ mod tests {
         /// A text that V8 cut, whose length (that the first text is) stands behind so many other edges.
         Cut(usize),
         /// A part of another text: V8 does not say which.
-        Slice,
+        Listed,
         Rope(usize, usize),
     }
 
@@ -346,7 +349,7 @@ mod tests {
             let (kind, name, own) = match &made[number] {
                 Made::Text(text) => (1, add(text), Vec::new()),
                 Made::Cut(others) => (1, add(&cut_text()), [vec![(6, 0); *others], vec![(5, 0)]].concat()),
-                Made::Slice => (2, 3, Vec::new()),
+                Made::Listed => (2, 3, Vec::new()),
                 Made::Rope(first, second) => (3, 4, vec![(1, *first), (2, *second)]),
             };
             nodes.push(format!("{kind},{name},{},20,{}", 2 * number + 3, own.len()));
@@ -374,7 +377,7 @@ mod tests {
             known.push(match made {
                 Made::Text(text) => (text.clone(), text.encode_utf16().count() < MAX_TEXT_UNITS),
                 Made::Cut(_) => (cut_text(), false),
-                Made::Slice => (String::new(), false),
+                Made::Listed => (String::new(), false),
                 Made::Rope(first, second) => match &known[*first] {
                     (start, true) => (start.clone() + &known[*second].0, known[*second].1),
                     cut => cut.clone(),
@@ -398,7 +401,7 @@ mod tests {
                     Some(text.encode_utf16().count()).filter(|&units| units < MAX_TEXT_UNITS).map(|units| units as u64)
                 }
                 Made::Cut(others) => length.parse().ok().filter(|_| *others < 64),
-                Made::Slice => None,
+                Made::Listed => None,
                 Made::Rope(first, second) => units[*first].zip(units[*second]).map(|(first, second)| first + second),
             });
         }
@@ -413,7 +416,7 @@ mod tests {
         ];
         let leaf = prop_oneof![
             9 => text.prop_map(Made::Text),
-            1 => Just(Made::Slice),
+            1 => Just(Made::Listed),
             2 => (0..130usize).prop_map(Made::Cut),
         ];
         let index = any::<prop::sample::Index>;
@@ -424,7 +427,7 @@ mod tests {
             let bytes = |made: &Made| match made {
                 Made::Text(text) => text.len(),
                 Made::Cut(_) => MAX_TEXT_UNITS,
-                Made::Slice | Made::Rope(..) => 0,
+                Made::Listed | Made::Rope(..) => 0,
             };
             let mut bytes: Vec<usize> = made.iter().map(bytes).collect();
             for (first, second, times, is_left) in steps {

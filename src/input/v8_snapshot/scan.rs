@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::layout::SnapshotHeader;
 use crate::graph::{MemoryBudget, MemoryShare};
-use crate::input::blocks::{BlockSource, Buffer};
+use crate::input::blocks::{BlockBuffer, BlockSource};
 use crate::input::{ReadError, ReadErrorKind, Source};
 
 const WINDOW_BYTES: usize = 1 << 20;
@@ -51,13 +51,13 @@ enum ScanState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndOfInput {
     /// To its last brace.
-    End,
+    Complete,
     /// All arrays were whole, the last brace is missing.
     MissingLastBrace,
     /// It broke off within this array.
     WithinArray(SnapshotArray),
     /// It broke off elsewhere, before the last array.
-    Elsewhere,
+    OutsideArrays,
 }
 
 /// Cuts a snapshot into pieces.
@@ -66,7 +66,7 @@ pub(crate) struct Scanner {
     window: Vec<u8>,
     share: MemoryShare,
     /// The rest of the window begins and ends here.
-    at: usize,
+    window_offset: usize,
     len: usize,
     /// Offset of the window in the input.
     offset: u64,
@@ -89,14 +89,14 @@ impl Scanner {
             source,
             window: Vec::new(),
             share: budget.for_buffer(),
-            at: 0,
+            window_offset: 0,
             len: 0,
             offset: 0,
             has_ended: false,
             state: ScanState::Start,
             layout: None,
             whole_arrays: Vec::new(),
-            end_of_input: EndOfInput::Elsewhere,
+            end_of_input: EndOfInput::OutsideArrays,
             has_data_after_end: false,
             keeps_stacks,
             stack_tree: Vec::new(),
@@ -113,10 +113,10 @@ impl Scanner {
         if self.has_ended {
             return Ok(false);
         }
-        self.window.copy_within(self.at..self.len, 0);
-        self.offset += self.at as u64;
-        self.len -= self.at;
-        self.at = 0;
+        self.window.copy_within(self.window_offset..self.len, 0);
+        self.offset += self.window_offset as u64;
+        self.len -= self.window_offset;
+        self.window_offset = 0;
         let wanted = self.len + WINDOW_BYTES;
         if self.window.len() < wanted {
             self.share.hold((2 * wanted + self.stack_tree.capacity()) as u64)?;
@@ -128,18 +128,18 @@ impl Scanner {
         Ok(filled > 0)
     }
 
-    fn byte(&mut self) -> Result<Option<u8>, ReadError> {
-        if self.at == self.len && !self.refill()? {
+    fn peek_byte(&mut self) -> Result<Option<u8>, ReadError> {
+        if self.window_offset == self.len && !self.refill()? {
             return Ok(None);
         }
-        Ok(Some(self.window[self.at]))
+        Ok(Some(self.window[self.window_offset]))
     }
 
     /// Passes over blanks and looks at what follows.
     fn after_blanks(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
-            match self.byte()? {
-                Some(b' ' | b'\t' | b'\r' | b'\n') => self.at += 1,
+            match self.peek_byte()? {
+                Some(b' ' | b'\t' | b'\r' | b'\n') => self.window_offset += 1,
                 other => return Ok(other),
             }
         }
@@ -147,25 +147,25 @@ impl Scanner {
 
     /// A key, from its first quote on, unescaped as far as keys of this format need it. `None` when there is none.
     fn key(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
-        self.at += 1;
+        self.window_offset += 1;
         let mut key = Vec::new();
         loop {
-            match self.byte()? {
+            match self.peek_byte()? {
                 None => return Ok(None),
-                Some(b'"') => break self.at += 1,
+                Some(b'"') => break self.window_offset += 1,
                 Some(byte) => {
-                    self.at += 1;
+                    self.window_offset += 1;
                     if key.len() < MAX_KEY_BYTES {
                         key.push(byte);
                     }
-                    if byte == b'\\' && self.byte()?.is_some() {
-                        self.at += 1;
+                    if byte == b'\\' && self.peek_byte()?.is_some() {
+                        self.window_offset += 1;
                     }
                 }
             }
         }
         if self.after_blanks()? == Some(b':') {
-            self.at += 1;
+            self.window_offset += 1;
             return Ok(Some(key));
         }
         Ok(None)
@@ -177,11 +177,11 @@ impl Scanner {
         let (mut is_text, mut is_escaped) = (false, false);
         let mut any = false;
         loop {
-            let Some(byte) = self.byte()? else { return Ok(None) };
+            let Some(byte) = self.peek_byte()? else { return Ok(None) };
             if !is_text && depth == 0 && (byte == b',' || byte == b'}' || byte == b']') {
                 break;
             }
-            self.at += 1;
+            self.window_offset += 1;
             if kept.len() < most {
                 if kept.len() == kept.capacity() {
                     self.share.hold((2 * self.window.len() + 3 * kept.len()) as u64)?;
@@ -215,13 +215,13 @@ impl Scanner {
         loop {
             match (self.after_blanks()?, self.state) {
                 (Some(b'{'), ScanState::Start) => {
-                    self.at += 1;
+                    self.window_offset += 1;
                     self.state = ScanState::BetweenValues;
                 }
-                (Some(b','), ScanState::BetweenValues) => self.at += 1,
+                (Some(b','), ScanState::BetweenValues) => self.window_offset += 1,
                 (Some(b'}'), ScanState::BetweenValues) => {
-                    self.at += 1;
-                    self.end_of_input = EndOfInput::End;
+                    self.window_offset += 1;
+                    self.end_of_input = EndOfInput::Complete;
                     self.has_data_after_end = self.after_blanks()?.is_some();
                     return self.end_here();
                 }
@@ -265,7 +265,7 @@ impl Scanner {
                         }
                         continue;
                     }
-                    self.at += 1;
+                    self.window_offset += 1;
                     self.state =
                         if region == SnapshotArray::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
                     return Ok(true);
@@ -310,10 +310,10 @@ impl Scanner {
     fn numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
         let width = self.width(region);
         loop {
-            if self.len - self.at < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.len - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.at..self.len];
+            let bytes = &self.window[self.window_offset..self.len];
             if let Some(end) = memchr::memchr(b']', bytes) {
                 let values = count_commas(&bytes[..end]) + 1;
                 self.whole_arrays.push(region);
@@ -330,7 +330,7 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(region);
-                self.at = self.len;
+                self.window_offset = self.len;
                 return Ok(None);
             }
         }
@@ -339,10 +339,10 @@ impl Scanner {
     /// The next piece of the array of strings: whole strings.
     fn strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
-            if self.len - self.at < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.len - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.at..self.len];
+            let bytes = &self.window[self.window_offset..self.len];
             let (mut at, mut cut, mut count) = (0, 0, 0);
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
@@ -358,7 +358,7 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(SnapshotArray::Strings);
-                self.at = self.len;
+                self.window_offset = self.len;
                 return Ok(None);
             }
         }
@@ -386,7 +386,7 @@ fn count_commas(bytes: &[u8]) -> usize {
 impl BlockSource for Scanner {
     type Context = PieceContext;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, PieceContext)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, PieceContext)>, ReadError> {
         loop {
             let (region, piece) = match self.state {
                 ScanState::End => return Ok(None),
@@ -406,10 +406,10 @@ impl BlockSource for Scanner {
             if buffer.text.len() < bytes {
                 buffer.resize(bytes)?;
             }
-            buffer.text[..bytes].copy_from_slice(&self.window[self.at..self.at + bytes]);
-            let offset = self.offset + self.at as u64;
+            buffer.text[..bytes].copy_from_slice(&self.window[self.window_offset..self.window_offset + bytes]);
+            let offset = self.offset + self.window_offset as u64;
             // The bracket behind the last piece.
-            self.at += bytes + usize::from(self.state == ScanState::BetweenValues);
+            self.window_offset += bytes + usize::from(self.state == ScanState::BetweenValues);
             if bytes == 0 {
                 continue;
             }

@@ -3,8 +3,8 @@
 use crate::parallel;
 use std::sync::Arc;
 
-use super::bits::Bits;
-use super::block::{Block, DANGLING, Function, LARGE_SIZE};
+use super::bits::BitSet;
+use super::block::{Block, DANGLING_TARGET, Function, LARGE_SIZE_MARK};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::problem_codes::*;
@@ -22,14 +22,14 @@ pub(super) struct Snapshot {
     /// By ordinal: its name among the strings.
     pub(super) names: Vec<u32>,
     pub(super) ids: ObjectIds,
-    /// By ordinal: its size in the file, or `LARGE_SIZE`.
+    /// By ordinal: its size in the file, or `LARGE_SIZE_MARK`.
     pub(super) sizes: Vec<u16>,
     /// (ordinal, bytes), ascending.
     pub(super) large_sizes: Vec<(u32, u64)>,
     /// Start of each node's edges, and behind the last their end.
     pub(super) first_edge: Vec<u32>,
     pub(super) edge_labels: EdgeLabels,
-    /// Ordinals, or `DANGLING`.
+    /// Ordinals, or `DANGLING_TARGET`.
     pub(super) targets: Vec<u32>,
     /// (ordinal, 1 attached or 2 detached), ascending.
     pub(super) detachedness: Vec<(u32, u8)>,
@@ -61,7 +61,7 @@ struct SnapshotBuilder {
 
 impl SnapshotBuilder {
     /// Takes what a block has, and leaves it empty.
-    fn take(&mut self, block: &mut Block) -> Result<(), ReadError> {
+    fn take_block(&mut self, block: &mut Block) -> Result<(), ReadError> {
         let at = Position::Byte(block.offset);
         self.diagnostics.add(&BAD_NUMBER, std::mem::take(&mut block.bad_numbers), at, String::new);
         self.diagnostics.add(&INCOMPLETE_ROW, std::mem::take(&mut block.incomplete_rows), at, String::new);
@@ -124,11 +124,11 @@ impl SnapshotBuilder {
 
     /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
     /// of V8's own fields, among which WeakMaps' entries are.
-    fn names_wanted(&self, layout: &SnapshotHeader) -> Bits {
+    fn names_wanted(&self, layout: &SnapshotHeader) -> BitSet {
         // Of as many strings as could be named at all, so that a wrong index takes no memory.
         let rows = &self.snapshot;
         let most = 4 * (rows.kinds.len() + rows.targets.len()) + (1 << 20);
-        let mut wanted = Bits::new(most);
+        let mut wanted = BitSet::new(most);
         let mut want = |index: u32| {
             if (index as usize) < most {
                 wanted.insert(index);
@@ -164,7 +164,7 @@ impl SnapshotBuilder {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
             block.rows(region, layout, values.len(), &mut numbers);
-            self.take(&mut block)?;
+            self.take_block(&mut block)?;
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Snapshot {
             |bytes, place, block: &mut Block| block.parse(bytes, &place),
             |block| {
                 tally.add(block.nodes.kinds.len());
-                content.take(block)
+                content.take_block(block)
             },
         )?;
         // The scanner does not end without one.
@@ -224,9 +224,9 @@ impl Snapshot {
     /// Bytes of the node itself in the file. O(1), for giants O(log giants).
     pub(super) fn self_size(&self, ordinal: u32) -> u64 {
         match self.sizes[ordinal as usize] {
-            LARGE_SIZE => {
+            LARGE_SIZE_MARK => {
                 let at = self.large_sizes.binary_search_by_key(&ordinal, |&(at, _)| at);
-                at.map_or(u64::from(LARGE_SIZE), |at| self.large_sizes[at].1)
+                at.map_or(u64::from(LARGE_SIZE_MARK), |at| self.large_sizes[at].1)
             }
             bytes => u64::from(bytes),
         }
@@ -270,7 +270,7 @@ impl Snapshot {
         let edge = edges.find(|&edge| {
             self.is_kind(edge, EdgeKind::Internal) && self.strings.get(self.edge_number(edge)) == Some(name)
         })?;
-        Some(self.targets[edge]).filter(|&target| target != DANGLING)
+        Some(self.targets[edge]).filter(|&target| target != DANGLING_TARGET)
     }
 
     /// The root, which a damaged file may not have.
@@ -295,7 +295,7 @@ impl SnapshotBuilder {
         let end = Position::Byte(scanner.end());
         let is_whole = |region| scanner.whole_arrays.contains(&region);
         let problems = &mut self.diagnostics;
-        let is_cut = scanner.end_of_input != EndOfInput::End;
+        let is_cut = scanner.end_of_input != EndOfInput::Complete;
         problems.add(&TRUNCATED, is_cut.into(), end, || match scanner.end_of_input {
             EndOfInput::WithinArray(SnapshotArray::Nodes) => "within its nodes".into(),
             EndOfInput::WithinArray(SnapshotArray::Edges) => "within its edges".into(),
@@ -329,9 +329,9 @@ impl SnapshotBuilder {
             Position::Byte(0),
             || format!("{sum} edges counted, {rows} found"),
         );
-        parallel::each_piece(&mut snapshot.targets, &|_, piece| {
+        parallel::for_each_piece(&mut snapshot.targets, &|_, piece| {
             for target in piece {
-                *target = if (*target as usize) < nodes { *target } else { DANGLING };
+                *target = if (*target as usize) < nodes { *target } else { DANGLING_TARGET };
             }
         });
         snapshot.strings.finish();

@@ -6,14 +6,14 @@ use super::snapshot::Snapshot;
 use crate::graph::{HeapGraph, HeapParts};
 
 /// The intervals in which objects were allocated: ids are given in order, and samples say how far they were.
-pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts {
+pub(super) fn allocation_intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts {
     if samples.is_empty() {
         return HeapParts::default();
     }
     let seconds = |us: u64| format!("{:.3}", us as f64 / 1e6);
     let mut names: Vec<String> = Vec::new();
-    for (at, &(time, _)) in samples.iter().enumerate() {
-        names.push(match at.checked_sub(1) {
+    for (field_index, &(time, _)) in samples.iter().enumerate() {
+        names.push(match field_index.checked_sub(1) {
             Some(before) => format!("{} to {} s", seconds(samples[before].0), seconds(time)),
             None => format!("before {} s", seconds(time)),
         });
@@ -26,8 +26,8 @@ pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts 
         let id = graph.original_id(node);
         let interval = match samples.partition_point(|&(_, last)| last < id) {
             _ if id.is_multiple_of(2) => embedder,
-            at if at == samples.len() => later,
-            at => at as u32,
+            field_index if field_index == samples.len() => later,
+            field_index => field_index as u32,
         };
         match runs.last_mut() {
             Some((nodes, last)) if *last == interval => nodes.end = node.index() + 1,
@@ -50,7 +50,7 @@ pub(super) struct TraceNode {
 
 /// The stacks of a recording, each behind the one that it goes on from.
 #[derive(Debug, Default)]
-pub(super) struct Stacks {
+pub(super) struct AllocationStacks {
     pub(super) all: Vec<TraceNode>,
     /// (id, number), ascending.
     by_id: Vec<(u32, u32)>,
@@ -60,40 +60,42 @@ pub(super) struct Stacks {
 struct StackLevel {
     parent: Option<u32>,
     row: [u64; super::layout::MAX_FIELDS],
-    at: usize,
+    field_index: usize,
 }
 
-impl Stacks {
+impl AllocationStacks {
     /// From nested lists of any depth; what is no list of stacks ends the reading.
-    pub(super) fn read(snapshot: &Snapshot) -> Stacks {
-        let mut stacks = Stacks::default();
+    pub(super) fn read(snapshot: &Snapshot) -> AllocationStacks {
+        let mut stacks = AllocationStacks::default();
         let Some(fields) = snapshot.layout.stack else { return stacks };
         let json = &snapshot.stack_tree;
         let mut levels: Vec<StackLevel> = Vec::new();
-        let (mut at, new) = (0, |parent| StackLevel { parent, row: [0; super::layout::MAX_FIELDS], at: 0 });
-        while let Some(&byte) = json.get(at) {
-            at += 1;
+        let (mut field_index, new) =
+            (0, |parent| StackLevel { parent, row: [0; super::layout::MAX_FIELDS], field_index: 0 });
+        while let Some(&byte) = json.get(field_index) {
+            field_index += 1;
             match (byte, levels.last_mut()) {
                 (b'[', None) if stacks.all.is_empty() => levels.push(new(None)),
                 // The last field of a stack has those below it.
-                (b'[', Some(level)) if level.at + 1 == fields.width => {
+                (b'[', Some(level)) if level.field_index + 1 == fields.width => {
                     let number = stacks.all.len() as u32;
-                    let [id, function, count, bytes, _] = fields.places.map(|place| level.row[place]);
+                    let [id, function, count, bytes, _] = fields.positions.map(|place| level.row[place]);
                     let id = u32::try_from(id).unwrap_or(0);
                     stacks.all.push(TraceNode { id, parent: level.parent, function, count, bytes });
-                    level.at = 0;
+                    level.field_index = 0;
                     levels.push(new(Some(number)));
                 }
                 (b']', Some(_)) => _ = levels.pop(),
-                (b'0'..=b'9', Some(level)) if level.at + 1 < fields.width => {
+                (b'0'..=b'9', Some(level)) if level.field_index + 1 < fields.width => {
                     let mut value = u64::from(byte - b'0');
-                    while let Some(digit) = json.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
+                    while let Some(digit) =
+                        json.get(field_index).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
                     {
                         value = value.wrapping_mul(10).wrapping_add(digit.into());
-                        at += 1;
+                        field_index += 1;
                     }
-                    level.row[level.at] = value;
-                    level.at += 1;
+                    level.row[level.field_index] = value;
+                    level.field_index += 1;
                 }
                 (b',' | b' ' | b'\n' | b'\r' | b'\t', _) => {}
                 _ => break,
@@ -109,8 +111,8 @@ impl Stacks {
     }
 
     pub(super) fn find(&self, id: u32) -> Option<u32> {
-        let at = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        Some(self.by_id[at].1)
+        let field_index = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(self.by_id[field_index].1)
     }
 
     /// The functions of a stack from the one that allocated up to the first.

@@ -1,6 +1,6 @@
 //! The strings of a snapshot: all of them, or those that classes and rules rest on.
 
-use super::bits::Bits;
+use super::bits::BitSet;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum KeptStrings {
@@ -14,9 +14,9 @@ pub(super) enum KeptStrings {
 #[derive(Debug, Clone, Default)]
 pub(super) struct StringTable {
     text: Vec<u8>,
-    ends: Vec<u64>,
+    text_ends: Vec<u64>,
     /// The strings that are kept, where not all are, and the number of them before each word.
-    kept_indices: Option<(Bits, Vec<u32>)>,
+    kept_indices: Option<(BitSet, Vec<u32>)>,
     /// Strings of the file.
     count: usize,
 }
@@ -27,14 +27,14 @@ impl StringTable {
     }
 
     /// Keeps only these of the strings that come; asked for before the first.
-    pub(super) fn keep_only(&mut self, wanted: Bits) {
+    pub(super) fn keep_only(&mut self, wanted: BitSet) {
         if self.count == 0 {
             self.kept_indices = Some((wanted, Vec::new()));
         }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.text.len() + 8 * self.ends.len() + self.count / 5
+        self.text.len() + 8 * self.text_ends.len() + self.count / 5
     }
 
     /// Appends strings that lie behind one another, by where each ends.
@@ -44,8 +44,8 @@ impl StringTable {
             let before = self.text.len() as u64;
             make_room(&mut self.text, text.len());
             self.text.extend_from_slice(text);
-            make_room(&mut self.ends, ends.len());
-            self.ends.extend(ends.iter().map(|&end| before + u64::from(end)));
+            make_room(&mut self.text_ends, ends.len());
+            self.text_ends.extend(ends.iter().map(|&end| before + u64::from(end)));
             self.count += ends.len();
             return;
         };
@@ -53,7 +53,7 @@ impl StringTable {
         for &end in ends {
             if wanted.has(self.count as u32) {
                 self.text.extend_from_slice(&text[start as usize..end as usize]);
-                self.ends.push(self.text.len() as u64);
+                self.text_ends.push(self.text.len() as u64);
             }
             self.count += 1;
             start = end;
@@ -80,8 +80,8 @@ impl StringTable {
     /// The string of an index; `None` for one that the file does not have, or that is not kept.
     pub(super) fn get(&self, index: u32) -> Option<&str> {
         let at = self.place(index)?;
-        let end = *self.ends.get(at)?;
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let end = *self.text_ends.get(at)?;
+        let start = at.checked_sub(1).map_or(0, |before| self.text_ends[before]);
         // What was appended is UTF-8.
         std::str::from_utf8(self.text.get(start as usize..end as usize)?).ok()
     }
@@ -114,7 +114,7 @@ mod tests {
         all.append(&text[3..], &[3, 3, 6]);
         all.finish();
         let mut some = StringTable::default();
-        let mut wanted = Bits::new(100);
+        let mut wanted = BitSet::new(100);
         [2, 4, 5, 70].iter().for_each(|&index| _ = wanted.insert(index));
         some.keep_only(wanted);
         some.append(text, &ends);

@@ -7,9 +7,9 @@ use super::problem_codes::*;
 use super::record::{RootLine, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;
-use crate::input::sink::{RecordSink, SectionPart, Totals};
+use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
 use crate::input::{
-    Diagnostics, Extent, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, Reading,
+    Diagnostics, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError, ReadExtent, Reading,
 };
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
@@ -48,7 +48,7 @@ struct RecordCounts {
 pub(super) struct Assembler<'r> {
     reading: &'r mut Reading,
     builder: GraphBuilder,
-    totals: Totals,
+    totals: SlotTotals,
     open_section: Option<OpenSection>,
     counts: RecordCounts,
     version: Option<u64>,
@@ -65,7 +65,7 @@ impl<'r> Assembler<'r> {
         Assembler {
             reading,
             builder,
-            totals: Totals::default(),
+            totals: SlotTotals::default(),
             open_section: None,
             counts: RecordCounts::default(),
             version: None,
@@ -77,7 +77,7 @@ impl<'r> Assembler<'r> {
 
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
         self.has_letter_in_sizes |= block.has_letter_in_sizes;
         self.slots.clear();
         let mut from = ListLengths::default();
@@ -242,7 +242,7 @@ impl<'r> Assembler<'r> {
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
 
-    fn finish(&mut self) -> Extent {
+    fn finish(&mut self) -> ReadExtent {
         let last_line = self.lines.max(1);
         self.close_incomplete(last_line);
         let counts = &self.counts;
@@ -260,7 +260,7 @@ impl<'r> Assembler<'r> {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ]);
-        Extent { end: Position::Line(last_line), objects: counts.objects, loss_codes: LOSS_CODES }
+        ReadExtent { end: Position::Line(last_line), objects: counts.objects, loss_codes: LOSS_CODES }
     }
 }
 

@@ -11,7 +11,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
         "conflicting-object",
         "objects with the id of another object; the first was kept",
     ),
-    ..GraphCodes::IN_DUMP
+    ..GraphCodes::DEFAULT
 };
 
 /// Problems by which objects may be lost.

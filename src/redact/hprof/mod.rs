@@ -5,12 +5,12 @@
 //! nothing in the dump goes like any other.
 
 mod facts;
-mod gather;
-mod left;
+mod gathered_facts;
+mod remaining_content;
 mod rewrite;
 mod scan;
 mod walk;
 mod write;
 
-pub(super) use left::find_left;
+pub(super) use remaining_content::find_remaining_content;
 pub(super) use write::redact;

@@ -2,30 +2,30 @@
 
 use rustc_hash::FxHashSet;
 
-use super::facts::{BYTE, CHAR, Facts, Plans, hash_of_text};
-use super::walk::{MAX_WHOLE_BYTES, Work, count_at};
+use super::facts::{BYTE, CHAR, HprofFacts, InstancePlanCache, hash_of_text};
+use super::walk::{MAX_WHOLE_ENTRY_BYTES, RecordVisitor, count_at};
 use crate::input::hprof::records::{ClassDump, FrameRecord, LoadClass, StaticValue, TraceRecord};
 use crate::input::hprof::wire::{OBJECT, id_of, record, sub, u32_at};
-use crate::redact::keep::KeptFields;
-use crate::redact::keyed::{KeyedHash, PartialDigest};
+use crate::redact::kept_fields::KeptFields;
+use crate::redact::keyed_hash::{KeyedHash, PartialDigest};
 
 /// Gathers facts.
-pub(super) struct Scan<'k> {
-    pub(super) facts: Facts,
+pub(super) struct FactScan<'k> {
+    pub(super) facts: HprofFacts,
     keep: &'k KeptFields,
     /// Where equal contents stay equal: for arrays that are never at hand as a whole.
     hash: Option<&'k KeyedHash>,
-    plans: Plans,
+    plans: InstancePlanCache,
     is_first: bool,
     dump: usize,
     /// Objects whose class was not known yet.
     pub(super) is_incomplete: bool,
     /// Objects with kept texts, and holders of such, that were met on this walk: dump and id.
-    met: FxHashSet<(usize, u64)>,
+    seen_kept_objects: FxHashSet<(usize, u64)>,
     /// Of these those that are kept, and all that are.
-    met_kept: usize,
-    kept_before: usize,
-    array: Option<(u64, PartialDigest)>,
+    seen_kept_count: usize,
+    previous_kept_count: usize,
+    open_array_digest: Option<(u64, PartialDigest)>,
     /// What may be a name, if it turns out to be of something.
     frames: Vec<FrameRecord>,
     frames_of_traces: FxHashSet<u64>,
@@ -35,28 +35,28 @@ pub(super) struct Scan<'k> {
     last_class: u64,
 }
 
-impl<'k> Scan<'k> {
+impl<'k> FactScan<'k> {
     pub(super) fn new(id_bytes: usize, keep: &'k KeptFields, hash: Option<&'k KeyedHash>) -> Self {
-        let facts = Facts {
+        let facts = HprofFacts {
             id_bytes,
             // Dumps are counted from 1.
             dumps: vec![Default::default()],
-            kept: vec![Default::default()],
-            places: super::facts::Places::new(id_bytes),
-            ..Facts::default()
+            kept_texts_by_dump: vec![Default::default()],
+            object_addresses: super::facts::ObjectAddresses::new(id_bytes),
+            ..HprofFacts::default()
         };
-        Scan {
+        FactScan {
             facts,
             keep,
             hash,
-            plans: Plans::new(false),
+            plans: InstancePlanCache::new(false),
             is_first: true,
             dump: 0,
             is_incomplete: false,
-            met: FxHashSet::default(),
-            met_kept: 0,
-            kept_before: 0,
-            array: None,
+            seen_kept_objects: FxHashSet::default(),
+            seen_kept_count: 0,
+            previous_kept_count: 0,
+            open_array_digest: None,
             frames: Vec::new(),
             frames_of_traces: FxHashSet::default(),
             field_names: FxHashSet::default(),
@@ -66,34 +66,35 @@ impl<'k> Scan<'k> {
     }
 
     /// A walk is over, which could not pass everything if `is_damaged`. Returns true if another may find more.
-    pub(super) fn is_to_repeat(&mut self, is_damaged: bool) -> bool {
-        self.end_array();
+    pub(super) fn needs_another_scan(&mut self, is_damaged: bool) -> bool {
+        self.end_array_digest();
         if self.is_first {
-            self.settle_names(is_damaged);
-            self.keep_statics();
+            self.find_name_texts(is_damaged);
+            self.keep_static_texts();
         }
-        let kept = self.facts.kept.iter().map(|kept| kept.len()).sum();
-        let is_unmet = kept > self.met_kept && (self.is_first || kept > self.kept_before);
+        let kept = self.facts.kept_texts_by_dump.iter().map(|kept| kept.len()).sum();
+        let is_unmet = kept > self.seen_kept_count && (self.is_first || kept > self.previous_kept_count);
         let is_to_repeat = is_unmet || (self.is_first && self.is_incomplete);
-        (self.is_first, self.dump, self.met_kept, self.kept_before) = (false, 0, 0, kept);
-        self.met.clear();
+        (self.is_first, self.dump, self.seen_kept_count, self.previous_kept_count) = (false, 0, 0, kept);
+        self.seen_kept_objects.clear();
         self.plans.clear();
         is_to_repeat
     }
 
     /// Finds the texts that name something: classes that objects have or that lie among them, frames of stack traces, fields. A
     /// record of a damaged file may be taken for another, and its text for ids.
-    fn settle_names(&mut self, is_damaged: bool) {
-        let Scan { facts, frames, frames_of_traces, field_names, used_classes, .. } = self;
+    fn find_name_texts(&mut self, is_damaged: bool) {
+        let FactScan { facts, frames, frames_of_traces, field_names, used_classes, .. } = self;
         facts.texts.sort();
-        let Facts { texts, names, class_names, places, .. } = facts;
+        let HprofFacts { texts, name_text_ids: names, class_names, object_addresses: places, .. } = facts;
         let is_name = |id: u64| texts.get(id).is_some_and(reads_as_name);
-        class_names.retain(|class, name| (places.has(*class) || used_classes.contains(class)) && is_name(*name));
+        class_names
+            .retain(|class, name| (places.may_hold_object(*class) || used_classes.contains(class)) && is_name(*name));
         names.extend(class_names.values());
         names.extend(field_names.iter().filter(|name| is_name(**name)));
         for frame in frames.iter().filter(|frame| frames_of_traces.contains(&frame.id)) {
             if texts.get(frame.signature).is_none_or(|signature| signature.starts_with(b"(")) {
-                facts.frames.insert(frame.id);
+                facts.frame_ids.insert(frame.id);
                 // Methods may have blanks in their names.
                 names.extend(
                     [frame.method, frame.signature, frame.file].into_iter().filter(|&id| !is_damaged || is_name(id)),
@@ -103,7 +104,7 @@ impl<'k> Scan<'k> {
     }
 
     /// StaticValue variables that are kept.
-    fn keep_statics(&mut self) {
+    fn keep_static_texts(&mut self) {
         let mut kept = Vec::new();
         for (number, classes) in self.facts.dumps.iter().enumerate() {
             for dump in classes.values() {
@@ -115,43 +116,44 @@ impl<'k> Scan<'k> {
             }
         }
         for (number, id) in kept {
-            self.facts.kept[number].entry(id).or_default();
+            self.facts.kept_texts_by_dump[number].entry(id).or_default();
         }
     }
 
     #[inline]
-    fn instance(&mut self, data: &[u8]) {
+    fn scan_instance(&mut self, data: &[u8]) {
         let id_bytes = self.facts.id_bytes;
         let head = 9 + 2 * id_bytes;
         let (Some(id), Some(class)) = (id_of(data, 1, id_bytes), id_of(data, 5 + id_bytes, id_bytes)) else { return };
         let bytes = count_at(data, 5 + 2 * id_bytes);
-        let Some(plan) = self.plans.of(&self.facts, self.dump, class, self.keep, bytes) else {
+        let Some(plan) = self.plans.plan_for(&self.facts, self.dump, class, self.keep, bytes) else {
             self.is_incomplete = true;
             self.used_classes.insert(class);
             if self.facts.class_names.contains_key(&class) {
-                self.facts.places.add(id);
+                self.facts.object_addresses.add(id);
             }
             return;
         };
-        self.facts.places.add(id);
-        let kept = &mut self.facts.kept[self.dump];
-        if !plan.holds_kept.is_empty() && self.met.insert((self.dump, id)) {
-            for &at in &plan.holds_kept {
+        self.facts.object_addresses.add(id);
+        let kept = &mut self.facts.kept_texts_by_dump[self.dump];
+        if !plan.kept_reference_offsets.is_empty() && self.seen_kept_objects.insert((self.dump, id)) {
+            for &at in &plan.kept_reference_offsets {
                 let held = id_of(data, head + at as usize, id_bytes).unwrap_or(0);
                 if held != 0 {
                     kept.entry(held).or_default();
                 }
             }
         }
-        if let Some(at) = plan.characters
+        if let Some(at) = plan.character_array_offset
             && kept.contains_key(&id)
-            && self.met.insert((self.dump, id))
+            && self.seen_kept_objects.insert((self.dump, id))
         {
-            self.met_kept += 1;
+            self.seen_kept_count += 1;
             // An array of this id would be another object.
             kept.insert(id, vec![(0, 0)]);
             let number = |at: Option<u32>| u32_at(data, head + at? as usize);
-            let part = number(plan.part.0).zip(number(plan.part.1)).unwrap_or((0, u32::MAX));
+            let part =
+                number(plan.array_part_offsets.0).zip(number(plan.array_part_offsets.1)).unwrap_or((0, u32::MAX));
             if let Some(array) = id_of(data, head + at as usize, id_bytes).filter(|&array| array != 0) {
                 let parts = kept.entry(array).or_default();
                 if !parts.contains(&part) {
@@ -161,30 +163,30 @@ impl<'k> Scan<'k> {
         }
     }
 
-    fn array(&mut self, data: &[u8], id: u64) {
-        self.facts.places.add(id);
+    fn scan_primitive_array(&mut self, data: &[u8], id: u64) {
+        self.facts.object_addresses.add(id);
         let elements = data.get(10 + self.facts.id_bytes..).unwrap_or_default();
-        let parts = self.facts.kept[self.dump].get(&id);
+        let parts = self.facts.kept_texts_by_dump[self.dump].get(&id);
         // Of a text that is a part of a longer array no other is known to be equal.
         let is_whole = parts.is_some_and(|parts| parts.iter().all(|&(start, count)| start == 0 && count == u32::MAX));
-        if parts.is_some() && self.met.insert((self.dump, id)) {
-            self.met_kept += 1;
+        if parts.is_some() && self.seen_kept_objects.insert((self.dump, id)) {
+            self.seen_kept_count += 1;
             if let (Some(&(BYTE | CHAR)), true) = (data.get(9 + self.facts.id_bytes), is_whole) {
-                self.facts.kept_texts.insert(hash_of_text(data[9 + self.facts.id_bytes], elements));
+                self.facts.kept_text_hashes.insert(hash_of_text(data[9 + self.facts.id_bytes], elements));
             }
         }
-        self.end_array();
+        self.end_array_digest();
         if self.hash.is_some()
             && elements.is_empty()
-            && count_at(data, 5 + self.facts.id_bytes) as u64 > MAX_WHOLE_BYTES / 16
+            && count_at(data, 5 + self.facts.id_bytes) as u64 > MAX_WHOLE_ENTRY_BYTES / 16
         {
-            self.array = self.hash.map(|hash| (id, hash.begin()));
+            self.open_array_digest = self.hash.map(|hash| (id, hash.begin_digest()));
         }
     }
 
-    fn end_array(&mut self) {
-        if let Some((id, digest)) = self.array.take() {
-            self.facts.digests.entry((self.dump, id)).or_insert(digest.finish());
+    fn end_array_digest(&mut self) {
+        if let Some((id, digest)) = self.open_array_digest.take() {
+            self.facts.long_array_digests.entry((self.dump, id)).or_insert(digest.finish());
         }
     }
 }
@@ -194,19 +196,19 @@ fn reads_as_name(text: &[u8]) -> bool {
     text.iter().all(|byte| *byte > b' ' && *byte != 0x7F)
 }
 
-impl Work for Scan<'_> {
+impl RecordVisitor for FactScan<'_> {
     fn begin_dump(&mut self) {
-        self.end_array();
+        self.end_array_digest();
         self.facts.texts.sort();
         self.dump += 1;
         self.plans.clear();
         if self.facts.dumps.len() <= self.dump {
             self.facts.dumps.push(Default::default());
-            self.facts.kept.push(Default::default());
+            self.facts.kept_texts_by_dump.push(Default::default());
         }
     }
 
-    fn record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
+    fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         if !self.is_first {
             return None;
         }
@@ -238,17 +240,17 @@ impl Work for Scan<'_> {
     }
 
     #[inline]
-    fn entry(&mut self, data: &mut [u8]) {
+    fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         match data[0] {
-            sub::INSTANCE => self.instance(data),
+            sub::INSTANCE => self.scan_instance(data),
             sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
                 if let Some(id) = id_of(data, 1, id_bytes) {
-                    self.array(data, id);
+                    self.scan_primitive_array(data, id);
                 }
             }
             sub::OBJECT_ARRAY => {
-                self.end_array();
+                self.end_array_digest();
                 let (Some(id), Some(class)) = (id_of(data, 1, id_bytes), id_of(data, 9 + id_bytes, id_bytes)) else {
                     return;
                 };
@@ -257,7 +259,7 @@ impl Work for Scan<'_> {
                     self.last_class = class;
                 }
                 if self.facts.is_class(class) {
-                    self.facts.places.add(id);
+                    self.facts.object_addresses.add(id);
                 } else {
                     self.is_incomplete = true;
                 }
@@ -266,7 +268,7 @@ impl Work for Scan<'_> {
                 if let Ok((_, dump)) = ClassDump::parse(&data[1..], id_bytes, 0) {
                     let fields = dump.fields.iter().map(|field| field.name);
                     self.field_names.extend(dump.statics.iter().map(|one| one.name).chain(fields));
-                    self.facts.places.add(dump.id);
+                    self.facts.object_addresses.add(dump.id);
                     self.facts.dumps[self.dump].entry(dump.id).or_insert(dump);
                 }
             }
@@ -275,11 +277,11 @@ impl Work for Scan<'_> {
         }
     }
 
-    fn elements(&mut self, bytes: &mut [u8]) {
-        if let Some((_, digest)) = &mut self.array {
+    fn array_elements(&mut self, bytes: &mut [u8]) {
+        if let Some((_, digest)) = &mut self.open_array_digest {
             digest.write(bytes);
         }
     }
 
-    fn unknown(&mut self, _: &mut [u8]) {}
+    fn unparsed_bytes(&mut self, _: &mut [u8]) {}
 }

@@ -11,114 +11,114 @@ use crate::redact::options::LostBytes;
 /// Bytes that are at hand: few enough to stay in the processor's memory.
 const WINDOW_BYTES: usize = 256 << 10;
 /// An entry up to this length is at hand as a whole.
-pub(super) const MAX_WHOLE_BYTES: u64 = 8 << 20;
+pub(super) const MAX_WHOLE_ENTRY_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
-const MAX_RECORD_BYTES: u32 = 256 << 20;
+const MAX_NON_HEAP_RECORD_BYTES: u32 = 256 << 20;
 
 /// What is done with the parts of a file. Slices may be changed; they keep their length.
-pub(super) trait Work {
+pub(super) trait RecordVisitor {
     /// Another dump of the file begins.
     fn begin_dump(&mut self) {}
     /// The head of a record, of 9 bytes; `fits` if its body is in the file.
-    fn head(&mut self, _head: &mut [u8], _fits: bool) {}
+    fn record_head(&mut self, _head: &mut [u8], _fits: bool) {}
     /// A record that is no heap, whole: what takes the place of its body if that gets another length.
-    fn record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
-    /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_BYTES`, only the start.
-    fn entry(&mut self, data: &mut [u8]);
+    fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
+    /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_ENTRY_BYTES`, only the start.
+    fn heap_entry(&mut self, data: &mut [u8]);
     /// The next elements of the array that `entry` had the start of.
-    fn elements(&mut self, bytes: &mut [u8]);
+    fn array_elements(&mut self, bytes: &mut [u8]);
     /// Bytes that cannot be parsed, or are of records without use.
-    fn unknown(&mut self, bytes: &mut [u8]);
+    fn unparsed_bytes(&mut self, bytes: &mut [u8]);
 }
 
 /// A walk through a file.
-pub(super) struct Walk<'w, W> {
+pub(super) struct HprofWalk<'w, W> {
     source: Source,
     out: Option<&'w mut dyn Write>,
-    pub(super) work: W,
+    pub(super) visitor: W,
     bytes: Vec<u8>,
     /// Of `bytes`: written, passed, filled.
-    written: usize,
+    written_end: usize,
     at: usize,
     end: usize,
     /// Of the next byte.
     offset: u64,
     has_ended: bool,
     /// The file's length as its reader knows it.
-    total: Option<u64>,
+    file_bytes: Option<u64>,
     /// The same as a walk before this one found it.
-    known_total: Option<u64>,
+    known_file_bytes: Option<u64>,
     id_bytes: usize,
     pub(super) lost: LostBytes,
     /// The output could not be written.
     pub(super) write_error: Option<std::io::Error>,
     // ---- dumps of the file
     dumps: usize,
-    in_run: bool,
-    is_complete: bool,
+    is_in_segment_run: bool,
+    is_dump_complete: bool,
 }
 
-impl<'w, W: Work> Walk<'w, W> {
+impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     pub(super) fn new(
         source: Source,
         header: &Header,
-        known_total: Option<u64>,
+        known_file_bytes: Option<u64>,
         work: W,
         out: Option<&'w mut dyn Write>,
     ) -> Self {
         let total = source.file_bytes.filter(|_| source.compression.is_empty());
-        Walk {
+        HprofWalk {
             source,
             out,
-            work,
+            visitor: work,
             bytes: vec![0; WINDOW_BYTES],
-            written: 0,
+            written_end: 0,
             at: 0,
             end: 0,
             offset: 0,
             has_ended: false,
-            total,
-            known_total: known_total.or(total),
+            file_bytes: total,
+            known_file_bytes: known_file_bytes.or(total),
             id_bytes: header.id_bytes,
             lost: LostBytes::default(),
             write_error: None,
             dumps: 0,
-            in_run: false,
-            is_complete: false,
+            is_in_segment_run: false,
+            is_dump_complete: false,
         }
     }
 
     /// Walks to the end. Returns the file's length. Error: when it cannot be read or written.
     pub(super) fn run(&mut self, header: &Header) -> Result<u64, ReadError> {
-        self.need(header.header_bytes)?;
-        self.advance(header.header_bytes.min(self.ahead()));
+        self.ensure_available(header.header_bytes)?;
+        self.advance(header.header_bytes.min(self.available_bytes()));
         while self.next_record()? {}
-        self.lose_file()?;
+        self.skip_rest_of_file()?;
         self.flush()?;
         Ok(self.offset)
     }
 
     // ---- bytes
 
-    fn ahead(&self) -> usize {
+    fn available_bytes(&self) -> usize {
         self.end - self.at
     }
 
-    fn left(&self) -> Option<u64> {
-        self.total.map(|total| total.saturating_sub(self.offset))
+    fn remaining_file_bytes(&self) -> Option<u64> {
+        self.file_bytes.map(|total| total.saturating_sub(self.offset))
     }
 
     /// Returns true if so many bytes follow, which then are at hand. Memory grows with what is there.
     #[inline]
-    fn need(&mut self, bytes: usize) -> Result<bool, ReadError> {
-        if self.ahead() >= bytes { Ok(true) } else { self.fill(bytes) }
+    fn ensure_available(&mut self, bytes: usize) -> Result<bool, ReadError> {
+        if self.available_bytes() >= bytes { Ok(true) } else { self.fill_window(bytes) }
     }
 
     #[cold]
-    fn fill(&mut self, bytes: usize) -> Result<bool, ReadError> {
+    fn fill_window(&mut self, bytes: usize) -> Result<bool, ReadError> {
         self.flush()?;
         self.bytes.copy_within(self.at..self.end, 0);
-        (self.end, self.at, self.written) = (self.end - self.at, 0, 0);
+        (self.end, self.at, self.written_end) = (self.end - self.at, 0, 0);
         // What was long is passed.
         self.bytes.truncate(self.end.max(bytes).max(WINDOW_BYTES));
         while self.end < bytes && !self.has_ended {
@@ -137,11 +137,11 @@ impl<'w, W: Work> Walk<'w, W> {
         if let Some(out) = &mut self.out
             && self.write_error.is_none()
         {
-            self.write_error = out.write_all(&self.bytes[self.written..self.at]).err();
+            self.write_error = out.write_all(&self.bytes[self.written_end..self.at]).err();
             // Nothing is there to be read any more.
             self.has_ended |= self.write_error.is_some();
         }
-        self.written = self.at;
+        self.written_end = self.at;
         Ok(())
     }
 
@@ -152,19 +152,24 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     /// Shows the next `bytes` in parts whose lengths are multiples of `unit`. Returns how many there were.
-    fn pass(&mut self, bytes: u64, unit: usize, mut see: impl FnMut(&mut W, &mut [u8])) -> Result<u64, ReadError> {
+    fn visit_bytes(
+        &mut self,
+        bytes: u64,
+        unit: usize,
+        mut see: impl FnMut(&mut W, &mut [u8]),
+    ) -> Result<u64, ReadError> {
         let mut left = bytes;
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(WINDOW_BYTES);
-            let is_all = self.need(wanted)?;
-            let mut part = self.ahead().min(wanted);
+            let is_all = self.ensure_available(wanted)?;
+            let mut part = self.available_bytes().min(wanted);
             if is_all && part as u64 != left {
                 part -= part % unit;
             }
             if part == 0 {
                 break;
             }
-            see(&mut self.work, &mut self.bytes[self.at..self.at + part]);
+            see(&mut self.visitor, &mut self.bytes[self.at..self.at + part]);
             self.advance(part);
             left -= part as u64;
         }
@@ -172,9 +177,9 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     /// Passes bytes that nobody can use.
-    fn lose(&mut self, bytes: u64) -> Result<u64, ReadError> {
+    fn skip_lost_bytes(&mut self, bytes: u64) -> Result<u64, ReadError> {
         let first_at = self.offset;
-        let lost = self.pass(bytes, 1, |work, part| work.unknown(part))?;
+        let lost = self.visit_bytes(bytes, 1, |work, part| work.unparsed_bytes(part))?;
         self.note_lost(lost, first_at);
         Ok(lost)
     }
@@ -186,60 +191,60 @@ impl<'w, W: Work> Walk<'w, W> {
         }
     }
 
-    fn lose_file(&mut self) -> Result<(), ReadError> {
-        self.lose(u64::MAX).map(drop)
+    fn skip_rest_of_file(&mut self) -> Result<(), ReadError> {
+        self.skip_lost_bytes(u64::MAX).map(drop)
     }
 
     // ---- records
 
     fn is_after_end(&self) -> bool {
-        !self.in_run && self.dumps > 0 && self.is_complete
+        !self.is_in_segment_run && self.dumps > 0 && self.is_dump_complete
     }
 
-    fn fits(&self, length: u32) -> bool {
-        self.left().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
+    fn fits_in_file(&self, length: u32) -> bool {
+        self.remaining_file_bytes().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
     }
 
     /// The next record. False at the end of what can be read.
     fn next_record(&mut self) -> Result<bool, ReadError> {
-        if !self.need(RecordHead::BYTES)? {
-            self.lost.is_cut |= self.ahead() > 0;
+        if !self.ensure_available(RecordHead::BYTES)? {
+            self.lost.is_cut |= self.available_bytes() > 0;
             return Ok(false);
         }
         let Some(head) = RecordHead::parse(&self.bytes[self.at..self.end]) else { return Ok(false) };
-        if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !self.fits(head.length)) {
+        if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !self.fits_in_file(head.length)) {
             return Ok(false);
         }
         let end = self.offset + RecordHead::BYTES as u64 + u64::from(head.length);
-        let is_there = self.known_total.is_none_or(|total| total >= end);
+        let is_there = self.known_file_bytes.is_none_or(|total| total >= end);
         if matches!(head.tag, record::HEAP_DUMP | record::SEGMENT) {
-            self.work.head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
+            self.visitor.record_head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
-            return self.segment(head);
+            return self.walk_segment(head);
         }
         let whole = RecordHead::BYTES + head.length as usize;
-        if head.length <= MAX_RECORD_BYTES && self.need(whole)? {
+        if head.length <= MAX_NON_HEAP_RECORD_BYTES && self.ensure_available(whole)? {
             let (first, body) = self.bytes[self.at..self.at + whole].split_at_mut(RecordHead::BYTES);
-            self.work.head(first, true);
-            if let Some(body) = self.work.record(head.tag, body) {
-                self.replace(head, whole, &body)?;
+            self.visitor.record_head(first, true);
+            if let Some(body) = self.visitor.other_record(head.tag, body) {
+                self.write_replaced_record(head, whole, &body)?;
             } else {
                 self.advance(whole);
             }
         } else {
-            self.work.head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
+            self.visitor.record_head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
-            let lost = self.lose(head.length.into())?;
+            let lost = self.skip_lost_bytes(head.length.into())?;
             self.lost.is_cut |= lost < head.length.into();
         }
         if head.tag == record::HEAP_DUMP_END {
-            (self.in_run, self.is_complete) = (false, true);
+            (self.is_in_segment_run, self.is_dump_complete) = (false, true);
         }
         Ok(true)
     }
 
     /// Writes a body of another length in the place of one of `whole` bytes with its head.
-    fn replace(&mut self, head: RecordHead, whole: usize, body: &[u8]) -> Result<(), ReadError> {
+    fn write_replaced_record(&mut self, head: RecordHead, whole: usize, body: &[u8]) -> Result<(), ReadError> {
         self.flush()?;
         if let Some(out) = &mut self.out {
             out.write_all(&self.bytes[self.at..self.at + 5])?;
@@ -247,75 +252,78 @@ impl<'w, W: Work> Walk<'w, W> {
             out.write_all(body)?;
         }
         self.advance(whole);
-        self.written = self.at;
+        self.written_end = self.at;
         Ok(())
     }
 
     fn is_at_record(&mut self) -> Result<bool, ReadError> {
-        if !self.need(RecordHead::BYTES)? {
+        if !self.ensure_available(RecordHead::BYTES)? {
             return Ok(false);
         }
         let head = RecordHead::parse(&self.bytes[self.at..self.end]);
         Ok(head.is_some_and(|head| {
-            record::is_known(head.tag) && self.fits(head.length) && (!sub::is_known(head.tag) || head.micros == 0)
+            record::is_known(head.tag)
+                && self.fits_in_file(head.length)
+                && (!sub::is_known(head.tag) || head.micros == 0)
         }))
     }
 
     // ---- heap dumps and their segments
 
-    fn segment(&mut self, head: RecordHead) -> Result<bool, ReadError> {
-        if head.tag == record::HEAP_DUMP || !self.in_run {
+    fn walk_segment(&mut self, head: RecordHead) -> Result<bool, ReadError> {
+        if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
             self.dumps += 1;
-            self.is_complete = false;
-            self.work.begin_dump();
+            self.is_dump_complete = false;
+            self.visitor.begin_dump();
         }
-        self.in_run = head.tag == record::SEGMENT;
-        let (left, length) = (self.left(), u64::from(head.length));
+        self.is_in_segment_run = head.tag == record::SEGMENT;
+        let (left, length) = (self.remaining_file_bytes(), u64::from(head.length));
         let wraps = head.tag == record::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
-        let is_unmeasured = length == 0 && self.need(1)? && !self.is_at_record()? && sub::is_known(self.bytes[self.at]);
+        let is_unmeasured =
+            length == 0 && self.ensure_available(1)? && !self.is_at_record()? && sub::is_known(self.bytes[self.at]);
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
         let bounds = (!wraps && !is_unmeasured).then_some(length);
-        let has_more = self.entries(bounds, may_wrap)?;
-        self.is_complete |= has_more && head.tag == record::HEAP_DUMP;
+        let has_more = self.walk_entries(bounds, may_wrap)?;
+        self.is_dump_complete |= has_more && head.tag == record::HEAP_DUMP;
         Ok(has_more)
     }
 
     /// The entries of a segment of so many bytes (`None`: up to what is none). False at the end of what can be read.
-    fn entries(&mut self, mut left: Option<u64>, may_wrap: bool) -> Result<bool, ReadError> {
+    fn walk_entries(&mut self, mut left: Option<u64>, may_wrap: bool) -> Result<bool, ReadError> {
         loop {
             if left == Some(0) {
                 return Ok(true);
             }
-            if !self.need(1)? {
+            if !self.ensure_available(1)? {
                 self.lost.is_cut |= left.is_some();
                 return Ok(false);
             }
-            let bytes = match self.next_bytes()? {
+            let bytes = match self.next_entry_length()? {
                 SubRecordLength::Known(bytes) => bytes,
-                SubRecordLength::NoSubRecord => return self.lose_segment(left),
+                SubRecordLength::NoSubRecord => return self.skip_rest_of_segment(left),
                 SubRecordLength::NeedsMore => {
-                    self.cut();
+                    self.visit_cut_entry();
                     return Ok(false);
                 }
             };
             if left.is_some_and(|left| bytes > left) {
                 if !may_wrap {
-                    return self.lose_segment(left);
+                    return self.skip_rest_of_segment(left);
                 }
                 left = None;
                 continue;
             }
-            if bytes > MAX_WHOLE_BYTES {
-                if !self.huge(bytes)? {
+            if bytes > MAX_WHOLE_ENTRY_BYTES {
+                if !self.walk_long_entry(bytes)? {
                     return Ok(false);
                 }
-            } else if self.need(bytes as usize)? {
+            } else if self.ensure_available(bytes as usize)? {
                 let end = self.at + bytes as usize;
-                self.work.entry(&mut self.bytes[self.at..end]);
+                self.visitor.heap_entry(&mut self.bytes[self.at..end]);
                 self.advance(bytes as usize);
             } else {
-                self.cut();
+                self.visit_cut_entry();
                 return Ok(false);
             }
             left = left.map(|left| left - bytes);
@@ -323,13 +331,13 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     #[inline]
-    fn next_bytes(&mut self) -> Result<SubRecordLength, ReadError> {
+    fn next_entry_length(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
             let found = sub_record_length(&self.bytes[self.at..self.end], self.id_bytes);
-            let available = self.ahead();
+            let available = self.available_bytes();
             if found != SubRecordLength::NeedsMore
-                || available as u64 >= MAX_WHOLE_BYTES
-                || !self.need(available + 1)?
+                || available as u64 >= MAX_WHOLE_ENTRY_BYTES
+                || !self.ensure_available(available + 1)?
             {
                 return Ok(found);
             }
@@ -337,11 +345,11 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     /// The rest of a segment cannot be read; what follows it can.
-    fn lose_segment(&mut self, left: Option<u64>) -> Result<bool, ReadError> {
+    fn skip_rest_of_segment(&mut self, left: Option<u64>) -> Result<bool, ReadError> {
         match left {
             None => self.is_at_record(),
             Some(left) => {
-                let lost = self.lose(left)?;
+                let lost = self.skip_lost_bytes(left)?;
                 self.lost.is_cut |= lost < left;
                 Ok(lost == left)
             }
@@ -349,9 +357,9 @@ impl<'w, W: Work> Walk<'w, W> {
     }
 
     /// The file ends within the entry at hand.
-    fn cut(&mut self) {
+    fn visit_cut_entry(&mut self) {
         self.lost.is_cut = true;
-        let (first_at, bytes) = (self.offset, self.ahead());
+        let (first_at, bytes) = (self.offset, self.available_bytes());
         let data = &mut self.bytes[self.at..self.end];
         let has_head = match data[0] {
             sub::INSTANCE => data.len() >= 9 + 2 * self.id_bytes,
@@ -360,16 +368,16 @@ impl<'w, W: Work> Walk<'w, W> {
             _ => false,
         };
         if has_head {
-            self.work.entry(data);
+            self.visitor.heap_entry(data);
         } else {
-            self.work.unknown(&mut data[1..]);
+            self.visitor.unparsed_bytes(&mut data[1..]);
         }
         self.advance(bytes);
         self.note_lost(bytes as u64, first_at);
     }
 
     /// An entry that is too long to be at hand. False if the file ends in it.
-    fn huge(&mut self, bytes: u64) -> Result<bool, ReadError> {
+    fn walk_long_entry(&mut self, bytes: u64) -> Result<bool, ReadError> {
         let (tag, id_bytes) = (self.bytes[self.at], self.id_bytes);
         let (head_bytes, unit) = match tag {
             sub::OBJECT_ARRAY => (9 + 2 * id_bytes, id_bytes),
@@ -379,14 +387,14 @@ impl<'w, W: Work> Walk<'w, W> {
             }
             _ => (9 + 2 * id_bytes, 0),
         };
-        self.need(head_bytes)?;
-        let head_bytes = head_bytes.min(self.ahead());
-        self.work.entry(&mut self.bytes[self.at..self.at + head_bytes]);
+        self.ensure_available(head_bytes)?;
+        let head_bytes = head_bytes.min(self.available_bytes());
+        self.visitor.heap_entry(&mut self.bytes[self.at..self.at + head_bytes]);
         self.advance(head_bytes);
         let rest = bytes - head_bytes as u64;
         let passed = match unit {
-            0 => self.pass(rest, 1, |work, part| work.unknown(part))?,
-            _ => self.pass(rest, unit, |work, part| work.elements(part))?,
+            0 => self.visit_bytes(rest, 1, |work, part| work.unparsed_bytes(part))?,
+            _ => self.visit_bytes(rest, unit, |work, part| work.array_elements(part))?,
         };
         self.lost.is_cut |= passed < rest;
         Ok(passed == rest)

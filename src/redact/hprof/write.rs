@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::gather::{Gathered, gather};
-use super::rewrite::Rewrite;
-use super::walk::Walk;
+use super::gathered_facts::{GatheredFacts, gather_facts};
+use super::rewrite::ValueRemover;
+use super::walk::HprofWalk;
 use crate::redact::dump_file::DumpFile;
 use crate::redact::options::{RedactError, RedactOptions, Redacted};
 
@@ -15,12 +15,12 @@ pub(in crate::redact) fn redact(
     options: &RedactOptions,
     out: &mut dyn Write,
 ) -> Result<Redacted, RedactError> {
-    let Gathered { header, facts, bytes, lost } = gather(file, &options.keep, options.hash())?;
+    let GatheredFacts { header, facts, bytes, lost } = gather_facts(file, &options.keep, options.hash())?;
     if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
         return Err(RedactError::Damaged(lost));
     }
-    let work = Rewrite::new(&facts, &options.keep, options.hash(), &options.names);
-    let mut walk = Walk::new(file.open()?, &header, Some(bytes), work, Some(out));
+    let work = ValueRemover::new(&facts, &options.keep, options.hash(), &options.names);
+    let mut walk = HprofWalk::new(file.open()?, &header, Some(bytes), work, Some(out));
     let bytes = walk.run(&header)?;
     if let Some(error) = walk.write_error {
         return Err(RedactError::Write(error));

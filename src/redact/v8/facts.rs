@@ -12,25 +12,25 @@ use std::sync::Arc;
 use rustc_hash::{FxHashSet, FxHasher};
 
 use super::header::{EDGE_KINDS, NODE_KINDS};
-use super::pieces::Pieces;
+use super::pieces::SnapshotPieces;
 use crate::graph::make_room;
-use crate::input::v8_snapshot::block::DANGLING;
+use crate::input::v8_snapshot::block::DANGLING_TARGET;
 use crate::input::v8_snapshot::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use crate::input::v8_snapshot::scan::{EndOfInput, SnapshotArray, end_of_string};
 use crate::input::{ReadError, is_identifier};
 use crate::redact::dump_file::DumpFile;
 
 /// An object with so many properties is a dictionary.
-const MANY_PROPERTIES: usize = 1000;
+const MIN_DICTIONARY_PROPERTIES: usize = 1000;
 /// One with so many that no other object has is one too, if three of four are such and lead to objects of one class.
-const MANY_OF_ITS_OWN: usize = 10;
+const MIN_UNSHARED_DICTIONARY_PROPERTIES: usize = 10;
 /// Characters of the name of a plain object.
-const MAX_SHAPE_UNITS: u32 = 120;
+const MAX_PLAIN_OBJECT_NAME_UNITS: u32 = 120;
 /// Of so many strings one that is not where V8 would number it is damage, and more are another writer's.
-const MAX_BREAKS: usize = 4;
+const ORDER_BREAK_DIVISOR: usize = 4;
 /// Of a string: bytes before its characters, which are at most two each; smaller ones are as they are.
-const MAX_HEAD_BYTES: usize = 24;
-const MIN_ODD_BYTES: usize = 64;
+const MAX_STRING_HEADER_BYTES: usize = 24;
+const MIN_OVERSIZED_STRING_BYTES: usize = 64;
 /// V8 cuts longer texts.
 const MAX_UNITS: usize = 1000;
 
@@ -43,7 +43,7 @@ mod role {
     pub(super) const PROPERTY: u16 = 1 << 2;
     pub(super) const PROPERTY_AGAIN: u16 = 1 << 3;
     /// Of a property by which a plain object is named.
-    pub(super) const SHAPE: u16 = 1 << 4;
+    pub(super) const NAMES_PLAIN_OBJECT: u16 = 1 << 4;
     /// Of a dictionary.
     pub(super) const KEY: u16 = 1 << 5;
     /// Of a variable, or a slot that has the name of a field: it stays where it reads as an identifier.
@@ -55,15 +55,15 @@ mod role {
     /// Small letters and blanks alone, as in `heap number`.
     pub(super) const WORDS: u16 = 1 << 7;
     /// Control characters.
-    pub(super) const NO_NAME: u16 = 1 << 8;
+    pub(super) const CONTROL_CHARACTERS: u16 = 1 << 8;
     /// `Object`, `map`
-    pub(super) const PLAIN: u16 = 1 << 9;
+    pub(super) const OBJECT_WORD: u16 = 1 << 9;
     pub(super) const MAP: u16 = 1 << 12;
 }
 
 /// Facts about a snapshot. Memory: 7 bytes a string, 3 bytes a node.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct SnapshotFacts {
     pub(super) layout: Arc<SnapshotHeader>,
     /// By number of the node's kind: such nodes are named by their value.
     has_value: Vec<bool>,
@@ -73,24 +73,24 @@ pub(super) struct Facts {
     /// By node: some bits of a hash of its class.
     classes: Vec<u16>,
     /// The strings that are to get another entry for values, in the order of these entries.
-    pub(super) with_own: Vec<u32>,
+    pub(super) strings_with_value_entry: Vec<u32>,
     /// Nothing is wrong with header, rows and strings.
-    pub(super) is_sound: bool,
+    pub(super) is_undamaged: bool,
     /// Strings have the order in which V8 numbers them.
-    is_of_v8: bool,
+    has_v8_string_order: bool,
     /// The file ends early.
     pub(super) is_cut: bool,
     /// Something follows the end.
-    pub(super) has_more: bool,
+    pub(super) has_data_after_end: bool,
 }
 
-impl Facts {
+impl SnapshotFacts {
     /// Walks through a snapshot four times.
-    pub(super) fn gather(file: &DumpFile) -> Result<Facts, ReadError> {
-        let mut pieces = Pieces::open(file, None)?;
-        let (mut units, mut roles, mut is_sound) = (Vec::new(), Vec::new(), true);
+    pub(super) fn gather(file: &DumpFile) -> Result<SnapshotFacts, ReadError> {
+        let mut pieces = SnapshotPieces::open(file, None)?;
+        let (mut units, mut roles, mut is_undamaged) = (Vec::new(), Vec::new(), true);
         while pieces.next_of(SnapshotArray::Strings)? {
-            is_sound &= are_apart(pieces.bytes(), roles.is_empty());
+            is_undamaged &= are_strings_separated(pieces.bytes(), roles.is_empty());
             let mut start = 0;
             for &end in &pieces.block.string_ends {
                 let text = String::from_utf8_lossy(&pieces.block.string_text[start..end as usize]);
@@ -102,37 +102,47 @@ impl Facts {
         let scanner = &pieces.scanner;
         // Without a header there was an error.
         let layout = scanner.layout.clone().unwrap_or_default();
-        let has_value = layout.kind_names.iter().map(|name| is_value(name)).collect();
-        let is_cut = !matches!(scanner.end_of_input, EndOfInput::End | EndOfInput::MissingLastBrace);
-        let (has_more, with_own) = (scanner.has_data_after_end, Vec::new());
+        let has_value = layout.kind_names.iter().map(|name| is_value_kind(name)).collect();
+        let is_cut = !matches!(scanner.end_of_input, EndOfInput::Complete | EndOfInput::MissingLastBrace);
+        let (has_data_after_end, strings_with_value_entry) = (scanner.has_data_after_end, Vec::new());
         let classes = Vec::new();
-        is_sound &= layout.edge_names.iter().map(|name| &**name).eq(EDGE_KINDS)
+        is_undamaged &= layout.edge_names.iter().map(|name| &**name).eq(EDGE_KINDS)
             && layout
                 .kind_names
                 .iter()
                 .zip(NODE_KINDS)
                 .all(|(name, known)| name == known || !NODE_KINDS.contains(&&**name));
-        let mut facts =
-            Facts { layout, has_value, units, roles, classes, with_own, is_sound, is_of_v8: false, is_cut, has_more };
-        facts.look_at_rows(file)?;
+        let mut facts = SnapshotFacts {
+            layout,
+            has_value,
+            units,
+            roles,
+            classes,
+            strings_with_value_entry,
+            is_undamaged,
+            has_v8_string_order: false,
+            is_cut,
+            has_data_after_end,
+        };
+        facts.check_rows(file)?;
         facts.find_names(file)?;
         facts.find_keys(file)?;
         let is_both = |at: &u32| facts.roles[*at as usize] & role::VALUE != 0 && facts.is_kept(*at);
-        facts.with_own = (0..facts.roles.len() as u32).filter(is_both).collect();
+        facts.strings_with_value_entry = (0..facts.roles.len() as u32).filter(is_both).collect();
         Ok(facts)
     }
 
     /// Returns true if a string stays.
     pub(super) fn is_kept(&self, string: u32) -> bool {
-        let Some(&role) = self.roles.get(string as usize).filter(|_| self.is_sound) else { return false };
+        let Some(&role) = self.roles.get(string as usize).filter(|_| self.is_undamaged) else { return false };
         let has = |bits: u16| role & bits == bits;
         let is_word = has(role::IDENTIFIER | role::SLOT) || has(role::IDENTIFIER | role::PROPERTY) && !has(role::KEY);
-        !has(role::NO_NAME) && (has(role::NAME) || has(role::SHAPE) || is_word)
+        !has(role::CONTROL_CHARACTERS) && (has(role::NAME) || has(role::NAMES_PLAIN_OBJECT) || is_word)
     }
 
     /// Returns true for a node that is named by its value: a number may be by a word, `heap number`.
     pub(super) fn is_value(&self, kind: u8, name: u32) -> bool {
-        let has_word = || self.kind_is_number(kind) && self.has(name, role::WORDS);
+        let has_word = || self.kind_is_number(kind) && self.has_role(name, role::WORDS);
         self.has_value.get(usize::from(kind)).is_none_or(|&has_value| has_value && !has_word())
     }
 
@@ -146,69 +156,74 @@ impl Facts {
     }
 
     /// The entry for values of a string that has a name's entry too.
-    pub(super) fn own(&self, string: u32) -> Option<u64> {
-        let at = self.with_own.binary_search(&string).ok()?;
+    pub(super) fn value_entry_of(&self, string: u32) -> Option<u64> {
+        let at = self.strings_with_value_entry.binary_search(&string).ok()?;
         Some(self.units.len() as u64 + at as u64)
     }
 
-    fn mark(&mut self, string: u32, bits: u16) {
+    fn mark_role(&mut self, string: u32, bits: u16) {
         match self.roles.get_mut(string as usize) {
             Some(role) => *role |= bits | role::USED,
             // Strings that are cut off are not there.
-            None => self.is_sound &= self.is_cut,
+            None => self.is_undamaged &= self.is_cut,
         }
     }
 
-    fn has(&self, string: u32, bits: u16) -> bool {
+    fn has_role(&self, string: u32, bits: u16) -> bool {
         self.roles.get(string as usize).is_some_and(|role| role & bits != 0)
     }
 
     /// Looks at all rows in the order of the file: whether the numbers are some, as many as the header says, and the strings
     /// in the order in which V8 numbers them.
-    fn look_at_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
-        let mut pieces = Pieces::open(file, Some(&self.layout))?;
-        let mut order = StringOrder { is_met: vec![false; self.roles.len()], last: 0, breaks: 0 };
+    fn check_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+        let mut pieces = SnapshotPieces::open(file, Some(&self.layout))?;
+        let mut order = StringOrder { is_seen: vec![false; self.roles.len()], last: 0, breaks: 0 };
         let (mut nodes, mut edges, mut texts, mut odd_texts) = (0, 0, 0, 0);
         while pieces.next_of_rows()? {
             let block = &pieces.block;
-            self.is_sound &= block.bad_numbers == 0 && block.incomplete_rows == 0;
+            self.is_undamaged &= block.bad_numbers == 0 && block.incomplete_rows == 0;
             nodes += block.nodes.names.len() as u64;
             edges += block.edges.labels.len() as u64;
-            block.nodes.names.iter().for_each(|&name| order.meet(name));
+            block.nodes.names.iter().for_each(|&name| order.note_string(name));
             let rows = block.nodes.kinds.iter().zip(&block.nodes.names).zip(&block.nodes.sizes);
             for ((_, &name), &size) in rows.filter(|((kind, _), _)| self.layout.kind(**kind) == NodeKind::String) {
                 texts += 1;
                 let units = self.units.get(name as usize).map_or(MAX_UNITS, |&units| units as usize);
-                let most = (MAX_HEAD_BYTES + 2 * units).max(MIN_ODD_BYTES);
+                let most = (MAX_STRING_HEADER_BYTES + 2 * units).max(MIN_OVERSIZED_STRING_BYTES);
                 // Longer texts are cut.
                 odd_texts += usize::from(units < MAX_UNITS && usize::from(size) > most);
             }
             let has_name = |kind: u8| ![EdgeKind::Element as u8, EdgeKind::Hidden as u8].contains(&kind);
-            block.edges.labels.iter().filter(|(kind, _)| has_name(*kind)).for_each(|&(_, name)| order.meet(name));
+            block
+                .edges
+                .labels
+                .iter()
+                .filter(|(kind, _)| has_name(*kind))
+                .for_each(|&(_, name)| order.note_string(name));
             for function in &block.functions {
-                [function.name, function.script_name].into_iter().for_each(|name| order.meet(name));
-                [function.name, function.script_name].into_iter().for_each(|name| self.mark(name, role::NAME));
+                [function.name, function.script_name].into_iter().for_each(|name| order.note_string(name));
+                [function.name, function.script_name].into_iter().for_each(|name| self.mark_role(name, role::NAME));
             }
         }
         let is_whole = |array| pieces.scanner.whole_arrays.contains(&array);
         let is_said = |said: Option<u64>, count, array| said.is_none_or(|said| said == count) || !is_whole(array);
-        self.is_sound &= is_said(self.layout.node_count, nodes, SnapshotArray::Nodes)
+        self.is_undamaged &= is_said(self.layout.node_count, nodes, SnapshotArray::Nodes)
             && is_said(self.layout.edge_count, edges, SnapshotArray::Edges);
         // Other writers number strings as they like; one that breaks V8's order now and then is V8, damaged.
-        self.is_sound &= order.breaks == 0 || order.breaks > self.roles.len() / MAX_BREAKS;
-        self.is_of_v8 = order.breaks == 0;
+        self.is_undamaged &= order.breaks == 0 || order.breaks > self.roles.len() / ORDER_BREAK_DIVISOR;
+        self.has_v8_string_order = order.breaks == 0;
         // The same of strings that are larger than their texts would be: these have been moved.
-        self.is_sound &= odd_texts == 0 || odd_texts > texts / MAX_BREAKS;
+        self.is_undamaged &= odd_texts == 0 || odd_texts > texts / ORDER_BREAK_DIVISOR;
         Ok(())
     }
 
     fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
-        let mut rows = Rows::open(file, &self.layout)?;
+        let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let mut properties = Vec::new();
         while let Some((kind, name, edges)) = rows.node()? {
-            self.is_sound &= self.has_value.len() > usize::from(kind);
+            self.is_undamaged &= self.has_value.len() > usize::from(kind);
             let is_value = self.is_value(kind, name);
-            self.mark(name, if is_value { role::VALUE } else { role::NAME });
+            self.mark_role(name, if is_value { role::VALUE } else { role::NAME });
             let mut hasher = FxHasher::default();
             (kind, if is_value { 0 } else { name }).hash(&mut hasher);
             make_room(&mut self.classes, 1);
@@ -218,26 +233,26 @@ impl Facts {
                 let Some((kind, name, _)) = rows.edge()? else { break };
                 match kind {
                     EdgeKind::Property => properties.push(name),
-                    EdgeKind::Internal => self.mark(name, role::NAME),
-                    EdgeKind::Context | EdgeKind::Shortcut | EdgeKind::Weak => self.mark(name, role::SLOT),
+                    EdgeKind::Internal => self.mark_role(name, role::NAME),
+                    EdgeKind::Context | EdgeKind::Shortcut | EdgeKind::Weak => self.mark_role(name, role::SLOT),
                     EdgeKind::Element | EdgeKind::Hidden | EdgeKind::Other => {}
                 }
             }
-            let of_name = if properties.len() < MANY_PROPERTIES { role::PROPERTY } else { 0 };
+            let of_name = if properties.len() < MIN_DICTIONARY_PROPERTIES { role::PROPERTY } else { 0 };
             for &name in &properties {
-                let again = if self.has(name, of_name) { role::PROPERTY_AGAIN } else { 0 };
-                self.mark(name, of_name | again);
+                let again = if self.has_role(name, of_name) { role::PROPERTY_AGAIN } else { 0 };
+                self.mark_role(name, of_name | again);
             }
         }
         // V8 writes no string that nothing uses: where the last one is such, a quote too many has moved all behind it.
         let is_last_used = self.roles.last().is_none_or(|role| role & role::USED != 0);
-        self.is_sound &= rows.is_sound()? && (self.is_cut || is_last_used);
+        self.is_undamaged &= rows.is_undamaged()? && (self.is_cut || is_last_used);
         Ok(())
     }
 
     /// Finds the keys of dictionaries, and the properties that name plain objects.
     fn find_keys(&mut self, file: &DumpFile) -> Result<(), ReadError> {
-        let mut rows = Rows::open(file, &self.layout)?;
+        let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let (mut properties, mut unnamed, mut shapes) = (Vec::new(), Vec::new(), FxHashSet::default());
         // By node that is a map: whether objects with values have it, and whether others have.
         let mut holders = vec![0u8; self.classes.len()];
@@ -251,24 +266,24 @@ impl Facts {
             for _ in 0..edges {
                 let Some((kind, name, to)) = rows.edge()? else { break };
                 if kind == EdgeKind::Internal
-                    && self.has(name, role::MAP)
+                    && self.has_role(name, role::MAP)
                     && let Some(holders) = holders.get_mut(to as usize)
                 {
                     *holders |= holder;
                 }
                 properties.extend((kind == EdgeKind::Property).then_some(name));
-                if kind == EdgeKind::Property && !self.has(name, role::NAME) {
+                if kind == EdgeKind::Property && !self.has_role(name, role::NAME) {
                     unnamed.push((self.classes.get(to as usize).copied(), name));
                 }
             }
             let unnamed_count = unnamed.len();
-            unnamed.retain(|(_, name)| !self.has(*name, role::PROPERTY_AGAIN));
+            unnamed.retain(|(_, name)| !self.has_role(*name, role::PROPERTY_AGAIN));
             unnamed.sort_unstable();
             let of_class = unnamed.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
-            if of_class >= MANY_OF_ITS_OWN && 4 * of_class >= 3 * unnamed_count {
-                unnamed.iter().for_each(|&(_, name)| self.mark(name, role::KEY));
-            } else if self.layout.kind(kind) == NodeKind::Object && self.has(name, role::PLAIN) {
-                let mut left = MAX_SHAPE_UNITS;
+            if of_class >= MIN_UNSHARED_DICTIONARY_PROPERTIES && 4 * of_class >= 3 * unnamed_count {
+                unnamed.iter().for_each(|&(_, name)| self.mark_role(name, role::KEY));
+            } else if self.layout.kind(kind) == NodeKind::Object && self.has_role(name, role::OBJECT_WORD) {
+                let mut left = MAX_PLAIN_OBJECT_NAME_UNITS;
                 let fits = |name: &&u32| {
                     let units = self.units(**name) as u32 + 2;
                     left.checked_sub(units).inspect(|&rest| left = rest).is_some()
@@ -277,25 +292,25 @@ impl Facts {
                 let mut hasher = FxHasher::default();
                 properties[..named_by].hash(&mut hasher);
                 if !shapes.insert(hasher.finish()) {
-                    properties[..named_by].iter().for_each(|&name| self.mark(name, role::SHAPE));
+                    properties[..named_by].iter().for_each(|&name| self.mark_role(name, role::NAMES_PLAIN_OBJECT));
                 }
             }
         }
         // V8's objects of one map are of one kind.
-        self.is_sound &= !self.is_of_v8 || holders.iter().all(|&holders| holders != 3);
+        self.is_undamaged &= !self.has_v8_string_order || holders.iter().all(|&holders| holders != 3);
         Ok(())
     }
 }
 
 /// Returns true for kinds of nodes whose names are what they hold, and for kinds that are not known.
-fn is_value(kind: &str) -> bool {
+fn is_value_kind(kind: &str) -> bool {
     let holds_one = ["string", "symbol", "regexp", "bigint", "number"].iter().any(|word| kind.contains(word));
     holds_one || !NODE_KINDS.contains(&kind)
 }
 
 /// Are there only commas and blanks between the strings, one comma for each but the first of all, and no control characters in
 /// them?
-fn are_apart(bytes: &[u8], mut is_first: bool) -> bool {
+fn are_strings_separated(bytes: &[u8], mut is_first: bool) -> bool {
     let mut at = 0;
     while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
         let end = end_of_string(bytes, begin + 1).unwrap_or(bytes.len());
@@ -310,17 +325,17 @@ fn are_apart(bytes: &[u8], mut is_first: bool) -> bool {
 
 /// Strings in the order in which they are met.
 struct StringOrder {
-    is_met: Vec<bool>,
+    is_seen: Vec<bool>,
     last: u32,
     /// Strings that were met first and are not those behind the last such.
     breaks: usize,
 }
 
 impl StringOrder {
-    fn meet(&mut self, string: u32) {
+    fn note_string(&mut self, string: u32) {
         // The first has no name's number.
-        if let Some(is_met) = self.is_met.get_mut(string as usize).filter(|is_met| !**is_met && string > 0) {
-            *is_met = true;
+        if let Some(is_seen) = self.is_seen.get_mut(string as usize).filter(|is_seen| !**is_seen && string > 0) {
+            *is_seen = true;
             self.breaks += usize::from(string != self.last + 1);
             self.last = self.last.max(string);
         }
@@ -334,31 +349,31 @@ fn role_of_text(text: &str) -> u16 {
     let bit = |is_so: bool, role: u16| if is_so { role } else { 0 };
     bit(is_symbol || is_identifier(accessed.unwrap_or(text)), role::IDENTIFIER)
         | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::WORDS)
-        | bit(text.contains(char::is_control), role::NO_NAME)
-        | bit(text == "Object", role::PLAIN)
+        | bit(text.contains(char::is_control), role::CONTROL_CHARACTERS)
+        | bit(text == "Object", role::OBJECT_WORD)
         | bit(text == "map", role::MAP)
 }
 
 /// Rows of nodes, and behind each those of its edges: two ways through one file.
-struct Rows {
-    nodes: Pieces,
-    edges: Pieces,
+struct NodeAndEdgeRows {
+    nodes: SnapshotPieces,
+    edges: SnapshotPieces,
     /// Of the pieces at hand: rows that were passed.
     node: usize,
     edge: usize,
     is_whole: bool,
 }
 
-impl Rows {
+impl NodeAndEdgeRows {
     fn open(file: &DumpFile, layout: &Arc<SnapshotHeader>) -> Result<Self, ReadError> {
-        let [nodes, edges] = [Pieces::open(file, Some(layout))?, Pieces::open(file, Some(layout))?];
-        Ok(Rows { nodes, edges, node: 0, edge: 0, is_whole: true })
+        let [nodes, edges] = [SnapshotPieces::open(file, Some(layout))?, SnapshotPieces::open(file, Some(layout))?];
+        Ok(NodeAndEdgeRows { nodes, edges, node: 0, edge: 0, is_whole: true })
     }
 
     /// Kind, name and number of edges of the next node.
     fn node(&mut self) -> Result<Option<(u8, u32, u32)>, ReadError> {
         while self.node == self.nodes.block.nodes.kinds.len() {
-            self.note(true);
+            self.note_damage(true);
             if !self.nodes.next_of(SnapshotArray::Nodes)? {
                 return Ok(None);
             }
@@ -372,7 +387,7 @@ impl Rows {
     /// Kind, name and target of the next edge.
     fn edge(&mut self) -> Result<Option<(EdgeKind, u32, u32)>, ReadError> {
         while self.edge == self.edges.block.edges.labels.len() {
-            self.note(false);
+            self.note_damage(false);
             if !self.edges.next_of(SnapshotArray::Edges)? {
                 // Edges that are cut off are not there.
                 self.is_whole &= !self.edges.scanner.whole_arrays.contains(&SnapshotArray::Edges);
@@ -382,21 +397,21 @@ impl Rows {
         }
         let edges = &self.edges.block.edges;
         let ((kind, name), to) = (edges.labels[self.edge], edges.targets[self.edge]);
-        self.is_whole &= to != DANGLING;
+        self.is_whole &= to != DANGLING_TARGET;
         self.edge += 1;
         Ok(Some((EdgeKind::ALL[usize::from(kind).min(EdgeKind::ALL.len() - 1)], name, to)))
     }
 
     /// Notes what was wrong with the piece that is passed.
-    fn note(&mut self, of_nodes: bool) {
+    fn note_damage(&mut self, of_nodes: bool) {
         let block = if of_nodes { &self.nodes.block } else { &self.edges.block };
         self.is_whole &= block.bad_numbers == 0 && block.incomplete_rows == 0;
     }
 
     /// All rows are whole, and each edge belongs to a node.
-    fn is_sound(&mut self) -> Result<bool, ReadError> {
+    fn is_undamaged(&mut self) -> Result<bool, ReadError> {
         let is_over = self.edge == self.edges.block.edges.labels.len() && !self.edges.next_of(SnapshotArray::Edges)?;
-        self.note(false);
+        self.note_damage(false);
         Ok(self.is_whole && is_over)
     }
 }

@@ -1,6 +1,6 @@
 //! What stands between the arrays of a snapshot: brackets, keys, the header, and arrays that no reader needs.
 
-use crate::redact::lexer::{Fate, Place};
+use crate::redact::json_redactor::{JsonPosition, TextDecision};
 
 /// Keys of the one object.
 const KEYS: [&str; 11] = [
@@ -46,28 +46,28 @@ const WORDS: &str = "meta node_fields node_types edge_fields edge_types trace_fu
     script_node_index declaring_scope_id depth scope_id slot_index";
 
 /// Keys, and words of the header.
-pub(super) fn of_snapshot(place: &Place, text: &str) -> Fate {
+pub(super) fn decide_snapshot_text(place: &JsonPosition, text: &str) -> TextDecision {
     let is_known = match place.is_key() && place.depth() == 1 {
         true => KEYS.contains(&text),
         false => {
             let is_word = || WORDS.split_ascii_whitespace().any(|word| word == text);
-            place.top() == KEYS[0] && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
+            place.top_level_key() == KEYS[0] && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
         }
     };
-    if is_known { Fate::Stays } else { Fate::Goes }
+    if is_known { TextDecision::Keep } else { TextDecision::Replace }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::lexer::Lexer;
+    use crate::redact::json_redactor::JsonRedactor;
 
     #[test]
     fn keys_and_words_of_the_header_pass_and_other_texts_do_not() {
         let file = br#"{"snapshot":{"title":"of alice","meta":{"node_fields":["type","name"],"x":"a\"secret@"},"node_count":2},
 "nodes":[1,2],"comment":"of alice \" x","trace_tree":[1,0,[-2,{}],secret],"more":{"of alice":true,"type":1e3}}"#;
-        let mut lexer = Lexer::new(of_snapshot, false);
-        file.iter().for_each(|&byte| lexer.byte(byte));
+        let mut lexer = JsonRedactor::new(decide_snapshot_text, false);
+        file.iter().for_each(|&byte| lexer.push_byte(byte));
         let copy = String::from_utf8_lossy(&lexer.out);
         assert!(
             copy.contains(r#""meta":{"node_fields":["type","name"],""#) && copy.contains("[1,0,[-2,{}],0]"),

@@ -5,9 +5,9 @@
 
 mod facts;
 mod header;
-mod left;
 mod pieces;
+mod remaining_content;
 mod write;
 
-pub(super) use left::find_left;
+pub(super) use remaining_content::find_remaining_content;
 pub(super) use write::redact;

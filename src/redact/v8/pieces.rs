@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use super::header::of_snapshot;
+use super::header::decide_snapshot_text;
 use crate::graph::MemoryBudget;
-use crate::input::blocks::{BlockSource, Buffer};
+use crate::input::blocks::{BlockBuffer, BlockSource};
 use crate::input::v8_snapshot::block::Block;
 use crate::input::v8_snapshot::layout::SnapshotHeader;
 use crate::input::v8_snapshot::scan::{EndOfInput, PieceContext, Scanner, SnapshotArray};
 use crate::input::{ReadError, Source};
 use crate::redact::dump_file::DumpFile;
-use crate::redact::lexer::Lexer;
+use crate::redact::json_redactor::JsonRedactor;
 use crate::redact::options::LostBytes;
 
 /// Bytes that are read at a time between pieces.
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// Cuts a snapshot into pieces of whole rows and whole strings.
-pub(super) struct Pieces {
+pub(super) struct SnapshotPieces {
     pub(super) scanner: Scanner,
-    buffer: Buffer,
+    buffer: BlockBuffer,
     /// The last piece that was parsed.
     pub(super) block: Block,
     bytes: usize,
 }
 
-impl Pieces {
+impl SnapshotPieces {
     /// From the start; with the header, where it is known: it may stand behind the rows.
     pub(super) fn open(file: &DumpFile, layout: Option<&Arc<SnapshotHeader>>) -> Result<Self, ReadError> {
         let budget = MemoryBudget::default();
         let mut scanner = Scanner::new(file.open()?, false, &budget);
         scanner.layout = layout.cloned();
-        Ok(Pieces { scanner, buffer: Buffer::new(budget.for_buffer()), block: Block::default(), bytes: 0 })
+        Ok(SnapshotPieces { scanner, buffer: BlockBuffer::new(budget.for_buffer()), block: Block::default(), bytes: 0 })
     }
 
     fn next(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
@@ -40,15 +40,15 @@ impl Pieces {
 
     /// Goes on to the next piece of an array, which is parsed. False when there is none.
     pub(super) fn next_of(&mut self, region: SnapshotArray) -> Result<bool, ReadError> {
-        self.next_where(|other| other == region)
+        self.next_matching(|other| other == region)
     }
 
     /// The same of any array but the strings.
     pub(super) fn next_of_rows(&mut self) -> Result<bool, ReadError> {
-        self.next_where(|region| region != SnapshotArray::Strings)
+        self.next_matching(|region| region != SnapshotArray::Strings)
     }
 
-    fn next_where(&mut self, is_meant: impl Fn(SnapshotArray) -> bool) -> Result<bool, ReadError> {
+    fn next_matching(&mut self, is_meant: impl Fn(SnapshotArray) -> bool) -> Result<bool, ReadError> {
         while let Some((context, bytes)) = self.next()? {
             if is_meant(context.region) {
                 self.block = Block::default();
@@ -67,9 +67,9 @@ impl Pieces {
 }
 
 /// A part of a file.
-pub(super) enum Part<'p> {
+pub(super) enum SnapshotPart<'p> {
     /// Bytes between pieces, and what may stay of them.
-    Gap(&'p [u8], &'p [u8]),
+    BetweenPieces(&'p [u8], &'p [u8]),
     /// Whole rows or strings.
     Piece(SnapshotArray, &'p [u8]),
     /// The last string has come.
@@ -77,43 +77,43 @@ pub(super) enum Part<'p> {
 }
 
 /// Shows a file part by part. Returns what belongs to no part.
-pub(super) fn walk<E: From<ReadError>>(
+pub(super) fn walk_snapshot<E: From<ReadError>>(
     file: &DumpFile,
     layout: &Arc<SnapshotHeader>,
-    mut see: impl FnMut(Part<'_>) -> Result<(), E>,
+    mut see: impl FnMut(SnapshotPart<'_>) -> Result<(), E>,
 ) -> Result<LostBytes, E> {
-    let mut raw = Raw { source: file.open()?, bytes: vec![0; WINDOW_BYTES], at: 0, end: 0, offset: 0 };
-    let mut pieces = Pieces::open(file, Some(layout))?;
-    let (mut lexer, mut is_over, mut is_string) = (Lexer::new(of_snapshot, false), false, false);
+    let mut raw = RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], at: 0, end: 0, offset: 0 };
+    let mut pieces = SnapshotPieces::open(file, Some(layout))?;
+    let (mut lexer, mut is_over, mut is_string) = (JsonRedactor::new(decide_snapshot_text, false), false, false);
     loop {
         let next = pieces.next()?;
         let is_more = next.as_ref().is_some_and(|(context, _)| context.region == SnapshotArray::Strings);
         if is_string && !is_more && pieces.scanner.whole_arrays.contains(&SnapshotArray::Strings) {
-            see(Part::EndOfStrings)?;
+            see(SnapshotPart::EndOfStrings)?;
         }
         if next.is_none() && matches!(pieces.scanner.end_of_input, EndOfInput::WithinArray(_)) {
             break;
         }
         let until = next.as_ref().map(|(context, _)| context.offset);
         while !is_over && until.is_none_or(|until| raw.offset < until) && raw.fill()? {
-            let (part, mut taken) = (raw.part(until), 0);
+            let (part, mut taken) = (raw.bytes_until(until), 0);
             while taken < part.len() && !is_over {
-                lexer.byte(part[taken]);
+                lexer.push_byte(part[taken]);
                 is_over = matches!(part[taken], b'}' | b']') && lexer.place.depth() == 0;
                 taken += 1;
             }
-            see(Part::Gap(&part[..taken], &lexer.out))?;
+            see(SnapshotPart::BetweenPieces(&part[..taken], &lexer.out))?;
             lexer.out.clear();
             raw.advance(taken);
         }
         let Some((context, bytes)) = next else { break };
         is_string = context.region == SnapshotArray::Strings;
-        see(Part::Piece(context.region, &pieces.buffer.text[..bytes]))?;
+        see(SnapshotPart::Piece(context.region, &pieces.buffer.text[..bytes]))?;
         raw.skip(bytes)?;
     }
     let (first_at, mut bytes) = (raw.offset, 0);
     while raw.fill()? {
-        let part = raw.part(None);
+        let part = raw.bytes_until(None);
         let count = part.len();
         // A line's end is no loss.
         if bytes > 0 || !part.trim_ascii().is_empty() {
@@ -121,12 +121,12 @@ pub(super) fn walk<E: From<ReadError>>(
         }
         raw.advance(count);
     }
-    let is_cut = !matches!(pieces.scanner.end_of_input, EndOfInput::End | EndOfInput::MissingLastBrace);
+    let is_cut = !matches!(pieces.scanner.end_of_input, EndOfInput::Complete | EndOfInput::MissingLastBrace);
     Ok(LostBytes { bytes, first_at, is_cut })
 }
 
 /// The file as it is.
-struct Raw {
+struct RawReader {
     source: Source,
     bytes: Vec<u8>,
     at: usize,
@@ -134,7 +134,7 @@ struct Raw {
     offset: u64,
 }
 
-impl Raw {
+impl RawReader {
     /// False at the end.
     fn fill(&mut self) -> Result<bool, ReadError> {
         if self.at == self.end {
@@ -144,7 +144,7 @@ impl Raw {
     }
 
     /// The bytes at hand up to an offset.
-    fn part(&self, until: Option<u64>) -> &[u8] {
+    fn bytes_until(&self, until: Option<u64>) -> &[u8] {
         let most = until.map_or(usize::MAX, |until| usize::try_from(until - self.offset).unwrap_or(usize::MAX));
         &self.bytes[self.at..self.at + most.min(self.end - self.at)]
     }

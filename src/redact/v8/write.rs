@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use super::facts::Facts;
-use super::pieces::{Part, walk};
+use super::facts::SnapshotFacts;
+use super::pieces::{SnapshotPart, walk_snapshot};
 use crate::input::v8_snapshot::block::unescape;
 use crate::input::v8_snapshot::layout::MAX_FIELDS;
 use crate::input::v8_snapshot::scan::{SnapshotArray, end_of_string};
 use crate::redact::dump_file::DumpFile;
-use crate::redact::filler::Fillers;
-use crate::redact::names::{NameMap, cleaned};
+use crate::redact::filler::FillerMaker;
+use crate::redact::names::{NameMap, without_program_data};
 use crate::redact::options::{LostBytes, RedactError, RedactOptions, Redacted};
 
 /// Writes a copy without values. Walks through the file four times; memory grows with the number of its strings.
@@ -18,104 +18,105 @@ pub(in crate::redact) fn redact(
     options: &RedactOptions,
     out: &mut dyn Write,
 ) -> Result<Redacted, RedactError> {
-    let facts = Facts::gather(file)?;
-    let is_damaged = facts.is_cut || facts.has_more || !facts.is_sound;
+    let facts = SnapshotFacts::gather(file)?;
+    let is_damaged = facts.is_cut || facts.has_data_after_end || !facts.is_undamaged;
     if options.is_strict && is_damaged {
         return Err(RedactError::Damaged(LostBytes { is_cut: facts.is_cut, ..LostBytes::default() }));
     }
-    let (mut copy, mut total) = (Copy::new(&facts, &options.names), 0);
-    let lost = walk(file, &facts.layout, |part| -> Result<(), RedactError> {
+    let (mut copy, mut total) = (SnapshotCopier::new(&facts, &options.names), 0);
+    let lost = walk_snapshot(file, &facts.layout, |part| -> Result<(), RedactError> {
         match part {
-            Part::Gap(_, stays) => copy.out.extend_from_slice(stays),
-            Part::Piece(SnapshotArray::Strings, bytes) => copy.strings(bytes),
-            Part::Piece(SnapshotArray::Nodes, bytes) => copy.nodes(bytes),
-            Part::Piece(_, bytes) => for_each_number(bytes, &mut copy.out, |_, _, _| {}),
-            Part::EndOfStrings => copy.own_entries(),
+            SnapshotPart::BetweenPieces(_, stays) => copy.out.extend_from_slice(stays),
+            SnapshotPart::Piece(SnapshotArray::Strings, bytes) => copy.copy_strings(bytes),
+            SnapshotPart::Piece(SnapshotArray::Nodes, bytes) => copy.copy_nodes(bytes),
+            SnapshotPart::Piece(_, bytes) => for_each_number(bytes, &mut copy.out, |_, _, _| {}),
+            SnapshotPart::EndOfStrings => copy.add_value_entries(),
         }
         out.write_all(&copy.out)?;
         total += copy.out.len() as u64;
         copy.out.clear();
         Ok(())
     })?;
-    Ok(Redacted { format: "v8-snapshot", bytes: total, lost, has_values: true, has_names: facts.is_sound })
+    Ok(Redacted { format: "v8-snapshot", bytes: total, lost, has_values: true, has_names: facts.is_undamaged })
 }
 
 /// The copy as it is made.
-struct Copy<'f> {
-    facts: &'f Facts,
+struct SnapshotCopier<'f> {
+    facts: &'f SnapshotFacts,
     names: &'f NameMap,
     out: Vec<u8>,
-    fillers: Fillers,
+    fillers: FillerMaker,
     /// Strings that were passed.
     strings: u32,
     /// Of the row of a node: its values so far, and where the name stands in `out`.
     row: [i64; MAX_FIELDS],
-    place: usize,
+    field_index: usize,
     name: (usize, usize),
     text: Vec<u8>,
 }
 
-impl<'f> Copy<'f> {
-    fn new(facts: &'f Facts, names: &'f NameMap) -> Self {
-        Copy {
+impl<'f> SnapshotCopier<'f> {
+    fn new(facts: &'f SnapshotFacts, names: &'f NameMap) -> Self {
+        SnapshotCopier {
             facts,
             names,
             out: Vec::new(),
-            fillers: Fillers::default(),
+            fillers: FillerMaker::default(),
             strings: 0,
             row: [0; MAX_FIELDS],
-            place: 0,
+            field_index: 0,
             name: (0, 0),
             text: Vec::new(),
         }
     }
 
     /// Numbers stay, but values of strings that are names too go to entries of their own.
-    fn nodes(&mut self, bytes: &[u8]) {
-        let Copy { facts, out, row, place, name, .. } = self;
+    fn copy_nodes(&mut self, bytes: &[u8]) {
+        let SnapshotCopier { facts, out, row, field_index, name, .. } = self;
         let fields = facts.layout.node;
         for_each_number(bytes, out, |out, start, number| {
-            row[*place] = number;
-            if *place == fields.name {
+            row[*field_index] = number;
+            if *field_index == fields.name {
                 *name = (start, out.len());
             }
-            *place += 1;
-            if *place == fields.width {
-                *place = 0;
+            *field_index += 1;
+            if *field_index == fields.width {
+                *field_index = 0;
                 let known = u8::try_from(row[fields.kind]).ok().zip(u32::try_from(row[fields.name]).ok());
-                if let Some(own) =
-                    known.filter(|&(kind, name)| facts.is_value(kind, name)).and_then(|(_, name)| facts.own(name))
+                if let Some(own) = known
+                    .filter(|&(kind, name)| facts.is_value(kind, name))
+                    .and_then(|(_, name)| facts.value_entry_of(name))
                 {
                     out.splice(name.0..name.1, own.to_string().into_bytes());
                 }
             }
         });
         // The name of a row that goes on in the next piece is written: rows are cut at their ends.
-        *place = 0;
+        *field_index = 0;
     }
 
-    fn strings(&mut self, bytes: &[u8]) {
+    fn copy_strings(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
-            self.separators(&bytes[at..begin]);
+            self.copy_separators(&bytes[at..begin]);
             let end = end_of_string(bytes, begin + 1).unwrap_or(bytes.len() + 1);
-            self.string(&bytes[begin + 1..end - 1]);
+            self.copy_string(&bytes[begin + 1..end - 1]);
             at = end.min(bytes.len());
         }
-        self.separators(&bytes[at..]);
+        self.copy_separators(&bytes[at..]);
     }
 
-    fn separators(&mut self, bytes: &[u8]) {
+    fn copy_separators(&mut self, bytes: &[u8]) {
         self.out.extend(bytes.iter().filter(|byte| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t')));
     }
 
-    fn string(&mut self, raw: &[u8]) {
-        let Copy { facts, names, out, fillers, strings, text, .. } = self;
+    fn copy_string(&mut self, raw: &[u8]) {
+        let SnapshotCopier { facts, names, out, fillers, strings, text, .. } = self;
         let at = *strings;
         *strings += 1;
         if !facts.is_kept(at) {
             out.push(b'"');
-            fillers.append(facts.units(at), out);
+            fillers.append_filler(facts.units(at), out);
             return out.push(b'"');
         }
         text.clear();
@@ -123,7 +124,7 @@ impl<'f> Copy<'f> {
         let known = String::from_utf8_lossy(text);
         let renamed = names.rename(known.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
         let known = renamed.as_deref().unwrap_or(&known);
-        let cleaned = cleaned(known);
+        let cleaned = without_program_data(known);
         match renamed.is_some() || *cleaned != *known {
             true => out.extend(serde_json::to_vec(&*cleaned).unwrap_or_default()),
             false => out.extend([b"\"", raw, b"\""].concat()),
@@ -131,10 +132,10 @@ impl<'f> Copy<'f> {
     }
 
     /// Behind the last string the entries of values whose text is a name too.
-    fn own_entries(&mut self) {
-        for &string in &self.facts.with_own {
+    fn add_value_entries(&mut self) {
+        for &string in &self.facts.strings_with_value_entry {
             self.out.extend_from_slice(b",\n\"");
-            self.fillers.append(self.facts.units(string), &mut self.out);
+            self.fillers.append_filler(self.facts.units(string), &mut self.out);
             self.out.push(b'"');
         }
     }

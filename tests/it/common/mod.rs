@@ -22,10 +22,10 @@ use std::sync::LazyLock;
 
 use heapdump::analysis::reachability::infer_roots;
 use heapdump::graph::HeapGraph;
-use heapdump::input::{self, Diagnostics, Dump, FormatInfo, Loaded, ReadError, ReadOptions, Source};
+use heapdump::input::{self, Diagnostics, Dump, FormatInfo, LoadedDump, ReadError, ReadOptions, Source};
 
 /// Reads a dump from memory.
-pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<LoadedDump, ReadError> {
     input::read(Source::from_reader(Cursor::new(bytes.to_vec()))?, options)
 }
 
@@ -45,7 +45,7 @@ pub fn graph(bytes: &[u8]) -> (HeapGraph, Facts) {
 /// The same with options.
 pub fn graph_with(bytes: &[u8], options: &ReadOptions) -> (HeapGraph, Facts) {
     let loaded = read(bytes, options).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(bytes)));
-    let Loaded { dump, info, diagnostics, .. } = loaded;
+    let LoadedDump { dump, info, diagnostics, .. } = loaded;
     let Dump::Graph(mut graph) = dump else { panic!("not a graph") };
     if info.has_no_roots {
         infer_roots(&mut graph);

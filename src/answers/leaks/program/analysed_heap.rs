@@ -15,7 +15,7 @@ use crate::analysis::leaks::{
 };
 use crate::analysis::retained::RetainedSizes;
 use crate::answers::AnswerError;
-use crate::answers::libraries::{LibraryNames, dotted};
+use crate::answers::libraries::{LibraryNames, dotted_type_name};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
@@ -50,7 +50,7 @@ impl<'d> ClassifiedHeap<'d> {
             .types()
             .ids()
             .map(|type_id| {
-                let name = dotted(graph.type_name(type_id));
+                let name = dotted_type_name(graph.type_name(type_id));
                 structural_names.type_role(runtime, &name, libraries.owner_of(&name), symbols)
             })
             .collect();
@@ -100,7 +100,7 @@ impl<'d> AnalysedHeap<'d> {
         symbols: &mut SymbolTable,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        heap.left_over_loaders = loaders.stopped;
+        heap.left_over_loaders = loaders.stopped_loaders;
         let facts = ObjectFacts { symbols: heap.object_symbols(symbols), off_heap: std::mem::take(&mut heap.off_heap) };
         let (starts, mut ways) = heap.reference_costs(dump, symbols);
         let (paths, rows) = RowTree::find(heap.graph, &starts, &mut ways, &heap.type_roles, &facts);
@@ -190,7 +190,7 @@ fn off_heap_bytes_by_buffer(
     let types = graph.types();
     let (Some(values), Some(details)) = (values, details) else { return FxHashMap::default() };
     let is_direct = types.by_superclass(|type_id, above: Option<&bool>| {
-        dotted(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
+        dotted_type_name(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
     });
     if !is_direct.contains(&true) {
         return FxHashMap::default();

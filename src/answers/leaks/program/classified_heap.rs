@@ -6,7 +6,7 @@ use super::modules::{Modules, owner_of_script};
 use super::symbols::SymbolTable;
 use super::type_roles::StructuralNames;
 use crate::analysis::leaks::{CodeOwner, CostedReference, TypeRole};
-use crate::answers::libraries::{LibraryNames, dotted};
+use crate::answers::libraries::{LibraryNames, dotted_type_name};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
 use crate::graph::{FrameId, HeapGraph, NodeId, TypeId};
@@ -68,7 +68,7 @@ impl ClassifiedHeap<'_> {
 
     /// The name of an object's type, with dots between packages.
     pub(in crate::answers::leaks) fn type_name(&self, node: NodeId) -> String {
-        dotted(self.graph.type_name(self.graph.type_of(node))).into_owned()
+        dotted_type_name(self.graph.type_name(self.graph.type_of(node))).into_owned()
     }
 
     /// The owner of a variable on a stack, and its method.

@@ -7,9 +7,9 @@ use super::symbols::SymbolTable;
 use crate::analysis::leaks::{
     CodeOwner, CostedReference, ELEMENT_LABEL, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject,
 };
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::answers::values::ValueReader;
-use crate::graph::{HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftKind, SoftReference};
+use crate::graph::{ClearableKind, HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftReference};
 use crate::input::{ReferenceName, Value};
 
 // Costs: how little a reference or a start explains.
@@ -21,9 +21,9 @@ const CLASS_OF_FINALIZERS_COST: u8 = 30;
 const THREAD_COST: u8 = 8;
 const OTHER_ROOT_COST: u8 = 16;
 const FIELD_COST: u8 = 1;
-const TO_CLASS_COST: u8 = 25;
-const OF_THE_MACHINE_COST: u8 = 12;
-const SOFT_COST: u8 = 60;
+const REFERENCE_TO_CLASS_COST: u8 = 25;
+const JVM_INTERNAL_REFERENCE_COST: u8 = 12;
+const SOFT_REFERENCE_COST: u8 = 60;
 const LOCAL_OF_LIBRARY_COST: u8 = 3;
 const LOCAL_OF_RUNTIME_COST: u8 = 12;
 const THREAD_LOCALS_COST: u8 = 3;
@@ -56,7 +56,7 @@ impl<'h> JavaReferenceCosts<'h> {
         let types = graph.types();
         let into = types.by_superclass(|type_id, above: Option<&u8>| {
             let name = types.name(type_id);
-            match &*dotted(name) {
+            match &*dotted_type_name(name) {
                 "java.lang.Thread" => INTO_THREAD_COST,
                 "java.lang.ClassLoader" => INTO_LOADER_COST,
                 // What is said to be in a thread is found by its field.
@@ -89,7 +89,7 @@ impl<'h> JavaReferenceCosts<'h> {
     fn is_soft_reference(&self, from: NodeId, to: NodeId) -> bool {
         let first = self.soft_references.partition_point(|soft| soft.source < from);
         let own = self.soft_references[first..].iter().take_while(|soft| soft.source == from);
-        own.into_iter().any(|soft| soft.target == to && soft.kind == SoftKind::Soft)
+        own.into_iter().any(|soft| soft.target == to && soft.kind == ClearableKind::Soft)
     }
 }
 
@@ -133,13 +133,13 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
                     false => FIELD_COST + self.costs_into_type[target.index()],
                 };
                 if is_soft && self.is_soft_reference(from, to) {
-                    step.cost = SOFT_COST;
+                    step.cost = SOFT_REFERENCE_COST;
                 }
             }
             steps.extend_from_slice(&on_stack[..own.len() - fields]);
         }
         if has_class {
-            steps.push(CostedReference { cost: TO_CLASS_COST, label: self.class_label });
+            steps.push(CostedReference { cost: REFERENCE_TO_CLASS_COST, label: self.class_label });
         }
     }
 }
@@ -151,13 +151,14 @@ fn steps_of_class(heap: &ClassifiedHeap<'_>, class: NodeId, symbols: &mut Symbol
         let is_of_class = graph.types().of_class_object(to).is_some();
         match name {
             Some(ReferenceName::StaticField(name)) => {
-                let cost = if name.starts_with('<') { OF_THE_MACHINE_COST } else { FIELD_COST };
+                let cost = if name.starts_with('<') { JVM_INTERNAL_REFERENCE_COST } else { FIELD_COST };
                 CostedReference { cost, label: symbols.number(&name) }
             }
-            Some(_) => CostedReference { cost: TO_CLASS_COST, label: symbols.number("<class>") },
-            None => {
-                CostedReference { cost: if is_of_class { TO_CLASS_COST } else { FIELD_COST }, label: ELEMENT_LABEL + 1 }
-            }
+            Some(_) => CostedReference { cost: REFERENCE_TO_CLASS_COST, label: symbols.number("<class>") },
+            None => CostedReference {
+                cost: if is_of_class { REFERENCE_TO_CLASS_COST } else { FIELD_COST },
+                label: ELEMENT_LABEL + 1,
+            },
         }
     };
     let strong = graph.references(class).enumerate().filter(|(_, to)| !to.is_weak);
@@ -196,7 +197,7 @@ pub(super) fn start_objects(
         if is_dead || !reachable.contains(node) {
             continue;
         }
-        let name = dotted(types.name(type_id));
+        let name = dotted_type_name(types.name(type_id));
         let cost = match heap.libraries.owner_of(&name) {
             _ if heap.structural_names.is_finalizer(&name) => CLASS_OF_FINALIZERS_COST,
             _ if heap.structural_names.is_registry(&name) => CLASS_OF_REGISTRY_COST,
@@ -222,9 +223,9 @@ pub(super) fn start_objects(
 #[derive(Debug, Default)]
 pub(in crate::answers::leaks) struct LeftOverLoaders {
     /// They say of themselves that they were stopped.
-    pub(in crate::answers::leaks) stopped: FxHashSet<NodeId>,
+    pub(in crate::answers::leaks) stopped_loaders: FxHashSet<NodeId>,
     /// By type of the loader: those that define a class of one name, and its name where most do.
-    pub(in crate::answers::leaks) twins: FxHashMap<String, (FxHashSet<NodeId>, String)>,
+    pub(in crate::answers::leaks) twin_loaders_by_type: FxHashMap<String, (FxHashSet<NodeId>, String)>,
 }
 
 impl LeftOverLoaders {
@@ -242,7 +243,7 @@ impl LeftOverLoaders {
         for (&loader, classes) in loaders.iter().filter(|(loader, _)| reachable.contains(**loader)) {
             let name = graph.type_name(graph.type_of(loader));
             if heap.values.is_some_and(|values| is_stopped(heap, values, loader)) {
-                found.stopped.insert(loader);
+                found.stopped_loaders.insert(loader);
             }
             let base = name.strip_prefix("java.net.").unwrap_or(name);
             if !heap.structural_names.is_live_loader(base) {
@@ -252,8 +253,10 @@ impl LeftOverLoaders {
         let mut by_class: Vec<_> = by_class.into_iter().filter(|(_, loaders)| loaders.len() > 1).collect();
         by_class.sort_by(|(a, of_a), (b, of_b)| of_b.len().cmp(&of_a.len()).then(a.cmp(b)));
         for ((class, name), loaders) in by_class {
-            let twins =
-                found.twins.entry(name.to_string()).or_insert_with(|| (FxHashSet::default(), class.to_string()));
+            let twins = found
+                .twin_loaders_by_type
+                .entry(name.to_string())
+                .or_insert_with(|| (FxHashSet::default(), class.to_string()));
             twins.0.extend(loaders);
         }
         found

@@ -14,10 +14,10 @@ const MODULE_OF_OWN_COST: u8 = 0;
 const MODULE_OF_LIBRARY_COST: u8 = 3;
 const MODULE_OF_RUNTIME_COST: u8 = 8;
 const GLOBAL_COST: u8 = 6;
-const CATEGORY_COST: u8 = 30;
-const PLAIN_COST: u8 = 1;
+const ROOT_CATEGORY_COST: u8 = 30;
+const ORDINARY_REFERENCE_COST: u8 = 1;
 /// Of the engine's own: maps, prototypes, code.
-const META_COST: u8 = 30;
+const ENGINE_REFERENCE_COST: u8 = 30;
 const HIDDEN_COST: u8 = 4;
 const SYMBOL_COST: u8 = 3;
 const INTO_GLOBAL_COST: u8 = 30;
@@ -27,7 +27,7 @@ const CONTEXT_OF_LIBRARY_COST: u8 = 3;
 /// A plain object with more properties than this is a dictionary: its keys are no names of fields.
 const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names of V8's own references that say nothing about a program.
-const META_NAMES: [&str; 20] = [
+const ENGINE_REFERENCE_NAMES: [&str; 20] = [
     "map",
     "shared",
     "code",
@@ -65,10 +65,10 @@ pub(super) struct JavaScriptReferenceCosts<'h> {
     kinds: &'h dyn ReferenceKinds,
     symbols: FxHashMap<(ReferenceKind, u32), LabelledCost>,
     names: &'h mut SymbolTable,
-    functions: TypeSet,
+    function_types: TypeSet,
     /// Objects whose properties may be keys.
-    plain: TypeSet,
-    globals: TypeSet,
+    plain_object_types: TypeSet,
+    global_object_types: TypeSet,
     /// By type: its objects refer to one another as a list does.
     folds_same_type: Vec<bool>,
     references: Vec<(ReferenceKind, u32)>,
@@ -84,9 +84,9 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             kinds,
             symbols: FxHashMap::default(),
             names,
-            functions: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
-            plain: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
-            globals: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
+            function_types: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
+            plain_object_types: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
+            global_object_types: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
             folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
             references: Vec::new(),
         }
@@ -95,7 +95,12 @@ impl<'h> JavaScriptReferenceCosts<'h> {
     fn labelled_cost_of(&mut self, kind: ReferenceKind, name: u32) -> LabelledCost {
         match kind {
             ReferenceKind::Element => {
-                return LabelledCost { cost: PLAIN_COST, label: ELEMENT_LABEL, is_property: false, is_context: false };
+                return LabelledCost {
+                    cost: ORDINARY_REFERENCE_COST,
+                    label: ELEMENT_LABEL,
+                    is_property: false,
+                    is_context: false,
+                };
             }
             ReferenceKind::Hidden => {
                 return LabelledCost {
@@ -111,7 +116,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
         *self.symbols.entry((kind, name)).or_insert_with(|| {
             let text = kinds.name(name);
             let (is_property, is_internal) = (kind == ReferenceKind::Property, kind == ReferenceKind::Internal);
-            let is_meta = META_NAMES.contains(&text.as_ref())
+            let is_meta = ENGINE_REFERENCE_NAMES.contains(&text.as_ref())
                 && (is_internal || is_property && ["__proto__", "constructor", "prototype"].contains(&text.as_ref()));
             let label = match () {
                 () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT_LABEL,
@@ -119,10 +124,10 @@ impl<'h> JavaScriptReferenceCosts<'h> {
                 () => names.number(&text),
             };
             let cost = match kind {
-                _ if is_meta => META_COST,
-                ReferenceKind::Shortcut => META_COST,
-                _ if is_property && text.starts_with("<symbol") => PLAIN_COST + SYMBOL_COST,
-                _ => PLAIN_COST,
+                _ if is_meta => ENGINE_REFERENCE_COST,
+                ReferenceKind::Shortcut => ENGINE_REFERENCE_COST,
+                _ if is_property && text.starts_with("<symbol") => ORDINARY_REFERENCE_COST + SYMBOL_COST,
+                _ => ORDINARY_REFERENCE_COST,
             };
             LabelledCost { cost, label, is_property, is_context: is_internal && text == "context" }
         })
@@ -135,9 +140,9 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
         references.clear();
         self.kinds.append_kinds(self.graph, from, &mut references);
         let type_id = self.graph.type_of(from);
-        let is_dictionary = self.plain.contains(type_id)
+        let is_dictionary = self.plain_object_types.contains(type_id)
             && references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES;
-        let of_script = match self.functions.contains(type_id) {
+        let of_script = match self.function_types.contains(type_id) {
             // The engine's own functions (a promise's resolve) have no script and hide nothing.
             true => self.kinds.script(from).map_or(0, |script| match owner_of_script(&script) {
                 CodeOwner::Application => 0,
@@ -151,13 +156,17 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
             let kind = self.labelled_cost_of(kind, name);
             let target = self.graph.type_of(to);
             let mut cost = kind.cost;
-            if kind.is_property && target == type_id && self.folds_same_type[type_id.index()] && cost == PLAIN_COST {
+            if kind.is_property
+                && target == type_id
+                && self.folds_same_type[type_id.index()]
+                && cost == ORDINARY_REFERENCE_COST
+            {
                 cost = 0;
             }
             if kind.is_context {
                 cost += of_script;
             }
-            if self.globals.contains(target) {
+            if self.global_object_types.contains(target) {
                 cost += INTO_GLOBAL_COST;
             }
             let label = if kind.is_property && is_dictionary { ELEMENT_LABEL } else { kind.label };
@@ -176,7 +185,7 @@ pub(super) fn start_objects(
     let (module, global, category) = (symbols.number("module"), symbols.number("global"), symbols.number("category"));
     let roots = heap.graph.strong_roots().map(|root| match root.kind {
         RootKind::Static => StartObject { node: root.node, cost: GLOBAL_COST, label: global },
-        _ => StartObject { node: root.node, cost: CATEGORY_COST, label: category },
+        _ => StartObject { node: root.node, cost: ROOT_CATEGORY_COST, label: category },
     });
     let modules = heap.modules.iter().filter(|(node, _)| reachable.contains(**node));
     let modules = modules.map(|(&node, file)| {

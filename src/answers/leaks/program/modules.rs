@@ -7,10 +7,10 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
 use crate::input::{ObjectDetails, ReferenceKind, ReferenceKinds};
 
 /// Contexts around a function.
-const MAX_CONTEXTS: usize = 50;
+const MAX_CONTEXTS_ABOVE_FUNCTION: usize = 50;
 /// Scopes of one file, which may be loaded several times. Where there are more, the file has no variables that a function
 /// closes over, and these are calls of its functions.
-const MAX_SCOPES: usize = 8;
+const MAX_SCOPES_OF_FILE: usize = 8;
 
 /// Modules with their files: the scope of a file's functions, and CommonJS's own objects.
 pub(in crate::answers::leaks) type Modules = FxHashMap<NodeId, String>;
@@ -44,7 +44,7 @@ pub(super) fn find_modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds
         let type_id = graph.type_of(node);
         if functions.contains(type_id) {
             let mut context = target_of(node, ReferenceKind::Internal, "context");
-            for _ in 0..MAX_CONTEXTS {
+            for _ in 0..MAX_CONTEXTS_ABOVE_FUNCTION {
                 let Some(at) = context.filter(|&at| is_seen.insert(at)) else { break };
                 let above = target_of(at, ReferenceKind::Internal, "previous");
                 context = above.filter(|&above| contexts.contains(graph.type_of(above)));
@@ -59,7 +59,7 @@ pub(super) fn find_modules(graph: &HeapGraph, details: &dyn ObjectDetails, kinds
             modules.extend(file.map(|file| (node, file)));
         }
     }
-    scopes.retain(|_, scopes| scopes.len() <= MAX_SCOPES);
+    scopes.retain(|_, scopes| scopes.len() <= MAX_SCOPES_OF_FILE);
     modules.extend(scopes.into_iter().flat_map(|(file, scopes)| scopes.into_iter().map(move |at| (at, file.clone()))));
     modules
 }

@@ -14,7 +14,7 @@ use crate::input::Runtime;
 pub(in crate::answers::leaks) struct StructuralNames {
     arrays: Vec<&'static str>,
     carriers: Vec<&'static str>,
-    glue: Vec<TypePattern>,
+    glue_types: Vec<TypePattern>,
     collections: Vec<TypePattern>,
     named: Vec<TypePattern>,
     inner: Vec<&'static str>,
@@ -44,7 +44,7 @@ pub(in crate::answers::leaks) fn structural_names(runtime: Option<Runtime>) -> &
             match kind {
                 "array" => of.arrays = names,
                 "carrier" => of.carriers = names,
-                "glue" => of.glue = patterns(),
+                "glue" => of.glue_types = patterns(),
                 "collection" => of.collections = patterns(),
                 "named" => of.named = patterns(),
                 "inner" => of.inner = names,
@@ -124,11 +124,11 @@ impl StructuralNames {
         let is_made = LAMBDA_CLASS_MARKERS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
         let carries = owner != CodeOwner::Application
             && !is_array
-            && (self.is_carrier(simple) || any_matches(&self.glue, simple));
+            && (self.is_carrier(simple) || any_matches(&self.glue_types, simple));
         let has_no_own_class = (is_script && (name == "Object" || name.starts_with('{')))
             || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
         let is_carrier = match is_script {
-            true => is_engine || has_no_own_class || any_matches(&self.glue, name),
+            true => is_engine || has_no_own_class || any_matches(&self.glue_types, name),
             false => is_made || (is_array && !is_primitive) || carries,
         };
         TypeRole {
@@ -145,7 +145,7 @@ impl StructuralNames {
             is_runtime_metadata: self.inner.contains(&name) || is_script && V8_METADATA_TYPES.contains(&name),
             is_chain_link: if is_script { is_engine || self.links.contains(&name) } else { is_carrier },
             folds_same_type: !(is_array || (is_script || has_plain_glue) && is_carrier && !is_engine),
-            has_parts: V8_STRING_TYPES.contains(&name),
+            is_composite_text: V8_STRING_TYPES.contains(&name),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_type_parameters(simple).ends_with(node)),
             is_anonymous: runtime == Some(Runtime::Java) && is_anonymous(simple),

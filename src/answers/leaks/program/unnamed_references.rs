@@ -3,7 +3,7 @@
 use super::classified_heap::{ClassifiedHeap, label_by_place, list_node_types};
 use super::symbols::SymbolTable;
 use crate::analysis::leaks::{CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
-use crate::answers::libraries::dotted;
+use crate::answers::libraries::dotted_type_name;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
 use crate::input::Runtime;
 
@@ -20,7 +20,7 @@ const MODULE_OF_LIBRARY_COST: u8 = 4;
 const MODULE_OF_RUNTIME_COST: u8 = 10;
 const CLASS_OF_OWN_COST: u8 = 1;
 /// More for a reference to a class, and for one of the runtime's tables.
-const EXPLAINS_NOTHING_COST: u8 = 12;
+const UNEXPLAINED_REFERENCE_COST: u8 = 12;
 /// References of objects with more than this are elements.
 const MAX_FIELDS: usize = 200;
 
@@ -50,7 +50,7 @@ impl<'h> UnnamedReferenceCosts<'h> {
             is_array: names().map(is_array).collect(),
             folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
             explains_nothing: names()
-                .map(|name| has_classes && heap.structural_names.is_registry(&dotted(name)))
+                .map(|name| has_classes && heap.structural_names.is_registry(&dotted_type_name(name)))
                 .collect(),
             is_class: heap.type_roles.iter().map(|type_role| has_classes && type_role.is_class).collect(),
         }
@@ -65,7 +65,7 @@ impl ReferenceCosts for UnnamedReferenceCosts<'_> {
         let explains_nothing = self.explains_nothing[type_id.index()];
         for (step, &to) in steps[first..].iter_mut().zip(to) {
             if explains_nothing || self.is_class[self.graph.type_of(to).index()] {
-                step.cost = step.cost.saturating_add(EXPLAINS_NOTHING_COST);
+                step.cost = step.cost.saturating_add(UNEXPLAINED_REFERENCE_COST);
             }
         }
     }

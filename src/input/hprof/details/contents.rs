@@ -8,26 +8,27 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::finder::RecordFinder;
-use super::pass::{Array, ObjectVisitor, visit_objects};
+use super::object_pass::{ArrayRecord, ObjectVisitor, visit_objects};
 use super::shown_values::TextSource;
 use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_of;
 use crate::input::{
-    ContentKey, Contents, HeldValue, MIN_LONG_ARRAY_ELEMENTS, ReadError, Strings, WantedContents, primitive_array_kinds,
+    ContentKey, Contents, HeldValue, MIN_LISTED_REFERENCE_ARRAY_LENGTH, ReadError, StringColumns, WantedContents,
+    primitive_array_kinds,
 };
 
 /// Keys of arrays are kept as two halves, for all threads to write.
 type KeyHalves = Vec<[AtomicU64; 2]>;
 
 /// The strings of a graph and the arrays of their characters: what follows without the file. Keys are not known yet.
-fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> Strings {
+fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> StringColumns {
     let kinds = primitive_array_kinds(graph);
     let is_characters =
         |node: NodeId| matches!(kinds[graph.type_of(node).index()], Some(FieldKind::Byte | FieldKind::Char));
     let is_string = |type_id: TypeId| text_sources.get(type_id.index()) == Some(&TextSource::String);
-    let mut strings = Strings::default();
+    let mut strings = StringColumns::default();
     for (node, type_id, _) in graph.objects(0..graph.node_count()) {
         if is_string(type_id) {
             let array = graph.strong_references(node).iter().find(|&&target| is_characters(target));
@@ -96,7 +97,7 @@ pub fn contents(
     let key_of_string = |(&array, &is_wide): (&u32, &bool)| {
         let number = if array == u32::MAX { None } else { plan.arrays.number(NodeId::new(array as usize)) };
         let key = number.map_or(ContentKey::UNKNOWN, key);
-        if is_wide { key.read_otherwise() } else { key }
+        if is_wide { key.of_other_encoding() } else { key }
     };
     strings.keys = strings.array_nodes.par_iter().zip(&strings.are_wide).map(key_of_string).collect();
     if wanted.with_arrays {
@@ -120,7 +121,7 @@ pub fn contents(
 
 /// UTF-16 units of strings whose characters the dump has, by the lengths of all arrays.
 fn lengths_of_texts<'s>(
-    strings: &'s Strings,
+    strings: &'s StringColumns,
     of_arrays: &'s [(NodeId, u64)],
 ) -> impl Iterator<Item = (NodeId, u64)> + 's {
     (0..strings.len()).filter_map(|at| {
@@ -142,7 +143,7 @@ impl<'g> ContentPlan<'g> {
         id_bytes: usize,
         text_sources: &[TextSource],
         wanted: &WantedContents,
-        strings: &Strings,
+        strings: &StringColumns,
     ) -> Self {
         let ids: FxHashMap<TypeId, u64> =
             types_by_class(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
@@ -204,7 +205,7 @@ struct FoundContents<'p> {
     /// Of the array whose elements come: its number, or its node.
     array_number: usize,
     array_node: NodeId,
-    nulls: u32,
+    null_count: u32,
     /// Of an array whose elements come in pieces: the hash so far, and whether all are zero.
     partial_hash: Option<(XxHash3_128, bool)>,
 }
@@ -221,7 +222,7 @@ impl<'p> FoundContents<'p> {
             last_class: (0, None),
             array_number: 0,
             array_node: NodeId::new(0),
-            nulls: 0,
+            null_count: 0,
             partial_hash: None,
         }
     }
@@ -274,16 +275,16 @@ impl ObjectVisitor for FoundContents<'_> {
     }
 
     #[inline]
-    fn array(&mut self, array: &Array) -> bool {
+    fn array(&mut self, array: &ArrayRecord) -> bool {
         if self.plan.with_lengths {
             let node = self.plan.graph.node_of_id(array.id);
             self.lengths.extend(node.map(|node| (node, u64::from(array.length))));
         }
         if array.kind == FieldKind::Reference {
-            if !self.plan.with_reference_lengths || array.length < MIN_LONG_ARRAY_ELEMENTS {
+            if !self.plan.with_reference_lengths || array.length < MIN_LISTED_REFERENCE_ARRAY_LENGTH {
                 return false;
             }
-            self.nulls = 0;
+            self.null_count = 0;
             let Some(node) = self.plan.graph.node_of_id(array.id) else { return false };
             self.array_node = node;
             return true;
@@ -296,12 +297,12 @@ impl ObjectVisitor for FoundContents<'_> {
         array.length > 0 || KINDS_READ_WHEN_EMPTY.contains(&array.kind)
     }
 
-    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
+    fn elements(&mut self, array: &ArrayRecord, bytes: &[u8], is_last: bool) {
         if array.kind == FieldKind::Reference {
-            let nulls = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
-            self.nulls += nulls.count() as u32;
+            let null_count = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
+            self.null_count += null_count.count() as u32;
             if is_last {
-                self.reference_arrays.push((self.array_node, array.length, self.nulls));
+                self.reference_arrays.push((self.array_node, array.length, self.null_count));
             }
             return;
         }

@@ -13,7 +13,7 @@ use crate::graph::{Column, ColumnSink, ColumnSource};
 use crate::input::hprof::records::{ClassDump, SubRecordLength, sub_record_length};
 use crate::input::hprof::segments::block_parts::FileExtent;
 use crate::input::hprof::wire::{id_of, sub};
-use crate::input::{RandomAccess, ReadError, Reread};
+use crate::input::{RandomAccess, ReadError, RereadableFile};
 
 /// Parts that stay in memory: some 45 MB.
 const MAX_CACHED_PARTS: usize = 32;
@@ -82,14 +82,14 @@ struct FilePart {
 /// Finds the records of objects.
 pub struct RecordFinder {
     pub places: ObjectPlaces,
-    pub reread: Reread,
+    pub reread: RereadableFile,
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
     cached_parts: Mutex<VecDeque<Arc<FilePart>>>,
 }
 
 impl RecordFinder {
-    pub fn new(places: ObjectPlaces, reread: Reread) -> Self {
+    pub fn new(places: ObjectPlaces, reread: RereadableFile) -> Self {
         RecordFinder { places, reread, dump: OnceLock::new(), cached_parts: Mutex::default() }
     }
 

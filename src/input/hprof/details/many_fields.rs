@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::finder::RecordFinder;
-use super::pass::{ObjectVisitor, visit_objects};
+use super::object_pass::{ObjectVisitor, visit_objects};
 use super::values::{FieldPlace, field_places, value_at};
 use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::hprof::wire::id_of;

@@ -3,7 +3,7 @@
 pub(super) mod contents;
 pub(super) mod finder;
 pub(super) mod many_fields;
-pub(super) mod pass;
+pub(super) mod object_pass;
 pub(super) mod shown_values;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
@@ -15,8 +15,8 @@ use super::records::{ClassDump, ClassReference};
 use super::wire::sub;
 use crate::graph::{ColumnSink, FieldKind, GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::input::{
-    Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, ShownValue, Strings, Text, Value,
-    WantedContents,
+    ArrayElements, Contents, FieldValue, ObjectDetails, ReadError, ReferenceName, RereadableFile, ShownValue,
+    StringColumns, Text, Value, WantedContents,
 };
 use contents::contents;
 use finder::{ObjectPlaces, RecordFinder};
@@ -43,7 +43,7 @@ impl fmt::Debug for HprofDetails {
 }
 
 impl HprofDetails {
-    pub(super) fn new(places: ObjectPlaces, reread: Reread) -> Self {
+    pub(super) fn new(places: ObjectPlaces, reread: RereadableFile) -> Self {
         HprofDetails {
             finder: RecordFinder::new(places, reread),
             text_sources: OnceLock::new(),
@@ -134,11 +134,11 @@ impl ObjectDetails for HprofDetails {
         })
     }
 
-    fn elements(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Option<Elements>, ReadError> {
+    fn elements(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Option<ArrayElements>, ReadError> {
         let Some(record) = self.finder.find(graph.original_id(node), limit.saturating_mul(8))? else { return Ok(None) };
         Ok(array(&record, self.id_bytes()).map(|(kind, length, bytes)| {
             let first = array_values(graph, kind, bytes, self.id_bytes());
-            Elements { length, kind, first_elements: first.take(limit).collect() }
+            ArrayElements { length, kind, first_elements: first.take(limit).collect() }
         }))
     }
 
@@ -199,7 +199,7 @@ impl ObjectDetails for HprofDetails {
     fn visit_texts(
         &self,
         graph: &HeapGraph,
-        strings: &Strings,
+        strings: &StringColumns,
         wanted: &[usize],
         most_units: usize,
         take: &(dyn Fn(usize, Text) + Sync),

@@ -10,7 +10,7 @@ use crate::input::hprof::wire::sub;
 use crate::input::{ReadError, ShownValue, Text, Value};
 
 /// Bytes of a text that are handed on at a time.
-const PIECE_BYTES: u64 = 1 << 20;
+const TEXT_PIECE_BYTES: u64 = 1 << 20;
 
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
 const MAX_VALUE_BYTES: usize = 1 << 16;
@@ -34,11 +34,11 @@ const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread"
 pub enum TextSource {
     Nothing,
     String,
-    Box,
+    BoxedPrimitive,
     /// Its name is in the field `name` of this class: a constant of an enumeration, a thread, a loader of classes.
-    Named(TypeId),
+    NameField(TypeId),
     /// A class that is an instance: of a primitive type.
-    Class(TypeId),
+    PrimitiveClass(TypeId),
 }
 
 /// By type: do its objects say something?
@@ -46,16 +46,16 @@ pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
     let types = graph.types();
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => TextSource::String,
-        "java.lang.Class" => TextSource::Class(type_id),
-        name if BOX_CLASSES.contains(&name) => TextSource::Box,
-        name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::Named(type_id),
-        _ => above.copied().filter(|above| matches!(above, TextSource::Named(_))).unwrap_or(TextSource::Nothing),
+        "java.lang.Class" => TextSource::PrimitiveClass(type_id),
+        name if BOX_CLASSES.contains(&name) => TextSource::BoxedPrimitive,
+        name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::NameField(type_id),
+        _ => above.copied().filter(|above| matches!(above, TextSource::NameField(_))).unwrap_or(TextSource::Nothing),
     })
 }
 
 /// The next thing to look for.
 #[derive(Debug, Clone, Copy)]
-enum Wanted {
+enum WantedText {
     /// The short text of an object.
     Value(TextSource),
     /// The text of a string (or array of characters) as a name.
@@ -65,17 +65,17 @@ enum Wanted {
 }
 
 /// An object that is looked for.
-struct Search {
+struct ObjectSearch {
     id: u64,
     /// The index of the object it is for.
     for_index: usize,
-    wanted: Wanted,
+    wanted: WantedText,
 }
 
 enum FoundValue {
     Found(ShownValue),
     /// It is in this object.
-    Next(NodeId, Wanted),
+    LookIn(NodeId, WantedText),
     Nothing,
 }
 
@@ -97,24 +97,28 @@ pub fn shown_values(
         }
         let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
         if source != TextSource::Nothing {
-            searches.push(Search { id: graph.original_id(node), for_index: place, wanted: Wanted::Value(source) });
+            searches.push(ObjectSearch {
+                id: graph.original_id(node),
+                for_index: place,
+                wanted: WantedText::Value(source),
+            });
         }
     }
     while !searches.is_empty() {
         searches.sort_unstable_by_key(|search| search.id);
         let mut next = Vec::new();
-        for Search { id, for_index: place, wanted } in searches {
+        for ObjectSearch { id, for_index: place, wanted } in searches {
             let most_bytes = match wanted {
-                Wanted::Characters { start, .. } => {
+                WantedText::Characters { start, .. } => {
                     start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
                 }
                 _ => MAX_VALUE_BYTES,
             };
             let Some(record) = finder.find(id, most_bytes)? else { continue };
-            match look_in_record(finder, graph, &record, wanted, most_units) {
+            match find_value_in_record(finder, graph, &record, wanted, most_units) {
                 FoundValue::Found(value) => said[place] = Some(value),
-                FoundValue::Next(node, wanted) => {
-                    next.push(Search { id: graph.original_id(node), for_index: place, wanted })
+                FoundValue::LookIn(node, wanted) => {
+                    next.push(ObjectSearch { id: graph.original_id(node), for_index: place, wanted })
                 }
                 FoundValue::Nothing => {}
             }
@@ -124,35 +128,35 @@ pub fn shown_values(
     Ok(said)
 }
 
-fn look_in_record(
+fn find_value_in_record(
     finder: &RecordFinder,
     graph: &HeapGraph,
     record: &SubRecord,
-    wanted: Wanted,
+    wanted: WantedText,
     most_units: usize,
 ) -> FoundValue {
     match wanted {
-        Wanted::Value(TextSource::Named(class) | TextSource::Class(class)) => {
+        WantedText::Value(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
-                Some(Value::Object(name)) => FoundValue::Next(name, Wanted::Name),
+                Some(Value::Object(name)) => FoundValue::LookIn(name, WantedText::Name),
                 _ => FoundValue::Nothing,
             }
         }
-        Wanted::Value(TextSource::Box) => match value_of(finder, graph, record, "value", None) {
+        WantedText::Value(TextSource::BoxedPrimitive) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
             ) => FoundValue::Found(ShownValue::from(value)),
             _ => FoundValue::Nothing,
         },
-        Wanted::Value(TextSource::String) => look_in_string(finder, graph, record, false),
-        Wanted::Value(TextSource::Nothing) => FoundValue::Nothing,
-        Wanted::Name if record.tag == sub::INSTANCE => look_in_string(finder, graph, record, true),
+        WantedText::Value(TextSource::String) => find_characters_of_string(finder, graph, record, false),
+        WantedText::Value(TextSource::Nothing) => FoundValue::Nothing,
+        WantedText::Name if record.tag == sub::INSTANCE => find_characters_of_string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
-        Wanted::Name => {
+        WantedText::Name => {
             read_characters(finder, record, CharacterRange { is_wide: false, start: 0, count: None }, most_units)
                 .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text)))
         }
-        Wanted::Characters { is_name, is_wide, start, count } => {
+        WantedText::Characters { is_name, is_wide, start, count } => {
             match read_characters(finder, record, CharacterRange { is_wide, start, count }, most_units) {
                 Some(text) if is_name => FoundValue::Found(ShownValue::Name(text)),
                 Some(text) => FoundValue::Found(ShownValue::Text(text)),
@@ -163,7 +167,12 @@ fn look_in_record(
 }
 
 /// The place of a string's characters.
-fn look_in_string(finder: &RecordFinder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> FoundValue {
+fn find_characters_of_string(
+    finder: &RecordFinder,
+    graph: &HeapGraph,
+    record: &SubRecord,
+    is_name: bool,
+) -> FoundValue {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
@@ -173,7 +182,7 @@ fn look_in_string(finder: &RecordFinder, graph: &HeapGraph, record: &SubRecord, 
     // Texts of JDK 6 share arrays; a count alone (Android) says something else.
     let part = number("offset").zip(number("count"));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
-    FoundValue::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+    FoundValue::LookIn(array, WantedText::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
@@ -189,8 +198,8 @@ pub fn visit_whole_text(
     let Some(record) = finder.find(id, MAX_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
-        let FoundValue::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
-            look_in_string(finder, graph, &record, false)
+        let FoundValue::LookIn(array, WantedText::Characters { is_wide, start, count, .. }) =
+            find_characters_of_string(finder, graph, &record, false)
         else {
             return Ok(None);
         };
@@ -213,7 +222,7 @@ pub fn visit_whole_text(
     let end = count.map_or(there, |count| there.min(start.saturating_add(count))) * width;
     let mut at = start.saturating_mul(width);
     while at < end {
-        let mut bytes = finder.element_bytes(id, at, (end - at).min(PIECE_BYTES))?;
+        let mut bytes = finder.element_bytes(id, at, (end - at).min(TEXT_PIECE_BYTES))?;
         let is_last = at + bytes.len() as u64 >= end;
         let units = units_of(kind, is_wide, &bytes).filter(|_| is_text || width == 2);
         let mut units: Vec<u16> = units.into_iter().flatten().collect();

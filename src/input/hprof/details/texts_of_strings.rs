@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::RecordFinder;
-use super::pass::{Array, ObjectVisitor, visit_objects};
+use super::object_pass::{ArrayRecord, ObjectVisitor, visit_objects};
 use super::shown_values::{CharacterRange, characters_in};
 use super::values::key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
-use crate::input::{ContentKey, ReadError, Strings, Text};
+use crate::input::{ContentKey, ReadError, StringColumns, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
 const MAX_ARRAY_BYTES: usize = 64 << 20;
@@ -23,7 +23,7 @@ struct StringsByArray<'g> {
 }
 
 impl<'g> StringsByArray<'g> {
-    fn new(graph: &'g HeapGraph, strings: &Strings, wanted: impl Iterator<Item = usize>) -> Self {
+    fn new(graph: &'g HeapGraph, strings: &StringColumns, wanted: impl Iterator<Item = usize>) -> Self {
         let of_string = |at: usize| strings.array(at).map(|array| (array.index() as u32, at as u32));
         let mut pairs: Vec<(u32, u32)> = wanted.filter_map(of_string).collect();
         pairs.sort_unstable();
@@ -52,8 +52,8 @@ struct WholeArrayVisitor<'p, F> {
     bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &Array, &[u8]) + Send> ObjectVisitor for WholeArrayVisitor<'_, F> {
-    fn array(&mut self, array: &Array) -> bool {
+impl<F: Fn(usize, &ArrayRecord, &[u8]) + Send> ObjectVisitor for WholeArrayVisitor<'_, F> {
+    fn array(&mut self, array: &ArrayRecord) -> bool {
         if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
             return false;
         }
@@ -62,7 +62,7 @@ impl<F: Fn(usize, &Array, &[u8]) + Send> ObjectVisitor for WholeArrayVisitor<'_,
         number.inspect(|&number| self.current_array = number).is_some()
     }
 
-    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
+    fn elements(&mut self, array: &ArrayRecord, bytes: &[u8], is_last: bool) {
         if is_last && self.bytes.is_empty() {
             return (self.visit)(self.current_array, array, bytes);
         }
@@ -78,7 +78,7 @@ fn visit_arrays(
     finder: &RecordFinder,
     by_array: &StringsByArray<'_>,
     most_bytes: usize,
-    see: impl Fn(usize, &Array, &[u8]) + Sync,
+    see: impl Fn(usize, &ArrayRecord, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
     let make = || WholeArrayVisitor { by_array, most_bytes, visit: see, current_array: 0, bytes: Vec::new() };
@@ -89,7 +89,7 @@ fn visit_arrays(
 pub fn visit_texts(
     finder: &RecordFinder,
     graph: &HeapGraph,
-    strings: &Strings,
+    strings: &StringColumns,
     wanted: &[usize],
     most_units: usize,
     take: &(dyn Fn(usize, Text) + Sync),
@@ -112,7 +112,11 @@ pub fn visit_texts(
     })
 }
 
-pub fn find_keys_of_parts(finder: &RecordFinder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
+pub fn find_keys_of_parts(
+    finder: &RecordFinder,
+    graph: &HeapGraph,
+    strings: &mut StringColumns,
+) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = StringsByArray::new(graph, strings, 0..strings.len());
     visit_arrays(finder, &by_array, MAX_ARRAY_BYTES, |number, array, bytes| {

@@ -4,14 +4,14 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::finder::SubRecord;
-use crate::graph::{Field, FieldKind, HeapGraph, Lookup, TypeId};
+use crate::graph::{Field, FieldKind, HeapGraph, IdLookup, TypeId};
 use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{ContentKey, Value};
 
 pub fn reference_value(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,
-        Lookup::One(node) => Value::Object(node),
+        IdLookup::One(node) => Value::Object(node),
         _ => Value::Dangling(id),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::texts::TextRecords;
-use crate::graph::SoftKind;
+use crate::graph::ClearableKind;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
@@ -28,7 +28,7 @@ pub struct ClassLayout {
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
     pub weak_offset: Option<u32>,
     /// The offset of a reference that holds until the runtime gives it up.
-    pub soft_offset: Option<(u32, SoftKind)>,
+    pub soft_offset: Option<(u32, ClearableKind)>,
     /// The class is `java.lang.Class`.
     pub is_java_lang_class: bool,
     /// The offset of the field of `java.lang.ref.Reference`.
@@ -50,7 +50,7 @@ const REFERENCE_CLASSES: [&str; 4] = [
 impl ClassLayout {
     /// Shows the offset of each reference and the id there, as far as the values go.
     #[inline(always)]
-    pub fn for_each<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
+    pub fn for_each_reference<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
         let (mut start, mut layout) = (0u32, self);
         loop {
             for &at in &layout.reference_offsets {
@@ -88,7 +88,7 @@ pub struct Classes {
     pub by_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
     pub dump_number: usize,
-    parents: Vec<u32>,
+    superclass_numbers: Vec<u32>,
     pub superclasses_first: Vec<u32>,
     /// Places of classes that are their own superclasses.
     pub circular_classes: Vec<u32>,
@@ -132,7 +132,7 @@ impl Classes {
         self.class_dumps.clear();
         self.by_id.clear();
         self.repeated = (0, u64::MAX);
-        self.parents.clear();
+        self.superclass_numbers.clear();
         self.superclasses_first.clear();
         self.circular_classes.clear();
         self.laid_out_count = 0;
@@ -145,7 +145,7 @@ impl Classes {
 
     /// The place of the superclass among the dumps; a circle ends at its class of the greatest id. As of `lay_out`.
     pub fn superclass_number(&self, number: u32) -> Option<u32> {
-        self.parents.get(number as usize).copied().filter(|&parent| parent != NO_SUPERCLASS)
+        self.superclass_numbers.get(number as usize).copied().filter(|&parent| parent != NO_SUPERCLASS)
     }
 
     /// The superclass of a class. As of `lay_out`.
@@ -196,7 +196,7 @@ impl Classes {
     fn order_superclasses_first(&mut self) {
         const FINISHED: u32 = u32::MAX;
         let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NO_SUPERCLASS);
-        self.parents = self.class_dumps.iter().map(parent).collect();
+        self.superclass_numbers = self.class_dumps.iter().map(parent).collect();
         self.superclasses_first.clear();
         self.circular_classes.clear();
         // The walk that met a class, from 1.
@@ -207,7 +207,7 @@ impl Classes {
             while at != NO_SUPERCLASS && walks[at as usize] == 0 {
                 walks[at as usize] = start + 1;
                 way.push(at);
-                at = self.parents[at as usize];
+                at = self.superclass_numbers[at as usize];
             }
             if at != NO_SUPERCLASS && walks[at as usize] == start + 1 {
                 let circle = way.iter().position(|&one| one == at).unwrap_or(0);
@@ -215,7 +215,7 @@ impl Classes {
                 self.circular_classes.extend(circle.iter().copied());
                 let greatest =
                     (0..circle.len()).max_by_key(|&one| self.class_dumps[circle[one] as usize].id).unwrap_or(0);
-                self.parents[circle[greatest] as usize] = NO_SUPERCLASS;
+                self.superclass_numbers[circle[greatest] as usize] = NO_SUPERCLASS;
                 circle.rotate_left(greatest + 1);
             }
             for &at in &way {
@@ -269,7 +269,7 @@ impl Classes {
         layout.reference_offsets = references.into();
         if drops_weak_referents && layout.depth == 2 {
             let derives = |bits: u8| layout.reference_classes & bits != 0;
-            let holding = if derives(4) { SoftKind::Soft } else { SoftKind::Final };
+            let holding = if derives(4) { ClearableKind::Soft } else { ClearableKind::Final };
             layout.weak_offset = layout.referent_offset.filter(|_| derives(3));
             layout.soft_offset = layout.referent_offset.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
         }

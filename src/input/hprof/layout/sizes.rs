@@ -8,8 +8,8 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::measure::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_header_bytes};
-use super::texts::{TextRecords, decoded};
+use super::measured_distances::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_header_bytes};
+use super::texts::{TextRecords, decoded_modified_utf8};
 use crate::input::hprof::records::{ClassDump, StaticValue};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
 
@@ -20,7 +20,7 @@ const MIN_ARRAYS: u32 = 100;
 /// A distance is the size of class objects if it occurs so often.
 const MIN_OCCURRENCES: u64 = 4;
 /// All instances of a class may lie before a gap so often.
-const MAX_CHANCE: f64 = 0.001;
+const MAX_GAP_PROBABILITY: f64 = 0.001;
 /// Fields that only the virtual machine sees are not more than this.
 const MAX_HIDDEN_BYTES: u64 = 48;
 
@@ -54,7 +54,7 @@ pub struct SizeModel {
 pub struct SizeEvidence<'a> {
     pub classes: &'a Classes,
     pub texts: &'a TextRecords,
-    pub measure: &'a MeasuredDistances,
+    pub distances: &'a MeasuredDistances,
     /// For each class, the smallest distance of an instance.
     pub nearest_distances: &'a FxHashMap<u64, NearestDistance>,
     /// For each class, the distance from its class object to the next object.
@@ -79,8 +79,8 @@ impl SizeModel {
 
     pub fn find(evidence: &SizeEvidence<'_>) -> SizeModel {
         let id_bytes = evidence.classes.id_bytes as u64;
-        let reference = if id_bytes == 8 && evidence.measure.array_spans.has_overlap { 4 } else { id_bytes };
-        let alignment = evidence.measure.alignment();
+        let reference = if id_bytes == 8 && evidence.distances.array_spans.has_overlap { 4 } else { id_bytes };
+        let alignment = evidence.distances.alignment();
         let mut sizes = SizeModel::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
             (sizes.rule, sizes.header_bytes, sizes.reference_bytes, sizes.alignment_bytes) =
@@ -90,7 +90,7 @@ impl SizeModel {
         {
             (sizes.rule, sizes.header_bytes, sizes.reference_bytes) = (SizeRule::Measured, header, reference);
             sizes.find_class_base(evidence);
-            sizes.find_hidden(evidence);
+            sizes.find_hidden_bytes(evidence);
         } else {
             sizes.find_mat_bytes(evidence.classes);
         }
@@ -223,12 +223,12 @@ impl SizeModel {
         self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.occurrences >= MIN_OCCURRENCES);
     }
 
-    fn find_hidden(&mut self, evidence: &SizeEvidence<'_>) {
+    fn find_hidden_bytes(&mut self, evidence: &SizeEvidence<'_>) {
         // Some collectors (ZGC, Shenandoah) write objects in another order than that of the heap: what follows in the file
         // is no neighbour there (a third of the arrays at most, seen with JDK 17 and 25), and distances say only what sizes
         // are not. With the others nearly all are, however large the heap, and the distance is the size, of a single instance
         // too, so that a class has one size in all dumps of a process.
-        let arrays = &evidence.measure.arrays;
+        let arrays = &evidence.distances.arrays;
         let candidate =
             SIZE_CANDIDATES.iter().position(|&candidate| candidate == (self.header_bytes, self.reference_bytes));
         let equal = candidate.map_or(0, |candidate| arrays.count_equal(candidate, self.alignment_bytes));
@@ -240,7 +240,7 @@ impl SizeModel {
         // of a class must not lie before one by chance.
         let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment_bytes));
         let gap_share = small_gaps as f64 / f64::from(arrays.measured_arrays.max(1));
-        let is_chance = |instances: u64| gap_share.powf(instances as f64) > MAX_CHANCE;
+        let is_chance = |instances: u64| gap_share.powf(instances as f64) > MAX_GAP_PROBABILITY;
         let mut hidden = FxHashMap::default();
         for (&class, nearest) in evidence.nearest_distances.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours))
         {
@@ -262,7 +262,7 @@ pub fn is_made_up_static(one: &StaticValue, texts: &TextRecords) -> bool {
 
 /// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
 fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
-    let arrays = &evidence.measure.arrays;
+    let arrays = &evidence.distances.arrays;
     if arrays.measured_arrays < MIN_ARRAYS {
         return None;
     }
@@ -290,5 +290,5 @@ fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) ->
 
 /// A text of the dump, and whether some of it is no text.
 pub fn text_of(texts: &TextRecords, id: u64, is_bad: &Cell<bool>) -> Option<String> {
-    texts.get(id).map(|bytes| decoded(bytes, is_bad))
+    texts.get(id).map(|bytes| decoded_modified_utf8(bytes, is_bad))
 }

@@ -8,16 +8,16 @@ use crate::input::java_types::array_form;
 #[derive(Debug, Default)]
 pub struct TextRecords {
     /// (id, start in `bytes`, length), sorted by id up to `sorted`; of several with one id the first counts.
-    places: Vec<(u64, u64, u32)>,
+    spans_by_id: Vec<(u64, u64, u32)>,
     is_sorted: bool,
     bytes: Vec<u8>,
 }
 
 impl TextRecords {
     pub fn add(&mut self, id: u64, text: &[u8]) {
-        self.is_sorted = self.is_sorted && self.places.last().is_some_and(|last| last.0 < id);
-        self.is_sorted |= self.places.is_empty();
-        self.places.push((id, self.bytes.len() as u64, text.len() as u32));
+        self.is_sorted = self.is_sorted && self.spans_by_id.last().is_some_and(|last| last.0 < id);
+        self.is_sorted |= self.spans_by_id.is_empty();
+        self.spans_by_id.push((id, self.bytes.len() as u64, text.len() as u32));
         self.bytes.extend_from_slice(text);
     }
 
@@ -25,26 +25,26 @@ impl TextRecords {
     pub fn sort(&mut self) {
         if !self.is_sorted {
             // Stable: of equal ids the first stays first.
-            self.places.sort_by_key(|place| place.0);
+            self.spans_by_id.sort_by_key(|place| place.0);
             self.is_sorted = true;
         }
     }
 
     /// The bytes of a text.
     pub fn get(&self, id: u64) -> Option<&[u8]> {
-        let at = self.places.partition_point(|place| place.0 < id);
-        let &(found, start, length) = self.places.get(at)?;
+        let at = self.spans_by_id.partition_point(|place| place.0 < id);
+        let &(found, start, length) = self.spans_by_id.get(at)?;
         (found == id).then(|| &self.bytes[start as usize..][..length as usize])
     }
 
     pub fn memory_bytes(&self) -> u64 {
-        (self.places.capacity() * size_of::<(u64, u64, u32)>() + self.bytes.capacity()) as u64
+        (self.spans_by_id.capacity() * size_of::<(u64, u64, u32)>() + self.bytes.capacity()) as u64
     }
 }
 
 /// Modified UTF-8: NUL as `C0 80`, characters beyond the first 65,536 as two surrogates of three bytes. Real UTF-8, which
 /// some writers have, is understood too. Bytes that make no sense become U+FFFD, and `is_bad` is set.
-pub fn decoded(bytes: &[u8], is_bad: &Cell<bool>) -> String {
+pub fn decoded_modified_utf8(bytes: &[u8], is_bad: &Cell<bool>) -> String {
     if bytes.is_ascii() {
         // Ascii is UTF-8.
         return String::from_utf8_lossy(bytes).into_owned();
@@ -103,7 +103,7 @@ mod tests {
 
     fn text(bytes: &[u8]) -> (String, bool) {
         let is_bad = Cell::new(false);
-        (decoded(bytes, &is_bad), is_bad.get())
+        (decoded_modified_utf8(bytes, &is_bad), is_bad.get())
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::block_parts::*;
-use crate::graph::SoftKind;
+use crate::graph::ClearableKind;
 use crate::input::blocks::Batch;
 use crate::input::hprof::layout::classes::Layouts;
-use crate::input::hprof::layout::measure::{MeasuredDistances, PreviousObject};
+use crate::input::hprof::layout::measured_distances::{MeasuredDistances, PreviousObject};
 use crate::input::hprof::records::ClassDump;
 use crate::input::hprof::wire::{FIRST_PRIMITIVE, element_bytes, id_at, sub, u32_at};
 use crate::input::sink::ObjectSink;
@@ -37,7 +37,7 @@ pub struct Block<S> {
     pub class_instances: Vec<(u64, u64, Vec<u64>)>,
     pub null_references: u64,
     /// (from, to, how) of references that hold until the runtime gives them up.
-    pub soft_references: Vec<(u64, u64, SoftKind)>,
+    pub soft_references: Vec<(u64, u64, ClearableKind)>,
     /// The least and the greatest id of the piece at hand.
     id_bounds: (u64, u64),
     pub counts: SubRecordCounts,
@@ -60,13 +60,13 @@ impl<S: ObjectSink> Batch for Block<S> {
             + self.deferred_bytes.capacity()
             + self.deferred.capacity() * size_of::<DeferredInstance>()
             + self.roots.capacity() * size_of::<RawRoot>()
-            + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
+            + self.soft_references.capacity() * size_of::<(u64, u64, ClearableKind)>()
             + self.types.len() * (size_of::<BlockType>() + 64)
     }
 }
 
 /// The offset in a piece from which it is unreadable.
-struct Unreadable(usize);
+struct UnreadableFrom(usize);
 
 pub fn parse_block<S: ObjectSink>(
     bytes: &[u8],
@@ -87,7 +87,7 @@ pub fn parse_block<S: ObjectSink>(
             _ => PieceParser::<4, S>::new(piece, layouts, block).parse(data),
         };
         match parsed {
-            Err(Unreadable(at)) => {
+            Err(UnreadableFrom(at)) => {
                 block.unreadable.push((piece.offset + at as u64, piece.is_cut));
                 block.unread_bytes += (data.len() - at) as u64;
             }
@@ -171,7 +171,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         PieceParser { piece, layouts, block, previous: PreviousObject::default(), last_class: (u64::MAX, 0) }
     }
 
-    fn parse(mut self, data: &[u8]) -> Result<(), Unreadable> {
+    fn parse(mut self, data: &[u8]) -> Result<(), UnreadableFrom> {
         let mut at = 0;
         if self.piece.leading_elements > 0 {
             at = (self.piece.leading_elements as usize).saturating_mul(W).min(data.len());
@@ -182,15 +182,15 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             let rest = &data[at..];
             let position = self.piece.offset + (at & !(POSITION_STEP_BYTES - 1)) as u64;
             let length = match tag {
-                sub::INSTANCE => self.instance(rest, position),
-                sub::OBJECT_ARRAY => self.object_array(rest, position),
-                sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.primitive_array(rest, position),
+                sub::INSTANCE => self.parse_instance(rest, position),
+                sub::OBJECT_ARRAY => self.parse_object_array(rest, position),
+                sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.parse_primitive_array(rest, position),
                 sub::CLASS_DUMP => class_dump(rest, self.piece.offset + at as u64, W, self.block),
                 _ => parse_root_or_heap_mark::<W, S>(rest, self.piece.offset + at as u64, self.block),
             };
             match length {
                 Some(length) => at += length,
-                None => return Err(Unreadable(at)),
+                None => return Err(UnreadableFrom(at)),
             }
         }
         Ok(())
@@ -198,7 +198,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
 
     /// `id, u4 trace, id class, u4 bytes, values`
     #[inline(always)]
-    fn instance(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+    fn parse_instance(&mut self, rest: &[u8], position: u64) -> Option<usize> {
         let (block, layouts) = (&mut *self.block, self.layouts);
         let id = id_at::<W>(rest, 1)?;
         let class = id_at::<W>(rest, 5 + W)?;
@@ -247,7 +247,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let mut references = Vec::new();
-                layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
+                layout.for_each_reference::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
                 block.class_instances.push((id, position, references));
             } else {
                 block.sink.push_object(id, number, 0, position);
@@ -264,7 +264,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
                 block.soft_references.push((id, target, holding));
             }
             let (sink, nulls) = (&mut block.sink, &mut block.null_references);
-            layout.for_each::<W>(values, layouts, |at, id| match id {
+            layout.for_each_reference::<W>(values, layouts, |at, id| match id {
                 0 => *nulls += 1,
                 id if layout.weak_offset == Some(at) => sink.push_weak_reference(id),
                 id => sink.push_reference(id),
@@ -275,7 +275,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
 
     /// `id, u4 trace, u4 n, id array class, n * id`
     #[inline(always)]
-    fn object_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+    fn parse_object_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
         let (block, layouts) = (&mut *self.block, self.layouts);
         let id = id_at::<W>(rest, 1)?;
         let count = u32_at(rest, 5 + W)?;
@@ -302,7 +302,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
 
     /// `id, u4 trace, u4 n, u1 type, n values`; Android's kind without data has no values.
     #[inline(always)]
-    fn primitive_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
+    fn parse_primitive_array(&mut self, rest: &[u8], position: u64) -> Option<usize> {
         let block = &mut *self.block;
         let id = id_at::<W>(rest, 1)?;
         let count = u32_at(rest, 5 + W)?;

@@ -1,7 +1,9 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::{BLOCK_BYTES, MAX_WHOLE_BYTES, MIN_DELIVERED_BYTES, OpenBlock, OpenSegment, ReaderState, SegmentReader};
+use super::{
+    BLOCK_BYTES, MAX_WHOLE_SUB_RECORD_BYTES, MIN_BLOCK_BYTES, OpenBlock, OpenSegment, ReaderState, SegmentReader,
+};
 use crate::input::ReadError;
 use crate::input::hprof::problem_codes::*;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
@@ -35,22 +37,22 @@ impl SegmentReader {
             }
             SubRecordLength::Known(bytes) if bytes > left => {
                 if segment.may_wrap {
-                    self.problem(&LENGTH_WRAPPED, offset, String::new);
+                    self.add_problem(&LENGTH_WRAPPED, offset, String::new);
                     segment.left_bytes = None;
                     self.state = ReaderState::InSegment(segment);
                     return Ok(true);
                 }
                 return self.note_rest_lost(segment, offset);
             }
-            SubRecordLength::Known(bytes) if bytes > MAX_WHOLE_BYTES => {
+            SubRecordLength::Known(bytes) if bytes > MAX_WHOLE_SUB_RECORD_BYTES => {
                 return self.take_huge_sub_record(segment, bytes, block);
             }
-            SubRecordLength::Known(bytes) if bytes > MIN_DELIVERED_BYTES as u64 => {
+            SubRecordLength::Known(bytes) if bytes > MIN_BLOCK_BYTES as u64 => {
                 if block.bytes > 0 {
                     return Ok(false);
                 }
                 let wanted = bytes as usize;
-                let got = self.stream.take(block.next_bytes(wanted)?)?;
+                let got = self.stream.read_into(block.next_bytes(wanted)?)?;
                 block.push(got, offset, got < wanted, segment.heap);
                 if got < wanted {
                     self.note_missing(segment, got as u64);
@@ -63,7 +65,7 @@ impl SegmentReader {
         // The first fits; as many more as do.
         let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
         let room = block.next_bytes(wanted)?;
-        let got = self.stream.take(room)?;
+        let got = self.stream.read_into(room)?;
         let data = &room[..got];
         let mut at = 0;
         let heap = segment.heap;
@@ -95,7 +97,7 @@ impl SegmentReader {
     /// The file ends within a sub-record of the segment, of which so many bytes came.
     fn end_in_cut_sub_record(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
         self.note_missing(segment, came);
-        self.problem(&TRUNCATED, offset, String::new);
+        self.add_problem(&TRUNCATED, offset, String::new);
         self.state = ReaderState::Ended;
         Ok(true)
     }
@@ -112,7 +114,7 @@ impl SegmentReader {
             self.end_segment(segment);
             return Ok(true);
         }
-        self.problem(&BAD_SUBRECORD, offset, String::new);
+        self.add_problem(&BAD_SUBRECORD, offset, String::new);
         match segment.left_bytes {
             Some(_) => self.skip_segment(segment)?,
             None => {
@@ -128,7 +130,7 @@ impl SegmentReader {
             let available = self.stream.ahead().len();
             let found = sub_record_length(self.stream.ahead(), self.header.id_bytes);
             if found != SubRecordLength::NeedsMore
-                || available as u64 >= MAX_WHOLE_BYTES
+                || available as u64 >= MAX_WHOLE_SUB_RECORD_BYTES
                 || !self.stream.look_ahead(available + 1)?
             {
                 return Ok(found);
@@ -154,7 +156,7 @@ impl SegmentReader {
         if block.bytes + head_bytes > block.buffer.text.len() {
             return Ok(false);
         }
-        self.stream.take(block.next_bytes(head_bytes)?)?;
+        self.stream.read_into(block.next_bytes(head_bytes)?)?;
         let rest = bytes - head_bytes as u64;
         if is_array {
             segment.elements_left = rest / id_bytes as u64;
@@ -185,7 +187,7 @@ impl SegmentReader {
         }
         let offset = self.stream.offset;
         let wanted = elements as usize * id_bytes;
-        let got = self.stream.take(block.next_bytes(wanted)?)?;
+        let got = self.stream.read_into(block.next_bytes(wanted)?)?;
         let whole = got - got % id_bytes;
         block.push(whole, offset, got < wanted, segment.heap);
         if got < wanted {

@@ -19,18 +19,18 @@ use super::problem_codes::*;
 use super::records::{ClassDump, FrameRecord, Header, LoadClass, RecordHead, TraceRecord};
 use super::wire::{id_of, record, sub};
 use crate::graph::{MemoryBudget, MemoryShare};
-use crate::input::blocks::{BlockSource, Buffer};
+use crate::input::blocks::{BlockBuffer, BlockSource};
 use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
 use block_parts::{AndroidHeap, SegmentPiece};
 use stream::Stream;
 
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
-pub(super) const MIN_DELIVERED_BYTES: usize = BLOCK_BYTES / 2;
+pub(super) const MIN_BLOCK_BYTES: usize = BLOCK_BYTES / 2;
 /// A segment up to this length is one piece.
 const MAX_PIECE_BYTES: u64 = 2 << 20;
 /// A sub-record up to this length is read as a whole.
-pub(super) const MAX_WHOLE_BYTES: u64 = 8 << 20;
+pub(super) const MAX_WHOLE_SUB_RECORD_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
 const MAX_RECORD_BYTES: u32 = 256 << 20;
 
@@ -62,7 +62,7 @@ pub(super) struct OpenSegment {
     pub(super) heap: AndroidHeap,
     /// Elements that follow of an array that was begun.
     pub(super) elements_left: u64,
-    pub(super) is_chosen: bool,
+    pub(super) is_of_chosen_dump: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ pub(super) enum ReaderState {
 }
 
 pub(super) struct OpenBlock<'b> {
-    pub(super) buffer: &'b mut Buffer,
+    pub(super) buffer: &'b mut BlockBuffer,
     pub(super) bytes: usize,
     pub(super) pieces: Vec<SegmentPiece>,
     pub(super) dump_number: usize,
@@ -120,7 +120,7 @@ pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
 impl BlockSource for SegmentReader {
     type Context = BlockContext;
 
-    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         let filled = self.fill(buffer);
         if filled.is_err() {
             self.state = ReaderState::Ended;
@@ -175,16 +175,21 @@ impl SegmentReader {
         self.stream.offset
     }
 
-    pub(super) fn problem(&mut self, code: &'static crate::input::ProblemCode, at: u64, text: impl FnOnce() -> String) {
+    pub(super) fn add_problem(
+        &mut self,
+        code: &'static crate::input::ProblemCode,
+        at: u64,
+        text: impl FnOnce() -> String,
+    ) {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
-    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
+    fn fill(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
         let mut block = OpenBlock { buffer, bytes: 0, pieces: Vec::new(), dump_number: 0 };
-        while block.bytes < MIN_DELIVERED_BYTES {
+        while block.bytes < MIN_BLOCK_BYTES {
             match self.state {
                 ReaderState::Ended => break,
                 ReaderState::BetweenSegments if block.pieces.is_empty() || block.dump_number == self.dumps.len() => {
@@ -216,7 +221,7 @@ impl SegmentReader {
         let start = self.stream.offset;
         if !self.stream.look_ahead(RecordHead::BYTES)? {
             if !self.stream.ahead().is_empty() {
-                self.problem(if self.is_after_end() { &DATA_AFTER_END } else { &TRUNCATED }, start, String::new);
+                self.add_problem(if self.is_after_end() { &DATA_AFTER_END } else { &TRUNCATED }, start, String::new);
             }
             self.state = ReaderState::Ended;
             return Ok(());
@@ -228,7 +233,7 @@ impl SegmentReader {
             if !self.is_after_end() {
                 self.note_rest_unread();
             }
-            self.problem(code, start, || format!("a record of kind {:#04x}", head.tag));
+            self.add_problem(code, start, || format!("a record of kind {:#04x}", head.tag));
             self.state = ReaderState::Ended;
             return Ok(());
         }
@@ -245,19 +250,19 @@ impl SegmentReader {
             record::TEXT | record::LOAD_CLASS | record::FRAME | record::TRACE => {
                 if head.length <= MAX_RECORD_BYTES && self.stream.look_ahead(head.length as usize)? {
                     if !self.take_record(head) {
-                        self.problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
+                        self.add_problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
                     }
                     self.stream.consume(head.length as usize);
                     return Ok(());
                 }
             }
             _ if record::is_known(head.tag) => {}
-            tag => self.problem(&UNKNOWN_RECORD, start, || format!("kind {tag:#04x}")),
+            tag => self.add_problem(&UNKNOWN_RECORD, start, || format!("kind {tag:#04x}")),
         }
         let skipped = self.stream.skip(head.length.into())?;
         if skipped < head.length.into() {
             self.lost_bytes.missing_bytes += u64::from(head.length) - skipped;
-            self.problem(&TRUNCATED, start, String::new);
+            self.add_problem(&TRUNCATED, start, String::new);
             self.state = ReaderState::Ended;
         }
         Ok(())
@@ -319,8 +324,8 @@ impl SegmentReader {
         }
         self.is_in_segment_run = head.tag == record::SEGMENT;
         let number = self.dumps.len();
-        let is_chosen = self.snapshot_choice == SnapshotChoice::Last || self.chosen_dump_number() == number;
-        if is_chosen && self.snapshot_choice != SnapshotChoice::Last && number > 1 {
+        let is_of_chosen_dump = self.snapshot_choice == SnapshotChoice::Last || self.chosen_dump_number() == number;
+        if is_of_chosen_dump && self.snapshot_choice != SnapshotChoice::Last && number > 1 {
             let mut classes = lock(&self.classes);
             if classes.dump_number != number {
                 classes.begin_dump(number);
@@ -332,10 +337,10 @@ impl SegmentReader {
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
         let mut bounds = Some(length);
         if length == 0 && self.stream.look_ahead(1)? && !self.is_at_record()? && sub::is_known(self.stream.ahead()[0]) {
-            self.problem(&ZERO_LENGTH_SEGMENT, start, String::new);
+            self.add_problem(&ZERO_LENGTH_SEGMENT, start, String::new);
             bounds = None;
         } else if wraps {
-            self.problem(&LENGTH_WRAPPED, start, String::new);
+            self.add_problem(&LENGTH_WRAPPED, start, String::new);
             bounds = None;
         }
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
@@ -347,7 +352,7 @@ impl SegmentReader {
             may_wrap,
             heap: None,
             elements_left: 0,
-            is_chosen,
+            is_of_chosen_dump,
         });
         Ok(())
     }
@@ -378,7 +383,7 @@ impl SegmentReader {
 
     /// Takes what is next of a segment into the block. False if there is no more room.
     fn take_segment(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
-        if !segment.is_chosen {
+        if !segment.is_of_chosen_dump {
             self.skip_segment(segment)?;
             return Ok(true);
         }
@@ -398,7 +403,7 @@ impl SegmentReader {
                     return Ok(false);
                 }
                 let offset = self.stream.offset;
-                let got = self.stream.take(block.next_bytes(left)?)?;
+                let got = self.stream.read_into(block.next_bytes(left)?)?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
                     self.note_missing(segment, got as u64);
@@ -422,7 +427,7 @@ impl SegmentReader {
     pub(super) fn skip_segment(&mut self, segment: OpenSegment) -> Result<(), ReadError> {
         let length = segment.left_bytes.unwrap_or(u64::MAX);
         let skipped = self.stream.skip(length)?;
-        if segment.is_chosen {
+        if segment.is_of_chosen_dump {
             self.lost_bytes.unread_bytes += skipped;
             self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left - skipped);
         }
@@ -432,7 +437,7 @@ impl SegmentReader {
         }
         if segment.left_bytes.is_some() {
             let end = self.stream.offset;
-            self.problem(&TRUNCATED, end, String::new);
+            self.add_problem(&TRUNCATED, end, String::new);
         }
         self.state = ReaderState::Ended;
         Ok(())
@@ -455,7 +460,7 @@ impl SegmentReader {
                     self.stream.consume(length);
                     taken += length as u64;
                 }
-                Err(nom::Err::Error(())) if available < room && (available as u64) < MAX_WHOLE_BYTES => {
+                Err(nom::Err::Error(())) if available < room && (available as u64) < MAX_WHOLE_SUB_RECORD_BYTES => {
                     if !self.stream.look_ahead(available + 1)? {
                         break;
                     }

@@ -11,7 +11,7 @@
 use memchr::{memchr, memmem};
 
 use super::dumps::NodeRow;
-use super::ids::RawEntry;
+use super::raw_ids::RawEntry;
 use super::simple_json::SimpleJson;
 
 /// The number in the place of the first array, and the digits that all of them begin with.
@@ -26,9 +26,9 @@ pub(super) enum ExtractedArray {
     /// `strings`
     Strings(StringRows),
     /// `nodes` and `types`.
-    Rows(Vec<NodeRow>),
+    NodeOrTypeRows(Vec<NodeRow>),
     /// A column.
-    Numbers(Vec<u64>),
+    ColumnNumbers(Vec<u64>),
 }
 
 /// One array `strings`: ids and their texts, in one buffer.
@@ -68,11 +68,11 @@ pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> 
         let array = key_before(&json[..start]).and_then(|key| cursor.array(key));
         // What follows must not become a part of the number.
         let is_apart = |next: &u8| matches!(next, b',' | b'}' | b']') || next.is_ascii_whitespace();
-        if let Some(array) = array.filter(|_| json.get(cursor.at).is_none_or(is_apart)) {
+        if let Some(array) = array.filter(|_| json.get(cursor.offset).is_none_or(is_apart)) {
             rest.extend(&json[kept..start]);
             rest.extend((PLACEHOLDER_BASE + arrays.0.len() as u64).to_string().as_bytes());
             arrays.0.push(Some(array));
-            (kept, at) = (cursor.at, cursor.at);
+            (kept, at) = (cursor.offset, cursor.offset);
         }
     }
     rest.extend(&json[kept..]);
@@ -84,7 +84,7 @@ pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> 
 /// cannot be the end of a string, nor one inside: nothing but a key is followed by a colon and preceded by these.
 fn key_before(text: &[u8]) -> Option<ArrayKey> {
     let text = text.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"")?;
-    let (key, text) = KEYS.iter().find_map(|&(name, key)| Some((key, text.strip_suffix(name)?)))?;
+    let (key, text) = ARRAY_KEYS.iter().find_map(|&(name, key)| Some((key, text.strip_suffix(name)?)))?;
     let before = text.strip_suffix(b"\"")?.last()?;
     matches!(before, b'{' | b',' | b' ' | b'\n' | b'\r' | b'\t').then_some(key)
 }
@@ -95,16 +95,16 @@ enum ArrayKey {
     Strings,
     /// Rows of a map, or a column.
     NodesOrTypes,
-    Column,
+    NumberColumn,
 }
 
-const KEYS: [(&[u8], ArrayKey); 6] = [
+const ARRAY_KEYS: [(&[u8], ArrayKey); 6] = [
     (b"entries", ArrayKey::Entries),
     (b"strings", ArrayKey::Strings),
     (b"nodes", ArrayKey::NodesOrTypes),
     (b"types", ArrayKey::NodesOrTypes),
-    (b"sizes", ArrayKey::Column),
-    (b"counts", ArrayKey::Column),
+    (b"sizes", ArrayKey::NumberColumn),
+    (b"counts", ArrayKey::NumberColumn),
 ];
 
 impl SimpleJson<'_> {
@@ -124,12 +124,12 @@ impl SimpleJson<'_> {
             ArrayKey::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
                 self.elements(|json| json.row().map(|row| rows.push(row)))?;
-                Some(ExtractedArray::Rows(rows))
+                Some(ExtractedArray::NodeOrTypeRows(rows))
             }
-            ArrayKey::NodesOrTypes | ArrayKey::Column => {
+            ArrayKey::NodesOrTypes | ArrayKey::NumberColumn => {
                 let mut numbers = Vec::new();
                 self.elements(|json| json.number().map(|number| numbers.push(number)))?;
-                Some(ExtractedArray::Numbers(numbers))
+                Some(ExtractedArray::ColumnNumbers(numbers))
             }
         }
     }
@@ -140,7 +140,7 @@ impl SimpleJson<'_> {
         loop {
             self.expect(b'"')?;
             // All of a key at once: there are millions.
-            match self.ahead() {
+            match self.remaining() {
                 [b'b', b't', b'"', ..] => {
                     self.pass_key(2)?;
                     backtrace = Some(self.id()?);

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::super::event::Event;
-use super::super::ids::RawId;
+use super::super::raw_ids::RawId;
 use super::*;
-use crate::allocations::Names;
+use crate::allocations::NameTable;
 
 const HEAPS: &str = r#"{"ph":"v","pid":7,"id":"0x1","ts":5,"args":{"dumps":{"heaps":{"malloc":{"entries":[
  {"size":"602","bt":""},{"bt":"0","size":"36c","count":"A"}, {"size":"1d1","bt":"0","type":"1"}]},
@@ -18,7 +18,7 @@ const HEAPS_V2: &str = r#"{"args":{"dumps":{"heaps_v2":{"version":1,"maps":{
 /// The event, and what became of it and of its names; read with lifting and without.
 fn both_ways(json: &[u8]) -> [String; 2] {
     [true, false].map(|whole| {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let (event, read) = Event::read(json, whole, &mut names);
         format!("{event:?} {:?} {names:?}", read.map_err(|error| error.to_string()))
     })
@@ -32,7 +32,7 @@ fn usual_arrays_are_lifted_out() {
     assert_eq!(arrays.0.len(), 3, "one where nobody looks");
     let id = |number| RawId::of_short_number(number);
     let expected = [
-        RawEntry::new(Some(RawId::EMPTY), None, Some(0x602), None),
+        RawEntry::new(Some(RawId::EMPTY_TEXT), None, Some(0x602), None),
         RawEntry::new(id(0), None, Some(0x36c), Some(10)),
         RawEntry::new(id(0), id(1), Some(0x1d1), None),
     ];
@@ -42,7 +42,7 @@ fn usual_arrays_are_lifted_out() {
     let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
     let row = |id, name_sid, parent| NodeRow { id, name_sid, parent };
-    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![row(6, 1, None), row(8, 2, Some(6))])));
+    assert_eq!(arrays.0[1], Some(ExtractedArray::NodeOrTypeRows(vec![row(6, 1, None), row(8, 2, Some(6))])));
 }
 
 #[test]

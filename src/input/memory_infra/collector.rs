@@ -1,0 +1,208 @@
+//! Events of a trace about memory dumps, kept until the dumps can be put together.
+//!
+//! Names of frames and types may come before or after the dumps that need them, so dumps keep their ids until the end.
+
+use rustc_hash::FxHashMap;
+
+use super::dumps::EventDumps;
+use super::event::{Event, StackFrame, read_stack_frames};
+use super::problem_codes;
+use super::raw_ids::RawIdMap;
+use crate::allocations::{NameId, NameTable};
+use crate::graph::{BuildError, MemoryShare};
+use crate::input::diagnostics::excerpt;
+use crate::input::{Diagnostics, Position};
+
+/// A frame, its place by id, and what it becomes in a tree.
+const MEMORY_BYTES_PER_FRAME: usize = size_of::<StackFrame>() + TABLE_SLOT_BYTES + 16;
+/// A place in a table.
+const TABLE_SLOT_BYTES: usize = 48;
+
+/// An item that the search for events hands on.
+#[derive(Clone, Copy)]
+pub(super) enum TraceItem {
+    /// An event that may matter.
+    Event,
+    /// The last event, which the file ends in.
+    CutEvent,
+    /// The `stackFrames` that stand outside events.
+    StackFrames,
+}
+
+#[derive(Default)]
+pub(super) struct TraceProcess {
+    pub(super) name: Option<String>,
+    pub(super) labels: String,
+    /// It has the thread that only browsers have.
+    pub(super) is_browser: bool,
+    pub(super) frames: FramesById,
+    /// `None` until there is a `typeNames` event, even an empty one.
+    pub(super) types: Option<RawIdMap<NameId>>,
+}
+
+pub(super) struct DumpEvent {
+    pub(super) offset: u64,
+    pub(super) pid: i64,
+    pub(super) time_us: i64,
+    pub(super) id: String,
+    pub(super) dumps: EventDumps,
+}
+
+/// Stack frames by id.
+#[derive(Default)]
+pub(super) struct FramesById {
+    pub(super) rows: Vec<StackFrame>,
+    pub(super) by_id: RawIdMap<u32>,
+}
+
+impl FramesById {
+    /// Adds a frame, unless its id is there; gives back the frame that has the id.
+    fn insert(&mut self, frame: StackFrame) -> StackFrame {
+        if let Some(row) = self.by_id.find(frame.id) {
+            return self.rows[row as usize];
+        }
+        self.by_id.insert(frame.id, self.rows.len() as u32);
+        self.rows.push(frame);
+        frame
+    }
+
+    /// Adds a frame; a later one takes the place of an earlier one with its id.
+    fn replace(&mut self, frame: StackFrame) {
+        self.insert(frame);
+        if let Some(row) = self.by_id.find(frame.id) {
+            self.rows[row as usize] = frame;
+        }
+    }
+}
+
+/// The content of a trace, as far as memory dumps go.
+#[derive(Default)]
+pub(super) struct Trace {
+    pub(super) events: u64,
+    pub(super) dump_events: u64,
+    pub(super) processes: FxHashMap<i64, TraceProcess>,
+    /// Frames that stand outside events: for processes that have none of their own.
+    pub(super) global_frames: FramesById,
+    /// Time of each dump's first event.
+    pub(super) started_us: FxHashMap<String, i64>,
+    /// In the order of the file.
+    pub(super) dumps: Vec<DumpEvent>,
+    /// Memory of all of it, and the account on which that is noted.
+    pub(super) kept_bytes: u64,
+    pub(super) share: MemoryShare,
+}
+
+/// Takes what may have to do with dumps, in the order of the file.
+pub(super) struct Collector<'a> {
+    pub(super) trace: Trace,
+    pub(super) names: &'a mut NameTable,
+    pub(super) diagnostics: Diagnostics,
+    /// Is added to the places of problems.
+    pub(super) bytes_before: u64,
+    /// Memory of the part of the trace that is kept.
+    pub(super) share: MemoryShare,
+    /// Memory of the event at hand while it is read.
+    pub(super) parsing_share: MemoryShare,
+    pub(super) names_share: MemoryShare,
+}
+
+/// Longer texts are held in memory once more while they are read, without the arrays that are read first, and as values.
+const LONG_TEXT_BYTES: usize = 64 * 1024;
+
+impl Collector<'_> {
+    /// Error: if there is no memory for it.
+    pub(super) fn take_item(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
+        if json.len() > LONG_TEXT_BYTES {
+            self.parsing_share.hold(2 * json.len() as u64)?;
+        }
+        match found {
+            TraceItem::Event => self.take_event(json, offset, true),
+            TraceItem::CutEvent => self.take_event(json, offset, false),
+            TraceItem::StackFrames => {
+                let frames = read_stack_frames(json, self.names);
+                self.count_kept(frames.len() * MEMORY_BYTES_PER_FRAME);
+                frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
+            }
+        }
+        if json.len() > LONG_TEXT_BYTES {
+            self.parsing_share.hold(0)?;
+        }
+        self.names_share.hold(self.names.memory_bytes() as u64)?;
+        self.share.hold(self.trace.kept_bytes)
+    }
+
+    /// Counts what is kept; asked for once an event.
+    fn count_kept(&mut self, bytes: usize) {
+        self.trace.kept_bytes += bytes as u64;
+    }
+
+    fn position(&self, offset: u64) -> Position {
+        Position::Byte(self.bytes_before + offset)
+    }
+
+    fn take_event(&mut self, json: &[u8], offset: u64, is_whole: bool) {
+        let (mut event, read) = Event::read(json, is_whole, self.names);
+        let ours = matches!(&*event.phase, "v" | "V" | "M") || (!is_whole && event.phase.is_empty());
+        if let (Err(error), true, true) = (read, ours, is_whole) {
+            let at = self.position(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
+            self.diagnostics.add(&problem_codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
+        }
+        if !ours {
+            return;
+        }
+        let pid = event.pid.unwrap_or(0);
+        if event.phase != "M" {
+            self.dump_event(&mut event, pid, offset);
+        }
+        self.metadata(event, pid, offset);
+    }
+
+    fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
+        self.trace.dump_events += u64::from(!event.phase.is_empty());
+        self.count_kept(event.id.len() + TABLE_SLOT_BYTES);
+        let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
+        *started = (*started).min(event.time_us);
+        let dumps = std::mem::take(&mut event.dumps);
+        if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
+            let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
+            self.count_kept(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
+            self.trace.dumps.push(DumpEvent { offset: self.bytes_before + offset, pid, time_us, id, dumps });
+        }
+    }
+
+    fn metadata(&mut self, event: Event, pid: i64, offset: u64) {
+        if event.phase == "v" || event.phase == "V" {
+            return;
+        }
+        let mut repeated = 0;
+        let frames = event.stack_frames.as_ref().map_or(0, Vec::len);
+        let types = event.type_names.as_ref().map_or(0, Vec::len);
+        // Of texts only the last of a process is kept, but they may be long.
+        let texts = event.arg_name.as_ref().map_or(0, String::len) + event.arg_labels.as_ref().map_or(0, String::len);
+        self.count_kept(
+            frames * MEMORY_BYTES_PER_FRAME + types * TABLE_SLOT_BYTES + 2 * texts + size_of::<TraceProcess>(),
+        );
+        let process = self.trace.processes.entry(pid).or_default();
+        match (&*event.name, event.arg_name) {
+            ("process_name", Some(name)) => process.name = Some(name),
+            ("thread_name", Some(name)) => process.is_browser |= name == "CrBrowserMain",
+            _ => {}
+        }
+        if let ("process_labels", Some(labels)) = (&*event.name, event.arg_labels) {
+            process.labels = labels;
+        }
+        for frame in event.stack_frames.into_iter().flatten() {
+            let known = process.frames.insert(frame);
+            repeated += u64::from(known.name != frame.name || known.parent != frame.parent);
+        }
+        if let Some(types) = event.type_names {
+            let known = process.types.get_or_insert_default();
+            for (id, name) in types {
+                known.insert(id, name);
+                repeated += u64::from(known.find(id) != Some(name));
+            }
+        }
+        let at = self.position(offset);
+        self.diagnostics.add(&problem_codes::REPEATED_NAMES, repeated, at, String::new);
+    }
+}

@@ -1,0 +1,144 @@
+//! The outermost JSON of a trace: finds the events without parsing what is not asked for.
+//!
+//! A value's end is found by counting brackets outside strings; only the one value at hand is in memory, and what is not
+//! wanted not even that. So a fault in one event does not cost the others, depth costs nothing, and an event that the
+//! file cuts short is still handed out.
+
+use std::io;
+
+use super::json_scan::ValueEndScanner;
+use crate::graph::MemoryShare;
+
+const READ_BYTES: usize = 1 << 20;
+/// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
+const MAX_VALUE_BYTES: usize = 1 << 30;
+
+pub(super) struct TraceText<'s> {
+    fill_bytes: FillBytes<'s>,
+    data: Vec<u8>,
+    used_bytes: usize,
+    end: usize,
+    /// Bytes before `data`.
+    bytes_before: u64,
+    has_ended: bool,
+    share: MemoryShare,
+}
+
+/// Gives bytes, fewer than asked for at the end alone.
+pub(super) type FillBytes<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
+
+pub(super) enum JsonValue<'a> {
+    /// All of it.
+    Whole(&'a [u8], u64),
+    /// The file ends in it.
+    Truncated(&'a [u8], u64),
+    /// It was too long to keep, and skipped.
+    TooLong(u64),
+}
+
+impl<'s> TraceText<'s> {
+    /// `share` is of a buffer: it grows with the longest value.
+    pub(super) fn new(fill_bytes: FillBytes<'s>, share: MemoryShare) -> Self {
+        TraceText {
+            fill_bytes,
+            data: vec![0; READ_BYTES],
+            used_bytes: 0,
+            end: 0,
+            bytes_before: 0,
+            has_ended: false,
+            share,
+        }
+    }
+
+    /// The cursor's offset in the input.
+    pub(super) fn offset(&self) -> u64 {
+        self.bytes_before + self.used_bytes as u64
+    }
+
+    /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
+    fn read_more(&mut self, keep: usize) -> io::Result<bool> {
+        if self.has_ended {
+            return Ok(false);
+        }
+        self.data.copy_within(keep..self.end, 0);
+        self.bytes_before += keep as u64;
+        self.used_bytes -= keep;
+        self.end -= keep;
+        if self.data.len() - self.end < READ_BYTES / 2 {
+            let (length, larger) = (self.data.len(), self.data.len() * 2);
+            // While it moves, it is there twice.
+            self.share.hold((length + larger) as u64).map_err(io::Error::other)?;
+            self.data.reserve_exact(larger - length);
+            self.data.resize(larger, 0);
+            self.share.hold(larger as u64).map_err(io::Error::other)?;
+        }
+        let got = (self.fill_bytes)(&mut self.data[self.end..])?;
+        self.end += got;
+        self.has_ended = got == 0;
+        Ok(got > 0)
+    }
+
+    /// The next byte that is no blank; `None` at the end.
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            while self.used_bytes < self.end {
+                match self.data[self.used_bytes] {
+                    b' ' | b'\t' | b'\r' | b'\n' => self.used_bytes += 1,
+                    byte => return Ok(Some(byte)),
+                }
+            }
+            if !self.read_more(self.used_bytes)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Passes one byte, which was peeked at.
+    pub(super) fn advance(&mut self) {
+        self.used_bytes += 1;
+    }
+
+    /// Passes a value and keeps nothing of it. False when the file ends in it.
+    pub(super) fn skip(&mut self) -> io::Result<bool> {
+        let mut scan = ValueEndScanner::default();
+        loop {
+            if let Some(length) = scan.find_end(&self.data[self.used_bytes..self.end]) {
+                self.used_bytes += length;
+                return Ok(true);
+            }
+            self.used_bytes = self.end;
+            if !self.read_more(self.used_bytes)? {
+                return Ok(scan.is_scalar());
+            }
+        }
+    }
+
+    /// Passes a value and hands it out.
+    pub(super) fn take_value(&mut self) -> io::Result<JsonValue<'_>> {
+        let mut scan = ValueEndScanner::default();
+        let mut length = 0;
+        loop {
+            if let Some(rest) = scan.find_end(&self.data[self.used_bytes + length..self.end]) {
+                let (from, start) = (self.offset(), self.used_bytes);
+                self.used_bytes += length + rest;
+                return Ok(JsonValue::Whole(&self.data[start..self.used_bytes], from));
+            }
+            length = self.end - self.used_bytes;
+            if length > MAX_VALUE_BYTES {
+                let from = self.offset();
+                self.skip()?;
+                return Ok(JsonValue::TooLong(from));
+            }
+            if !self.read_more(self.used_bytes)? {
+                let (from, start) = (self.offset(), self.used_bytes);
+                self.used_bytes = self.end;
+                let text = &self.data[start..self.end];
+                return Ok(if scan.is_scalar() {
+                    JsonValue::Whole(text, from)
+                } else {
+                    JsonValue::Truncated(text, from)
+                });
+            }
+        }
+    }
+}

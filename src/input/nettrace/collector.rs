@@ -1,0 +1,322 @@
+//! Events in the order of the file. Bulk data goes into columns at once; what says where it belongs is kept as heap events,
+//! to be sorted by time once the file has been read: a server GC writes the start of a collection after its end.
+
+use std::ops::Range;
+
+use nom::Parser;
+use nom::number::complete::{le_u16, le_u32, le_u64};
+use rustc_hash::FxHashMap;
+
+use super::events::{Event, Sequences, for_each_event, for_each_sequence_number};
+use super::fields::{Parsed, varu32, varu64};
+use super::metadata::{self, DeclaredEvent, EventKind};
+use super::payload::{self, ComReference, DependentHandle, RootEdge, StaticRoot};
+use super::problem_codes::*;
+use super::rundown::{RUNTIME_VERSION_OFFSET, Rundown};
+use super::snapshot_store::SnapshotStore;
+use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
+use super::trace::{BlockKind, Recording};
+use super::types::TraceTypes;
+use crate::graph::{BuildError, MemoryShare};
+use crate::input::observer::ObjectTally;
+use crate::input::{Blot, Diagnostics, Position, ProblemCode};
+
+#[derive(Default)]
+pub(super) struct Collector {
+    pub(super) store: SnapshotStore,
+    pub(super) heap_events: Vec<HeapEvent>,
+    pub(super) types: TraceTypes,
+    pub(super) roots: Vec<RootEdge>,
+    pub(super) dependent_handles: Vec<DependentHandle>,
+    pub(super) statics: Vec<StaticRoot>,
+    /// Names of static fields, as they came.
+    pub(super) field_names: Vec<u8>,
+    pub(super) com_references: Vec<ComReference>,
+    pub(super) rundown: Rundown,
+    pub(super) trace: Option<Recording>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) events: u64,
+    pub(super) runtime_callable_wrappers: u64,
+    /// Set by what cannot be built; the first counts.
+    pub(super) error: Option<BuildError>,
+    declared_events: FxHashMap<u32, DeclaredEvent>,
+    sequences: Sequences,
+    pub(super) gaps: Vec<EventGap>,
+    /// Process of each thread index (version 6).
+    thread_processes: FxHashMap<u64, u64>,
+    pointer_bytes: usize,
+    /// Parts of the file that tell of more than the heap, where they are asked for.
+    pub(super) private: Option<Vec<Blot>>,
+    /// Memory that is kept beside the graph's builder.
+    share: MemoryShare,
+    tally: ObjectTally,
+}
+
+/// Events between two looks at what was kept of them.
+const EVENTS_PER_MEMORY_CHECK: u64 = 256;
+
+impl Collector {
+    /// `share` is of content.
+    pub(super) fn new(store: SnapshotStore, share: MemoryShare, tally: ObjectTally) -> Self {
+        Collector { store, pointer_bytes: 8, share, tally, ..Collector::default() }
+    }
+
+    /// Notes when what is kept takes more memory than it may.
+    fn check_memory(&mut self) {
+        // An event is kept, then sorted, then listed by snapshots.
+        const MEMORY_BYTES_PER_EVENT: usize = 3 * size_of::<HeapEvent>();
+        const TABLE_SLOT_BYTES: usize = 40;
+        let places = self.declared_events.len() + self.sequences.0.len() + self.thread_processes.len();
+        let bytes = self.heap_events.len() * MEMORY_BYTES_PER_EVENT
+            + self.types.memory_bytes()
+            + self.roots.len() * size_of::<RootEdge>()
+            + self.dependent_handles.len() * size_of::<DependentHandle>()
+            + self.statics.len() * size_of::<StaticRoot>()
+            + self.field_names.len()
+            + self.com_references.len() * size_of::<ComReference>()
+            + self.rundown.memory_bytes()
+            + self.gaps.len() * size_of::<EventGap>()
+            + places * TABLE_SLOT_BYTES
+            + self.store.memory_bytes();
+        self.error = self.error.or(self.share.hold(bytes as u64).err());
+    }
+
+    /// Returns the error of data that cannot be built, once it shows: reading on is of no use. Error: that.
+    pub(super) fn check_error(&mut self) -> Result<(), BuildError> {
+        self.check_memory();
+        self.error.map_or(Ok(()), Err)
+    }
+
+    pub(super) fn add_problem(&mut self, code: &'static ProblemCode, offset: u64) {
+        self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
+    }
+
+    pub(super) fn set_trace(&mut self, trace: Recording, offset: u64) {
+        match trace.pointer_bytes {
+            4 | 8 => self.pointer_bytes = trace.pointer_bytes,
+            _ => self.add_problem(&MALFORMED_BLOCK, offset),
+        }
+        self.trace = Some(trace);
+    }
+
+    /// Takes a block's content, which may be cut; where it is broken, gives how much of it was good.
+    pub(super) fn take_block(
+        &mut self,
+        kind: BlockKind,
+        content: &[u8],
+        offset: u64,
+        version6: bool,
+    ) -> Result<(), usize> {
+        let good = |rest: &[u8]| content.len() - rest.len();
+        match kind {
+            BlockKind::Other => {
+                self.note_private(offset..offset + content.len() as u64, Vec::new());
+                Ok(())
+            }
+            BlockKind::Events => for_each_event(content, offset, version6, |event| self.take_event(event)),
+            BlockKind::Metadata if version6 => {
+                let (_, header) = le_u16::<_, ()>(content).map_err(|_| 0usize)?;
+                let mut rest = content.get(2 + usize::from(header)..).ok_or(0usize)?;
+                while !rest.is_empty() {
+                    let (after, declared) = metadata::row_of_version6(rest).map_err(|_| good(rest))?;
+                    self.declared_events.insert(declared.id, declared);
+                    rest = after;
+                }
+                Ok(())
+            }
+            BlockKind::Metadata => {
+                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared_events);
+                read?;
+                self.diagnostics.add(&MALFORMED_EVENT, bad.min(1), Position::Byte(first), String::new);
+                Ok(())
+            }
+            BlockKind::SequencePoint => {
+                let parsed = if version6 {
+                    self.sequence_point_of_version6(content, offset)
+                } else {
+                    for_each_sequence_number(content, |thread, last, time| {
+                        self.check_sequence(thread, last, time, offset, true)
+                    })
+                };
+                parsed.map(|_| ()).map_err(|_| 0)
+            }
+            BlockKind::Threads => self.thread_rows(content).map(|_| ()).map_err(|_| 0),
+            BlockKind::RemovedThreads => {
+                let mut rest = content;
+                while !rest.is_empty() {
+                    let ((index, last), after) =
+                        thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
+                    self.check_sequence(index, last, u64::MAX, offset, true);
+                    self.sequences.0.remove(&index);
+                    rest = after;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
+    fn sequence_point_of_version6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
+        let (rest, time) = le_u64(content)?;
+        let (rest, flags) = le_u32(rest)?;
+        let (mut rest, count) = le_u32(rest)?;
+        for _ in 0..count {
+            let (thread, last);
+            (rest, (thread, last)) = thread_and_number(rest)?;
+            self.check_sequence(thread, last, time, offset, true);
+        }
+        if flags & 1 != 0 {
+            self.thread_processes.clear();
+            self.sequences.0.clear();
+        }
+        if flags & 2 != 0 {
+            self.declared_events.clear();
+        }
+        Ok((rest, ()))
+    }
+
+    /// Rows `u16 size, varu index`, options; option 2 is the process.
+    fn thread_rows<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
+        let mut rest = content;
+        while !rest.is_empty() {
+            let (index, process);
+            (rest, (index, process)) = payload::thread_row(rest)?;
+            self.thread_processes.insert(index, process);
+        }
+        Ok((rest, ()))
+    }
+
+    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
+        if let Some((lost, from)) = self.sequences.count_lost(thread, number, time, is_reached) {
+            self.gaps.push(EventGap { from, until: time, events: lost.into(), offset });
+        }
+    }
+
+    fn take_event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        if self.events.is_multiple_of(EVENTS_PER_MEMORY_CHECK) {
+            self.check_memory();
+        }
+        if self.error.is_some() {
+            return;
+        }
+        self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
+        let declared = self.declared_events.get(&event.metadata_id).copied();
+        if self.private.is_some() {
+            self.note_private_event(declared.map(|declared| declared.kind), event);
+        }
+        let Some(DeclaredEvent { kind, version, .. }) = declared else {
+            self.add_problem(&UNKNOWN_METADATA, event.offset);
+            return;
+        };
+        if kind != EventKind::Other && self.take_payload(kind, version, event).is_err() {
+            self.add_problem(&MALFORMED_EVENT, event.offset);
+        }
+    }
+
+    fn note_private(&mut self, part: Range<u64>, instead: Vec<u8>) {
+        if let Some(private) = self.private.as_mut().filter(|_| !part.is_empty()) {
+            private.push((part, instead));
+        }
+    }
+
+    /// Of the runtime all behind its version; of the process all but its program; of other events all.
+    fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
+        let (from, instead) = match kind {
+            Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_VERSION_OFFSET), Vec::new()),
+            Some(EventKind::ProcessInfo) => (0, Rundown::program_of(event.payload)),
+            Some(EventKind::Other) | None => (0, Vec::new()),
+            Some(_) => return,
+        };
+        self.note_private(event.offset + from as u64..event.offset + event.payload.len() as u64, instead);
+    }
+
+    fn take_payload(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {
+        let payload = event.payload;
+        let heap_event = match kind {
+            EventKind::Other => return Ok(()),
+            EventKind::BulkType => return self.types.describe(payload),
+            EventKind::Module => return require_parsed(self.rundown.add_module(payload)),
+            EventKind::Method => return require_parsed(self.rundown.add_method(payload)),
+            EventKind::RuntimeInformation => return require_parsed(self.rundown.add_runtime(payload)),
+            EventKind::ProcessInfo => return require_parsed(self.rundown.add_process(payload)),
+            EventKind::RuntimeCallableWrappers => {
+                self.runtime_callable_wrappers += u64::from(payload::first_number(payload)?);
+                return Ok(());
+            }
+            EventKind::GcStart => payload::gc_start(payload, version)?,
+            EventKind::GcEnd => HeapEventKind::CollectionEnd { count: payload::first_number(payload)? },
+            EventKind::GenAwareBegin => HeapEventKind::GenAwareBegin,
+            EventKind::GenAwareEnd => HeapEventKind::GenAwareEnd,
+            EventKind::GenerationRange => {
+                HeapEventKind::GenerationRange(payload::generation_range(payload, self.pointer_bytes)?)
+            }
+            EventKind::Nodes | EventKind::Edges => return self.take_bulk_event(kind, event),
+            EventKind::RootEdges => {
+                let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
+                HeapEventKind::Roots { index, rows: rows.checked(self, event) }
+            }
+            EventKind::DependentHandles => {
+                let (index, rows) =
+                    payload::dependent_handles(payload, self.pointer_bytes, &mut self.dependent_handles)?;
+                HeapEventKind::DependentHandles { index, rows: rows.checked(self, event) }
+            }
+            EventKind::StaticRoots => {
+                let rows = payload::static_roots(payload, &mut self.statics, &mut self.field_names)?;
+                HeapEventKind::StaticRoots(rows.checked(self, event))
+            }
+            EventKind::ComCallableWrappers => {
+                let rows = payload::com_callable(payload, &mut self.com_references)?;
+                HeapEventKind::ComReferences(rows.checked(self, event))
+            }
+        };
+        self.keep_heap_event(event, heap_event);
+        Ok(())
+    }
+
+    fn keep_heap_event(&mut self, event: &Event<'_>, kind: HeapEventKind) {
+        let process = self.thread_processes.get(&event.thread).copied().unwrap_or(0);
+        self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
+    }
+
+    fn take_bulk_event(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
+        let head = payload::bulk_head(event.payload)?;
+        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == EventKind::Nodes {
+            (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
+        } else {
+            (self.store.add_edges(head, event.offset, self.pointer_bytes), HeapEventKind::Edges)
+        };
+        match added {
+            Ok(bulk) => {
+                if kind == EventKind::Nodes {
+                    self.tally.add(bulk.count as usize);
+                }
+                self.keep_heap_event(event, heap_event(bulk));
+                // What is short of its count was read as far as it goes.
+                if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }
+            }
+            Err(error) => {
+                self.error = self.error.or(Some(error));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn thread_and_number(input: &[u8]) -> Parsed<'_, (u64, u32)> {
+    (varu64, varu32).parse(input)
+}
+
+fn require_parsed(parsed: Parsed<'_, ()>) -> Result<(), ()> {
+    parsed.map(|_| ()).map_err(|_| ())
+}
+
+impl payload::AddedRows {
+    /// The rows; a problem when they are fewer than the event says.
+    fn checked(self, collector: &mut Collector, event: &Event<'_>) -> Range<usize> {
+        if !self.complete {
+            collector.add_problem(&MALFORMED_EVENT, event.offset);
+        }
+        self.rows
+    }
+}

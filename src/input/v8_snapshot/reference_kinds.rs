@@ -1,0 +1,87 @@
+//! Kinds and names of all references, and the files that functions stand in.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::block::DANGLING_TARGET;
+use super::layout::{EdgeKind, NodeKind};
+use super::reread_snapshot::RereadSnapshot;
+use crate::graph::{HeapGraph, NodeId};
+use crate::input::{ReferenceKind, ReferenceKinds};
+
+/// A snapshot that was read again, with its scripts.
+pub(super) struct V8Kinds {
+    read: Arc<RereadSnapshot>,
+    /// By V8's number of a script: its name among the strings.
+    scripts: FxHashMap<u32, u32>,
+}
+
+impl V8Kinds {
+    /// O(nodes), and the edges of functions.
+    pub(super) fn new(read: Arc<RereadSnapshot>) -> Self {
+        let snapshot = &read.snapshot;
+        let mut scripts = FxHashMap::default();
+        for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
+            if !scripts.contains_key(&place.script)
+                && let Some(script) = script_name_of_function(&read, node)
+            {
+                scripts.insert(place.script, script);
+            }
+        }
+        V8Kinds { read, scripts }
+    }
+}
+
+/// The name of the script of a function, among the strings.
+fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
+    let snapshot = &read.snapshot;
+    let shared = snapshot.field(function, "shared")?;
+    let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
+    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
+}
+
+impl ReferenceKinds for V8Kinds {
+    fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
+        let snapshot = &self.read.snapshot;
+        let Some(ordinal) = self.read.ordinal(from) else { return };
+        let reference = |edge: usize| {
+            let kind = match snapshot.edge_labels.kind(edge) {
+                Some(EdgeKind::Property) => ReferenceKind::Property,
+                Some(EdgeKind::Element) => ReferenceKind::Element,
+                Some(EdgeKind::Context) => ReferenceKind::Variable,
+                Some(EdgeKind::Hidden) => ReferenceKind::Hidden,
+                Some(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
+                _ => ReferenceKind::Internal,
+            };
+            (kind, snapshot.edge_number(edge))
+        };
+        // Of most objects every edge is a reference that holds.
+        if snapshot.edges(ordinal).len() == graph.strong_references(from).len() {
+            kinds.extend(snapshot.edges(ordinal).map(reference));
+            return;
+        }
+        let leads_somewhere = |&edge: &usize| {
+            let target = snapshot.targets[edge];
+            target != DANGLING_TARGET && !snapshot.is_category(target)
+        };
+        let edges = snapshot.edges(ordinal).filter(leads_somewhere);
+        let strong = edges.zip(graph.references(from)).filter(|(_, to)| !to.is_weak);
+        kinds.extend(strong.map(|(edge, _)| reference(edge)));
+    }
+
+    fn name(&self, number: u32) -> Cow<'_, str> {
+        self.read.snapshot.strings.name(number)
+    }
+
+    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        let ordinal = self.read.ordinal(node)?;
+        let by_place = self.read.place(ordinal).and_then(|place| self.scripts.get(&place.script).copied());
+        let of_function = || match self.read.snapshot.kind(ordinal) {
+            NodeKind::Closure => script_name_of_function(&self.read, ordinal),
+            _ => None,
+        };
+        by_place.or_else(of_function).map(|name| self.read.snapshot.strings.name(name))
+    }
+}

@@ -1,0 +1,236 @@
+//! Names of references, functions and numbers.
+
+use rustc_hash::FxHashMap;
+
+use super::block::DANGLING_TARGET;
+use super::edge_rules::WeakMapPairName;
+use super::layout::{EdgeKind, NodeKind};
+use super::reread_snapshot::RereadSnapshot;
+use super::snapshot::Snapshot;
+use crate::graph::SourcePlace;
+use crate::input::{ReferenceName, ShownValue, Text, Value};
+
+/// UTF-16 units of a key in the name of a map's entry.
+const MAX_KEY_UNITS: usize = 60;
+
+/// The two kinds of hash tables that programs see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Collection {
+    Map,
+    Set,
+}
+
+/// The tables of maps and sets, ascending, with the objects they belong to. O(nodes), and the edges of these.
+pub(super) fn collection_tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
+    let names = [snapshot.strings.indices_of("Map"), snapshot.strings.indices_of("Set")].concat();
+    let mut tables = Vec::new();
+    for node in 0..snapshot.len() as u32 {
+        if snapshot.kind(node) == NodeKind::Object
+            && names.contains(&snapshot.names[node as usize])
+            && let Some(table) = snapshot.field(node, "table")
+        {
+            tables.push((table, node));
+        }
+    }
+    tables.sort_unstable();
+    tables.dedup_by_key(|&mut (table, _)| table);
+    tables
+}
+
+/// The edges of tables whose slot is behind another: that to a value, and the key before it. O(edges of the tables).
+fn entry_keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let (mut keys, mut slots) = (Vec::new(), Vec::new());
+    for &(table, _) in tables {
+        slots.clear();
+        for edge in snapshot.edges(table) {
+            let name = Some(edge).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Internal));
+            let slot = name.and_then(|edge| snapshot.strings.get(snapshot.edge_number(edge))?.parse::<u64>().ok());
+            slots.extend(slot.filter(|_| snapshot.targets[edge] != DANGLING_TARGET).map(|slot| (slot, edge)));
+        }
+        slots.sort_unstable();
+        let pairs = slots.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
+        keys.extend(pairs.map(|pair| (pair[1].1 as u32, snapshot.targets[pair[0].1])));
+    }
+    keys.sort_unstable();
+    keys
+}
+
+/// The first slot of the entries in a table of so many bytes: behind the buckets, of which there is a power of two.
+fn first_entry_slot(collection: Collection, bytes: u64) -> Option<u64> {
+    let slots_of_bucket = if collection == Collection::Map { 7 } else { 5 };
+    // Header and slot are twice as large where pointers are not compressed.
+    for (header, slot) in [(16, 8), (8, 4)] {
+        let slots = bytes.checked_sub(header).filter(|rest| rest % slot == 0).map(|rest| rest / slot);
+        let of_buckets = slots.and_then(|slots| slots.checked_sub(3)).filter(|rest| rest % slots_of_bucket == 0);
+        let buckets = of_buckets.map(|rest| rest / slots_of_bucket);
+        if let Some(buckets) = buckets.filter(|buckets| buckets.is_power_of_two()) {
+            return Some(3 + buckets);
+        }
+    }
+    None
+}
+
+/// The name of objects with the variables of a function.
+const CONTEXT_NAME: &str = "system / Context";
+
+/// By scope a closure of the function that has it: a function that was never compiled has none yet. O(closures).
+fn scope_closures(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
+    let closures = (0..snapshot.len() as u32).rev().filter(|&node| snapshot.kind(node) == NodeKind::Closure);
+    let scoped = closures.filter_map(|node| {
+        let shared = snapshot.field(node, "shared")?;
+        let scope = ["name_or_scope_info", "scope_info"].into_iter().find_map(|name| snapshot.field(shared, name))?;
+        Some((scope, node))
+    });
+    scoped.collect()
+}
+
+impl RereadSnapshot {
+    pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
+        let snapshot = &self.snapshot;
+        let number = snapshot.edge_number(edge);
+        let text = || snapshot.strings.name(number).into_owned();
+        let is = |kind| snapshot.is_kind(edge, kind);
+        if is(EdgeKind::Property) {
+            ReferenceName::Property(text())
+        } else if is(EdgeKind::Element) {
+            ReferenceName::Element(number.into())
+        } else if is(EdgeKind::Context) {
+            ReferenceName::Variable(text())
+        } else if is(EdgeKind::Hidden) {
+            if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT_NAME) {
+                ReferenceName::VariableSlot(number.into())
+            } else {
+                ReferenceName::Internal(format!("slot {number}"))
+            }
+        } else {
+            let text = text();
+            match WeakMapPairName::parse(&text) {
+                Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table_id)),
+                None => self.entry(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry),
+            }
+        }
+    }
+
+    /// The name of what lies in a slot of the table of a map or a set: where `edge` leads.
+    fn entry(&self, table: u32, edge: usize, slot: &str) -> Option<String> {
+        let at = self.collection_tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
+        let slot: u64 = slot.parse().ok()?;
+        let snapshot = &self.snapshot;
+        let (collection, word, slots) =
+            match snapshot.strings.get(snapshot.names[self.collection_tables[at].1 as usize])? {
+                "Map" => (Collection::Map, "Map", 3),
+                _ => (Collection::Set, "Set", 2),
+            };
+        let place = slot.checked_sub(first_entry_slot(collection, snapshot.self_size(table))?)?;
+        match (collection, place % slots) {
+            (_, 0) => Some(format!("{word} key")),
+            (Collection::Map, 1) => {
+                let keys = self.entry_keys.get_or_init(|| entry_keys(snapshot, &self.collection_tables));
+                let key = keys.binary_search_by_key(&(edge as u32), |&(edge, _)| edge).ok();
+                Some(key.map_or_else(|| "Map value".into(), |at| format!("Map[{}]", self.key(keys[at].1))))
+            }
+            _ => None,
+        }
+    }
+
+    /// A key in words: a text in quotes, anything else by its id.
+    fn key(&self, node: u32) -> String {
+        match self.text(node, MAX_KEY_UNITS) {
+            Some(key) => format!("{:?}{}", key.text, if key.is_cut { "…" } else { "" }),
+            None => format!("@{}", self.snapshot.ids.get(node as usize)),
+        }
+    }
+
+    /// The source place of a function, or of the constructor of an object.
+    pub(super) fn place(&self, node: u32) -> Option<SourcePlace> {
+        let locations = &self.snapshot.locations;
+        let at = locations.binary_search_by_key(&node, |&(node, _)| node).ok()?;
+        Some(locations[at].1)
+    }
+
+    /// The name of a function, or its place.
+    pub(super) fn function(&self, node: u32) -> Option<String> {
+        if self.snapshot.kind(node) != NodeKind::Closure {
+            return None;
+        }
+        let name = self.snapshot.strings.name(self.snapshot.names[node as usize]);
+        Some(match self.place(node) {
+            Some(place) if name.is_empty() => format!("({place})"),
+            _ => format!("{name}()"),
+        })
+    }
+
+    /// The name of the function whose variables a context has: of a closure with the scope of that.
+    pub(super) fn function_of_variables(&self, node: u32) -> Option<String> {
+        let snapshot = &self.snapshot;
+        if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT_NAME) {
+            return None;
+        }
+        let scope = snapshot.field(node, "scope_info")?;
+        self.function(*self.scope_closures.get_or_init(|| scope_closures(snapshot)).get(&scope)?)
+    }
+
+    /// The short text of a node: texts, numbers, names of functions, with the place of these.
+    pub(super) fn shown_value(&self, node: u32, most_units: usize) -> Option<ShownValue> {
+        let snapshot = &self.snapshot;
+        let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
+        let said = |text: String| Text { text, is_cut: false };
+        match snapshot.kind(node) {
+            NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString => {
+                self.text(node, most_units).map(ShownValue::Text)
+            }
+            NodeKind::Number => {
+                let text = snapshot.field_of_value(node, "value")?;
+                Some(ShownValue::from(number(snapshot.strings.get(snapshot.names[text as usize])?)))
+            }
+            NodeKind::Closure => {
+                let place = self.place(node).map(|place| place.to_string());
+                let words = match (name(), place) {
+                    (name, Some(place)) if name.is_empty() => place,
+                    (name, Some(place)) => format!("{name}() {place}"),
+                    (name, None) => format!("{name}()"),
+                };
+                Some(ShownValue::Name(said(words)))
+            }
+            NodeKind::RegExp => Some(ShownValue::Name(said(name()))),
+            _ => None,
+        }
+    }
+}
+
+/// A number as V8 writes it.
+fn number(text: &str) -> Value {
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        _ => match (text.parse(), text.parse()) {
+            (Ok(number), _) => Value::Integer(number),
+            (_, Ok(number)) => Value::Double(number),
+            _ => Value::Text(text.into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_begin_behind_the_buckets() {
+        assert_eq!(first_entry_slot(Collection::Map, 16 + 8 * (3 + 7 * 2)), Some(5));
+        assert_eq!(first_entry_slot(Collection::Set, 16 + 8 * (3 + 5 * 4)), Some(7));
+        assert_eq!(first_entry_slot(Collection::Map, 8 + 4 * (3 + 7 * 64)), Some(67));
+        assert_eq!(first_entry_slot(Collection::Map, 16 + 8 * (3 + 7 * 2) + 8), None);
+        assert_eq!(first_entry_slot(Collection::Set, 0), None);
+    }
+
+    #[test]
+    fn numbers_are_values() {
+        assert_eq!(number("-17"), Value::Integer(-17));
+        assert_eq!(number("3.25"), Value::Double(3.25));
+        assert_eq!(number("-Infinity"), Value::Double(f64::NEG_INFINITY));
+        assert_eq!(number("true"), Value::Boolean(true));
+        assert_eq!(number("1n"), Value::Text("1n".into()));
+        assert!(matches!(number("NaN"), Value::Double(number) if number.is_nan()));
+    }
+}
