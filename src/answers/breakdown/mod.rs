@@ -40,6 +40,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
             Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
             None => of_allocations(dump, allocations, options),
         },
+        Content::Histograms(_) => Err(AnswerError::NotObjects),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 
 use crate::analysis::selection::{TypePattern, hint};
 use crate::answers::{AnswerError, OwnTypes};
@@ -117,6 +117,11 @@ impl Asked<'_> {
         match error {
             AnswerError::Memory(error) => self.memory.explain(error),
             AnswerError::WrongFilter(error) => Error::new(error).context("--where"),
+            AnswerError::NotObjects if matches!(self.dump.content(), Content::Histograms(_)) => {
+                anyhow!(
+                    "a class histogram has types alone, no objects and references: take a dump with `heapdump collect`"
+                )
+            }
             error => Error::msg(error.advice()),
         }
     }
@@ -191,8 +196,10 @@ impl Asked<'_> {
             return;
         }
         warn(self.session, self.dump.diagnostics(), self.file);
-        if let Content::Objects(graph) = self.dump.content() {
-            note_of_graph(self.session, graph, self.dump.info(), self.file);
+        match self.dump.content() {
+            Content::Objects(graph) => note_of_graph(self.session, graph, self.dump.info(), self.file),
+            Content::Histograms(_) => note_snapshot(self.session, self.dump.info(), self.file),
+            Content::Allocations(_) => {}
         }
     }
 }
@@ -226,8 +233,8 @@ pub(crate) fn ask_each<T: Send>(
     Ok((answers.into_iter().flatten().collect(), failed))
 }
 
-/// Notes on an object graph besides its problems.
-pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+/// Says which of several snapshots is asked.
+fn note_snapshot(session: &Session, facts: &FormatInfo, file: Option<&str>) {
     let snapshots = &facts.snapshots;
     if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
         let all = snapshots.len();
@@ -237,6 +244,11 @@ pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &Format
             &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
         );
     }
+}
+
+/// Notes on an object graph besides its problems.
+pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+    note_snapshot(session, facts, file);
     if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
         let left_out = graph.roots().iter().any(|root| root.excluded);
         let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
