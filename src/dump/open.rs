@@ -132,8 +132,12 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, info, mut diagnostics, mut details } = loaded;
+        let Loaded { dump: mut content, mut info, mut diagnostics, mut details } = loaded;
         if self.hides_values {
+            // The reason why a dump was written may name a thread.
+            if let Some((what, rest)) = info.reason.as_deref().and_then(|reason| reason.split_once(" of thread \"")) {
+                info.reason = Some(what.to_string() + rest.rsplit_once('"').map_or("", |(_, place)| place));
+            }
             details = details.map(NamesOnly::of);
             diagnostics.forget_texts();
             if let Dump::Graph(graph) = &mut content {

@@ -5,13 +5,14 @@
 //! - `tool`: what a tool is called with, as a JSON schema and as words
 //! - `page`: an answer of bounded size, its text in one marked block
 //! - `fence`: which files may be read; `watch`: which calls wait, which is answered, which were cancelled
-//! - `worker`: the process that reads dumps and answers, with its progress; `wording`: sentences of the command line in
-//!   words of tools
+//! - `worker`: the process that reads dumps and answers, with its progress; `orders`: what it is told and tells
+//! - `wording`: sentences of the command line in words of tools
 //!
 //! Not here: what the tools are and what answers them (see `cli::commands::mcp`).
 
 mod fence;
 mod messages;
+mod orders;
 mod page;
 mod tool;
 mod watch;

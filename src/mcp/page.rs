@@ -159,7 +159,9 @@ impl Page {
             (all.len() + 1 == lines.len()).then_some((object, at, all))
         });
         if let Some((object, at, all)) = table {
-            if all.len() >= skip.saturating_add(rows) {
+            if skip > all.len() {
+                own += &format!("\nThere are {} rows.", all.len());
+            } else if all.len() >= skip.saturating_add(rows) {
                 own += &format!("\nThere may be more rows: the same call with \"cursor\": {}.", skip + rows);
             }
             if skip > 0 {

@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::fence::Fence;
 
+/// Bytes of a text: patterns take memory and time by their length.
+const MOST_TEXT: usize = 2_000;
+
 /// A tool: a question that can be asked of a dump.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -160,6 +163,9 @@ impl Kind {
             Value::Array(all) if matches!(self, Kind::Texts | Kind::Dumps) => all.iter().map(text).collect(),
             one => text(one).map(|text| vec![text]),
         }?;
+        if texts.iter().any(|text| text.len() > MOST_TEXT) {
+            return Err(format!("is longer than {MOST_TEXT} bytes"));
+        }
         let is_wrong = |text: &String| match self {
             Kind::Number => text.parse::<u32>().is_err(),
             Kind::Flag => text.parse::<bool>().is_err(),

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::worker::{Order, write_line};
+use super::orders::{Order, write_line};
 
 /// A worker that goes on so long after its order was cancelled is ended.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watches the calls of a server, which are answered one after the other, and writes its messages.
 pub struct Watch {

@@ -4,11 +4,15 @@
 use super::tool::Tool;
 
 /// What ends a part of a sentence that may be left out.
-const ENDS: [&str; 4] = ["; ", ". ", ": leave ", ": use "];
+const ENDS: [&str; 3] = ["; ", ". ", ": "];
 /// What is said otherwise where rows have a limit and a cursor.
-const REPHRASED: [(&str, &str); 3] = [
+const REPHRASED: [(&str, &str); 7] = [
     ("-n 0 shows all", "a larger \"limit\" shows more"),
     ("info lists", "summary lists"),
+    ("as in stats", "as in histogram"),
+    ("With OLD", "With \"old\""),
+    ("OBJID", "\"object\""),
+    ("; repeatable", ""),
     ("--max-memory", "the server's `max-memory`"),
 ];
 
@@ -28,6 +32,12 @@ impl Wording {
 
     /// A sentence, in answer to a call of `tool`.
     pub fn of_sentence(&self, tool: &Tool, sentence: &str) -> String {
+        // What is guessed is a name of the dump.
+        let at = sentence.find("did you mean ").unwrap_or(sentence.len());
+        self.of_own(tool, &sentence[..at]) + &sentence[at..]
+    }
+
+    fn of_own(&self, tool: &Tool, sentence: &str) -> String {
         let mut text = String::new();
         let (mut rest, mut end) = (sentence, "");
         loop {
@@ -46,10 +56,15 @@ impl Wording {
 
     /// The lines of an answer, of which few are sentences of the program.
     pub fn of_text(&self, tool: &Tool, text: &str) -> String {
+        // Of what is not told; rows of tables have two numbers or more.
+        let is_count = |text: &str| {
+            let (number, what) = text.trim_start().split_once(' ').unwrap_or_default();
+            number.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
+                && (what.split(' ').count() < 3 && what.starts_with("more") || what.ends_with("did not grow"))
+        };
         let is_own = |line: &str| {
-            let advice = line.rsplit_once("; ").map_or("", |(_, advice)| advice);
             line.trim_start().starts_with("Look further with: heapdump ")
-                || (advice.starts_with('-') && (advice.ends_with("shows all") || advice.ends_with("shows them")))
+                || line.split_once("; -").is_some_and(|(count, _)| is_count(count))
         };
         let lines = text
             .lines()
@@ -63,9 +78,7 @@ impl Wording {
 
     /// A part of a sentence; `None` when it names what no tool has.
     fn translated(&self, tool: &Tool, part: &str) -> Option<String> {
-        let mut part = part.to_string();
-        REPHRASED.iter().for_each(|(from, to)| part = part.replace(from, to));
-        let (mut text, mut rest) = (String::new(), part.as_str());
+        let (mut text, mut rest) = (String::new(), part);
         while let Some((before, line)) = rest.split_once("heapdump ") {
             let command = line.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
             if !self.commands.iter().any(|known| known == command) {
@@ -115,8 +128,10 @@ impl Wording {
 
     /// A text without command lines: its options as arguments, and commands in quotes as tools.
     fn with_arguments(&self, tool: &Tool, text: &str) -> Option<String> {
+        let mut text = text.to_string();
+        REPHRASED.iter().for_each(|(from, to)| text = text.replace(from, to));
         let mut said = String::new();
-        let mut rest = text;
+        let mut rest = text.as_str();
         while let Some((at, option)) = next_option(rest) {
             let name = match option {
                 "-n" => "limit",
@@ -162,16 +177,13 @@ fn next_option(text: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// A text in which options are plain words; in front, with a colon, they are left out.
+/// A text in which options are plain words.
 fn without_options(text: &str) -> String {
     let (mut said, mut rest) = (String::new(), text);
     while let Some((at, option)) = next_option(rest) {
         said += &rest[..at];
+        said += option.trim_start_matches('-');
         rest = &rest[at + option.len()..];
-        match rest.strip_prefix(": ") {
-            Some(behind) => rest = behind,
-            None => said += option.trim_start_matches('-'),
-        }
     }
     said + rest
 }
@@ -233,7 +245,9 @@ mod tests {
             ("1 of 2; --snapshot N reads another, info lists them", "1 of 2"),
             ("no object 1 in the dump; `heapdump list --ids` prints all ids", "no object 1 in the dump"),
             ("which? `heapdump list --type NAME` says", "which? list_objects with \"type\" says"),
-            ("--detached: only V8 has pages", "only V8 has pages"),
+            ("--detached: only V8 has pages", "detached: only V8 has pages"),
+            ("no type is so; did you mean --all-kinds?", "no type is so; did you mean --all-kinds?"),
+            ("warning: sizes: if they are decimal, say --radix dec", "warning: sizes"),
             ("totals, no objects: use `heapdump breakdown`, or `stats`", "totals, no objects"),
             ("3 more; -n 0 shows all", "3 more; a larger \"limit\" shows more"),
             ("'--depth <N>' is not '--merge'", "'depth <N>' is not 'merge'"),
@@ -254,7 +268,9 @@ mod tests {
             assert_eq!(wording.of_sentence(&tools[2], sentence), expected);
         }
         assert_eq!(wording.of_sentence(&tools[1], "7; --dump 3 shows those"), "7; \"snapshot\" 3 shows those");
-        let text = "a; --x\n1 large object did not grow; --all shows them\n`heapdump list`\n";
-        assert_eq!(wording.of_text(&tools[2], text), "a; --x\n1 large object did not grow\n`heapdump list`\n");
+        let rows = "a; --x\n  2 16 more; -n 0 shows all\n5 Evil did; --ids shows them\n`heapdump list`\n";
+        let text = rows.to_string() + "1 large object did not grow; --all shows them\n1,024 more; -n 0 shows all\n";
+        let expected = rows.to_string() + "1 large object did not grow\n1,024 more; a larger \"limit\" shows more\n";
+        assert_eq!(wording.of_text(&tools[2], &text), expected);
     }
 }

@@ -10,8 +10,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
+use super::orders::{Order, Report, write_line};
 use super::page::Told;
 use super::watch::Watch;
 use crate::files::end_program;
@@ -19,42 +18,6 @@ use crate::input::{Observer, Phase};
 
 /// Between two reports of progress.
 const BETWEEN: Duration = Duration::from_millis(200);
-
-/// What a worker is told.
-#[derive(Serialize, Deserialize)]
-pub(super) enum Order {
-    /// Answer this line of the program.
-    Answer { number: u64, line: Vec<OsString> },
-    /// Nobody waits for the answer to this order any more.
-    Cancel { number: u64 },
-}
-
-/// What a worker tells.
-#[derive(Serialize, Deserialize)]
-enum Report {
-    Progress {
-        progress: f64,
-        message: String,
-    },
-    Sentence(String),
-    Answer(Told),
-    /// Why there is none, in a sentence; nothing of an order that was cancelled.
-    Failed(String),
-}
-
-/// Writes a value as a line, whole.
-pub(super) fn write_line(out: &Mutex<impl Write + ?Sized>, value: &impl Serialize) -> io::Result<()> {
-    let line = serde_json::to_string(value)? + "\n";
-    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-    out.write_all(line.as_bytes())?;
-    out.flush()
-}
-
-impl Order {
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        write_line(&Mutex::new(out), self)
-    }
-}
 
 /// Asks worker processes, one after the other.
 pub struct Workers {

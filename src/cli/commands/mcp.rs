@@ -11,11 +11,12 @@ use clap::{ArgAction, Command};
 
 use crate::answers::ObjectId;
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::kept::KeptDumps;
-use crate::cli::terminal::load::Memory;
+use crate::cli::terminal::kept::{IndexWriter, KeptDumps};
+use crate::cli::terminal::load::{DumpInput, Memory};
 use crate::cli::terminal::output::is_output_closed;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::index_writer;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
 use crate::mcp::{
@@ -195,9 +196,13 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
     }
     let fence = Fence::new(&args.files, &args.allow)?;
     let rows = TOOLS.iter().filter(|row| !(args.no_values && row.name == "strings"));
-    let tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
+    let mut tools: Vec<Tool> = rows.map(|row| row.tool(program)).collect();
     let commands = program.get_subcommands().map(|command| command.get_name().to_string()).collect();
     let wording = Wording::new(&tools, commands);
+    for tool in &mut tools {
+        let own = tool.clone();
+        tool.parameters.iter_mut().for_each(|one| one.about = wording.of_sentence(&own, &one.about));
+    }
     let watch = Arc::new(Watch::new(stdout()));
     let mut workers = Workers::new(Arc::clone(&watch), args.worker_words());
     let mut ask = |question: &Question<'_>| {
@@ -240,7 +245,8 @@ fn check_dump(file: &Path) -> Result<()> {
 fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
     let reporter = Arc::new(Reporter::new(stdout()));
     let progress = ProgressDisplay::told_to(reporter.clone());
-    let kept = Arc::new(KeptDumps::new(args.no_values, args.index));
+    let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
+    let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
     // Said to the call that passes it.
     Memory::find(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
     let answer = |line| {

@@ -9,6 +9,12 @@ use crate::cli::args::options::InputArgs;
 use crate::dump::{OpenDump, OpenOptions};
 use crate::index::SourceKey;
 
+/// Writes the index of a dump that was read, and says so, or why it did not.
+pub(crate) type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
+
+/// What will write the index of a dump that is about to be read; none where there can be none.
+pub(crate) type IndexWriter = fn(&Path, &OpenOptions) -> Option<WriteIndex>;
+
 /// Two are compared.
 const MOST_KEPT: usize = 2;
 
@@ -18,7 +24,7 @@ pub(crate) struct KeptDumps {
     /// What objects hold besides references is not told.
     pub(crate) hides_values: bool,
     /// A dump that is read and has no index gets one.
-    pub(crate) writes_indexes: bool,
+    pub(crate) index_writer: Option<IndexWriter>,
 }
 
 struct Kept {
@@ -31,8 +37,8 @@ struct Kept {
 
 impl KeptDumps {
     /// None so far.
-    pub(crate) fn new(hides_values: bool, writes_indexes: bool) -> Self {
-        KeptDumps { dumps: Mutex::default(), hides_values, writes_indexes }
+    pub(crate) fn new(hides_values: bool, index_writer: Option<IndexWriter>) -> Self {
+        KeptDumps { dumps: Mutex::default(), hides_values, index_writer }
     }
 
     /// The dump of an earlier call, if the file is as it was and read the same way; else opens it. When that fails and

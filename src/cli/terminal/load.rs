@@ -15,7 +15,6 @@ use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::ProgressWatch;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::index_writer;
 use crate::dump::{
     Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
 };
@@ -208,8 +207,9 @@ pub(crate) fn read_dump(
     }
     let open = |options: &OpenOptions| input.open(options, &memory);
     let dump = match (&session.kept, input.path()) {
-        (Some(kept), Some(path)) if kept.writes_indexes && options.roots.is_as_dumped() => {
-            let write_index = index_writer(input, &options);
+        (Some(kept), Some(path)) => {
+            let writer = kept.index_writer.filter(|_| options.roots.is_as_dumped());
+            let write_index = writer.and_then(|writer| writer(path, &options));
             kept.find_or_open(path, args, options, |options| {
                 let dump = open(options)?;
                 if let Some(write) = write_index.as_ref().filter(|_| !dump.is_indexed() && dump.graph().is_some()) {
@@ -220,7 +220,6 @@ pub(crate) fn read_dump(
                 Ok(dump)
             })?
         }
-        (Some(kept), Some(path)) => kept.find_or_open(path, args, options, open)?,
         _ => Arc::new(open(&options)?),
     };
     session.indexes.remember(&dump, args.read.quiet);

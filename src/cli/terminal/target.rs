@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::terminal::asking::Asked;
+use crate::cli::terminal::kept::WriteIndex;
 use crate::cli::terminal::load::DumpInput;
 use crate::dump::inputs_of;
 use crate::dump::path_of_index;
@@ -37,9 +38,6 @@ pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target
     let index = path_of_index(file);
     writable(Target::find_own(&index, &inputs), &index.display().to_string())
 }
-
-/// Writes the index of a dump that was read, and says so, or why it did not.
-pub(crate) type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
 /// now: what is written to it from now on makes the index stale.
