@@ -6,13 +6,12 @@ use super::tool::Tool;
 /// What ends a part of a sentence that may be left out.
 const ENDS: [&str; 3] = ["; ", ". ", ": "];
 /// What is said otherwise where rows have a limit and a cursor.
-const REPHRASED: [(&str, &str); 7] = [
+const REPHRASED: [(&str, &str); 6] = [
     ("-n 0 shows all", "a larger \"limit\" shows more"),
     ("info lists", "summary lists"),
     ("as in stats", "as in histogram"),
     ("With OLD", "With \"old\""),
     ("OBJID", "\"object\""),
-    ("; repeatable", ""),
     ("--max-memory", "the server's `max-memory`"),
 ];
 
@@ -38,8 +37,10 @@ impl Wording {
     }
 
     fn of_own(&self, tool: &Tool, sentence: &str) -> String {
+        // Of lists, which take several.
+        let sentence = sentence.replace("; repeatable", "");
         let mut text = String::new();
-        let (mut rest, mut end) = (sentence, "");
+        let (mut rest, mut end) = (sentence.as_str(), "");
         loop {
             let next = ENDS.iter().filter_map(|end| Some((rest.find(end)?, *end))).min();
             let part = next.map_or(rest, |(at, _)| &rest[..at]);
@@ -262,6 +263,7 @@ mod tests {
             ),
             ("there are 1 to 2; `info` lists them", "there are 1 to 2; `summary` lists them"),
             ("a-b -- --", "a-b -- --"),
+            ("types; repeatable: a, b", "types: a, b"),
             // What is quoted is somebody's.
             ("--depth: no \"--all-kinds\"", "\"depth\": no \"--all-kinds\""),
         ] {

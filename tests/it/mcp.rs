@@ -909,6 +909,8 @@ fn whatever_becomes_of_the_worker_calls_go_on() {
     // It stands still, and is ended some seconds after the call is cancelled.
     signal(&client, "-STOP");
     let id = client.begin("tools/call", json!({"name": "leaks", "arguments": {}}));
+    // The order is to be on its way: one that waits is cancelled without it.
+    std::thread::sleep(Duration::from_secs(1));
     client
         .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}).to_string());
     assert_eq!(client.call("leaks", json!({}))["isError"], false);
@@ -969,8 +971,6 @@ fn mutated_messages_are_answered() {
             }
         }
         line.retain(|byte| *byte != b'\n');
-        // The order is to be on its way: one that waits is cancelled without it.
-        std::thread::sleep(Duration::from_secs(1));
         client.send(&line);
         // What is not answered by itself ends here.
         let id = format!("end {number}");
