@@ -25,7 +25,7 @@ pub enum Axes {
 /// Meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BreakdownKind {
+pub enum BreakdownRowKind {
     /// The heap.
     Root,
     /// A frame of a backtrace.
@@ -39,15 +39,15 @@ pub enum BreakdownKind {
     Other,
 }
 
-impl BreakdownKind {
+impl BreakdownRowKind {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            BreakdownKind::Root => "root",
-            BreakdownKind::Backtrace => "backtrace",
-            BreakdownKind::Type => "type",
-            BreakdownKind::SelfCost => "self",
-            BreakdownKind::Other => "other",
+            BreakdownRowKind::Root => "root",
+            BreakdownRowKind::Backtrace => "backtrace",
+            BreakdownRowKind::Type => "type",
+            BreakdownRowKind::SelfCost => "self",
+            BreakdownRowKind::Other => "other",
         }
     }
 }
@@ -66,7 +66,7 @@ pub enum Axis {
 #[derive(Debug, Clone, Copy)]
 pub struct BreakdownEntry {
     /// Frame, type, or another part of the heap.
-    pub kind: BreakdownKind,
+    pub kind: BreakdownRowKind,
     /// The axis it is on.
     pub axis: Axis,
     /// The name of a frame or type.
@@ -80,7 +80,7 @@ pub struct BreakdownEntry {
 impl BreakdownEntry {
     /// The heap.
     pub fn root(amount: AllocationAmount) -> Self {
-        BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
+        BreakdownEntry { kind: BreakdownRowKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
     }
 
     /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
@@ -97,7 +97,7 @@ impl BreakdownEntry {
             left.allocations = left.allocations.zip(amount.allocations).map(|(all, own)| all.saturating_sub(own));
         }
         (any && left.is_nonzero()).then_some(BreakdownEntry {
-            kind: BreakdownKind::Other,
+            kind: BreakdownRowKind::Other,
             axis,
             name: None,
             frame: None,
@@ -162,7 +162,7 @@ impl BreakdownTree<'_> {
             let stop = self.axes == Axes::Backtrace || is_exclusive;
             return if stop { Vec::new() } else { vec![(self.callees(position), Axis::Backtrace)] };
         }
-        let is_root = of.row.kind == BreakdownKind::Root;
+        let is_root = of.row.kind == BreakdownRowKind::Root;
         let callees = if is_exclusive || self.axes == Axes::Type { Vec::new() } else { self.callees(position) };
         let types = match self.axes {
             Axes::Type => is_root,
@@ -189,7 +189,7 @@ impl BreakdownTree<'_> {
             .into_iter()
             .filter_map(|frame| {
                 let called = self.heap.frames[frame as usize];
-                let kind = if called.is_self_cost { BreakdownKind::SelfCost } else { BreakdownKind::Backtrace };
+                let kind = if called.is_self_cost { BreakdownRowKind::SelfCost } else { BreakdownRowKind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.is_nonzero() || amount.is_reported)?;
                 let row =
                     BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
@@ -199,7 +199,7 @@ impl BreakdownTree<'_> {
         // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
         // nothing that the frame does not, and heaps of parts have none there.
         if let (Some(_), [only]) = (position.type_name, &found[..])
-            && only.row.kind == BreakdownKind::SelfCost
+            && only.row.kind == BreakdownRowKind::SelfCost
             && self.totals.callees(position.frame).len() > 1
             && amount_at(position.frame).is_some_and(|all| all.same_figures(&only.row.amount))
         {
@@ -213,7 +213,7 @@ impl BreakdownTree<'_> {
         };
         if !found.is_empty() && amount.is_nonzero() {
             let row = BreakdownEntry {
-                kind: BreakdownKind::SelfCost,
+                kind: BreakdownRowKind::SelfCost,
                 axis: Axis::Backtrace,
                 name: None,
                 frame: None,
@@ -234,7 +234,7 @@ impl BreakdownTree<'_> {
                     return None;
                 }
                 let row = BreakdownEntry {
-                    kind: BreakdownKind::Type,
+                    kind: BreakdownRowKind::Type,
                     axis: Axis::Type,
                     name: type_name,
                     frame: None,
@@ -282,7 +282,8 @@ impl<'a> CallerTree<'a> {
     /// The children of a node, which gives up its shares.
     pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
-        let callers = if of.row.kind == BreakdownKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
+        let callers =
+            if of.row.kind == BreakdownRowKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
         merge_by_frame_name(self.heap, callers, self.has_unattributed_bytes)
     }
 }
@@ -333,8 +334,11 @@ fn merge_by_frame_name(
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);
         }
-        let (kind, position) =
-            if name.is_some() { (BreakdownKind::Backtrace, shares) } else { (BreakdownKind::SelfCost, Vec::new()) };
+        let (kind, position) = if name.is_some() {
+            (BreakdownRowKind::Backtrace, shares)
+        } else {
+            (BreakdownRowKind::SelfCost, Vec::new())
+        };
         PositionedRow { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, frame: None, amount }, position }
     };
     groups.into_iter().map(node).collect()

@@ -186,7 +186,7 @@ impl<'d> Browser<'d> {
     /// # Errors
     /// If there is not the memory to turn references round.
     pub fn referrers(&self, node: NodeId) -> Result<Vec<Reference>, AnswerError> {
-        self.dump.check_referrers()?;
+        self.dump.check_referrers_memory()?;
         Ok(self.graph.referrers(node).collect())
     }
 

@@ -168,7 +168,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
             (nodes, ReferredToRow { id: None, pattern, filter, objects, words: None })
         }
     };
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(REFERRERS))?;
     let mut walk =
         ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), marked_by_row: Vec::new() };

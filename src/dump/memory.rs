@@ -206,7 +206,7 @@ impl MemoryLimit {
 
     /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
     /// columns on their way out.
-    pub(super) fn check_index(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+    pub(super) fn check_index_memory(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.check(MemoryPurpose::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
     }
 
@@ -224,7 +224,7 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
-    pub(super) fn check_referrers(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
+    pub(super) fn check_referrers_memory(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
         self.check(MemoryPurpose::Referrers, results.bytes_still_needed(graph) + reverse)
     }

@@ -301,11 +301,11 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_referrers(&self) -> Result<(), MemoryError> {
+    pub fn check_referrers_memory(&self) -> Result<(), MemoryError> {
         if self.indexed.is_some() {
             Ok(())
         } else {
-            self.memory.check_referrers(self.graph_or_empty(), self.results_state())
+            self.memory.check_referrers_memory(self.graph_or_empty(), self.results_state())
         }
     }
 

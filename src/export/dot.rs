@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
@@ -46,7 +46,7 @@ impl DotOptions {
 /// asked for, when there is not the memory, or when `out` cannot be written to.
 pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;

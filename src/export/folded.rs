@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::io::{self, Write};
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -67,7 +67,7 @@ pub(super) struct TypePaths<'d> {
 impl<'d> TypePaths<'d> {
     pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        check_index(dump)?;
+        verify_index_file(dump)?;
         let filter = options.filter.clone();
         let scope = ScopeOptions { filter, ..ScopeOptions::of_section(options.section.as_deref()) };
         let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
@@ -38,7 +38,7 @@ const MAX_EXACT_NUMBER: u64 = 1 << 53;
 /// When the dump holds no objects, its index is damaged, or `out` cannot be written to.
 pub fn write_heapgraph(dump: &OpenDump, options: &HeapgraphOptions, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let details = dump.details().filter(|_| options.with_names);
     HeapgraphWriter { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
     Ok(())

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
@@ -50,7 +50,7 @@ pub fn write_memory_infra(
     options: &MemoryInfraOptions,
     out: &mut dyn Write,
 ) -> Result<Option<FullerDump>, ExportError> {
-    check_index(dump)?;
+    verify_index_file(dump)?;
     match dump.content() {
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, options)?;

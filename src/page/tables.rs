@@ -27,7 +27,7 @@ pub(super) fn table_close(html: &mut Html) {
 
 /// The first rows of a table that the script sorts and filters, and of which it shows more; left open. `name`: what stands in
 /// the last column.
-pub(super) fn figure_table<N>(
+pub(super) fn figure_table_open<N>(
     html: &mut Html,
     label: &str,
     table: &FigureTable<N>,

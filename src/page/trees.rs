@@ -7,7 +7,7 @@ use super::columns::{LargestObjectColumns, MapColumns, PageBudgets, PageData, Pa
 use super::names::{NameTable, escaped_name};
 use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
-use crate::answers::breakdown::{BreakdownKind, HeapTree};
+use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
 use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
@@ -273,7 +273,7 @@ pub(super) fn heap_columns(
     for (at, row) in rows.iter().enumerate() {
         above.truncate(row.depth as usize);
         // What a frame has itself is the space that its children leave.
-        if let (Some(&parent), false) = (above.last(), row.row.kind == BreakdownKind::SelfCost) {
+        if let (Some(&parent), false) = (above.last(), row.row.kind == BreakdownRowKind::SelfCost) {
             children[parent as usize].push(at as u32);
         }
         above.push(at as u32);
@@ -285,7 +285,7 @@ pub(super) fn heap_columns(
     let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map);
     let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
     let name = |at: u32| match &rows[at as usize].row {
-        row if row.kind == BreakdownKind::Other => NO_NAME,
+        row if row.kind == BreakdownRowKind::Other => NO_NAME,
         row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
     };
     columns.add(&pruned, name, whole.row.allocations.is_some());

@@ -7,10 +7,10 @@ pub use tree::{
     Breakdown, BreakdownBy, BreakdownHeap, BreakdownOptions, BreakdownRow, BreakdownStart, HeapTree, NAME_SEPARATOR,
     default_min_share, heap_choice_of,
 };
-use tree::{MAX_ROWS, TreeLayout};
+use tree::{MAX_ROWS, TreeRowBuilder};
 
 use crate::allocations::{AllocationDump, AllocationHeap};
-pub use crate::analysis::breakdown::{Axis, BreakdownKind};
+pub use crate::analysis::breakdown::{Axis, BreakdownRowKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::Threshold;
@@ -72,7 +72,7 @@ fn breakdown_of_allocations<'d>(
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = TreeLayout {
+        let view = TreeRowBuilder {
             options,
             heap,
             names,
@@ -128,7 +128,7 @@ pub(super) fn breakdown_of_objects<'d>(
     }
     let min_size = options.min_size.unwrap_or_else(default_min_share);
     let (keeps_self_row, rows_left) = (start.is_some(), MAX_ROWS);
-    let view = TreeLayout {
+    let view = TreeRowBuilder {
         options,
         heap: &heap,
         names: &names,

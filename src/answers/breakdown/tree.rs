@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::allocations::{AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
-use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, PositionedRow};
+use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownRowKind, BreakdownTree, PositionedRow};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME, figures_of};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, heap_title};
@@ -203,7 +203,7 @@ pub struct BreakdownRow<'d> {
     /// way of others. The first 4,096 rows have them.
     pub reference: Option<String>,
     /// Kind of the node.
-    pub kind: BreakdownKind,
+    pub kind: BreakdownRowKind,
     /// Axis that it belongs to.
     pub axis: Axis,
     /// Bytes of the node.
@@ -238,7 +238,7 @@ struct BreakdownFields<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
-    kind: BreakdownKind,
+    kind: BreakdownRowKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<Axis>,
     bytes: u64,
@@ -256,7 +256,7 @@ impl<'d> BreakdownFields<'d> {
             name,
             reference: reference.clone().filter(|name| name != "…"),
             kind,
-            axis: matches!(kind, BreakdownKind::SelfCost | BreakdownKind::Other).then_some(axis),
+            axis: matches!(kind, BreakdownRowKind::SelfCost | BreakdownRowKind::Other).then_some(axis),
             bytes,
             allocations,
             at_least: is_lower_bound,
@@ -294,8 +294,8 @@ impl<'d> HeapTree<'d> {
         let mut shown = |BreakdownEntry { kind, axis, name, frame, amount }: BreakdownEntry| BreakdownRow {
             reference: frame.and_then(&mut reference),
             name: match (kind, name) {
-                (BreakdownKind::Root, _) => top,
-                (BreakdownKind::Other, _) => "<other>",
+                (BreakdownRowKind::Root, _) => top,
+                (BreakdownRowKind::Other, _) => "<other>",
                 (_, Some(name)) => text(name),
                 (_, None) => "<self>",
             },
@@ -310,7 +310,7 @@ impl<'d> HeapTree<'d> {
 }
 
 /// Layout of the tree of one heap.
-pub(super) struct TreeLayout<'a> {
+pub(super) struct TreeRowBuilder<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
     pub(super) names: &'a Names,
@@ -322,7 +322,7 @@ pub(super) struct TreeLayout<'a> {
     pub(super) rows_left: usize,
 }
 
-impl TreeLayout<'_> {
+impl TreeRowBuilder<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, AllocationTotals), AnswerError> {
         let axes = match self.options.by {
@@ -417,7 +417,7 @@ impl TreeLayout<'_> {
     ) -> TreeLevel<PositionedRow<P>> {
         let all = children.len();
         let keeps = |child: &PositionedRow<P>| {
-            self.keeps_self_row && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
+            self.keeps_self_row && parent.kind == BreakdownRowKind::Root && child.row.kind == BreakdownRowKind::SelfCost
         };
         let kept: Vec<PositionedRow<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
@@ -428,7 +428,7 @@ impl TreeLayout<'_> {
             let by_value = value(b.amount).cmp(&value(a.amount));
             let order = by_value.then_with(|| text(a).cmp(text(b)));
             let order = if reverse { order.reverse() } else { order };
-            (a.kind == BreakdownKind::SelfCost).cmp(&(b.kind == BreakdownKind::SelfCost)).then(order)
+            (a.kind == BreakdownRowKind::SelfCost).cmp(&(b.kind == BreakdownRowKind::SelfCost)).then(order)
         });
         level.rows.extend(kept);
         let other = parent.other(axis, level.rows.iter().map(|child| &child.row));

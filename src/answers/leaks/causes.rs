@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
+use super::described_causes::{CauseNamer, CauseReason, DescribedCause};
 use super::growth::SuspectGrowth;
 use super::left_over::mark_surplus_twins;
-use super::named_causes::{CauseNamer, CauseReason, NamedCause};
 use super::options::LeaksOptions;
 use super::program::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
 use crate::analysis::leaks::{BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder};
@@ -25,7 +25,7 @@ pub(super) struct DescribedSuspect {
     /// By how much it grew, where an older dump was given.
     pub(super) growth: Option<SuspectGrowth>,
     /// Its words: of the first that are shown.
-    pub(super) named_cause: Option<Box<NamedCause>>,
+    pub(super) named_cause: Option<Box<DescribedCause>>,
     /// The cause that is still to be named.
     cause: Option<Box<LeakCause>>,
     /// The type of what is kept.
@@ -44,7 +44,7 @@ impl DescribedSuspect {
 pub(super) struct DumpCauses<'d> {
     pub(super) analysed: AnalysedHeap<'d>,
     before: Option<AnalysedHeap<'d>>,
-    named_causes: Vec<NamedCause>,
+    described_causes: Vec<DescribedCause>,
     /// Other large things; with an older dump those that did not grow.
     large_places: Vec<GrownPlace>,
     /// The least growth of a cause.
@@ -108,7 +108,7 @@ pub(super) fn find_causes<'d>(
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
     Ok(DumpCauses {
-        named_causes: named,
+        described_causes: named,
         large_places: large,
         threshold,
         analysed,
@@ -125,7 +125,7 @@ impl DumpCauses<'_> {
         libraries: &TypeSet,
         with_unchanged: bool,
     ) -> (Vec<(LeakSuspect, DescribedSuspect)>, usize) {
-        let (named, large) = (std::mem::take(&mut self.named_causes), std::mem::take(&mut self.large_places));
+        let (named, large) = (std::mem::take(&mut self.described_causes), std::mem::take(&mut self.large_places));
         let named = named.into_iter().map(|named| {
             let topmost = named.topmost.clone();
             let (growth, element_type) = (named.growth, named.element_type);

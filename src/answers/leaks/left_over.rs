@@ -1,11 +1,11 @@
 //! Objects that are left over by their own state, however little they retain: loaders of classes that were stopped or
 //! replaced, and Android's activities that were destroyed.
 
+use super::described_causes::{CauseNamer, DescribedCause, ElementRow, MIN_CAUSE_BYTES, count_with_verb};
 use super::ended_states::EndedState;
 use super::growth::SuspectGrowth;
 use super::holder_words::{HolderKind, HolderRow, HolderWords, threads_in_words, variable_of_thread_local};
 use super::leak_path::LeakPath;
-use super::named_causes::{CauseNamer, ElementRow, MIN_CAUSE_BYTES, NamedCause, count_with_verb};
 use super::program::{AnalysedHeap, LeftOverLoaders, simple_name};
 use super::shapes::LeakShape;
 use crate::analysis::dominators::DomNode;
@@ -68,7 +68,7 @@ impl LeftOverObjects {
 
 impl CauseNamer<'_, '_> {
     /// Activities of Android that were destroyed, and are held all the same, however little that is.
-    pub(super) fn name_destroyed_activities(&self) -> Option<NamedCause> {
+    pub(super) fn name_destroyed_activities(&self) -> Option<DescribedCause> {
         let (analysed, shape) = (self.analysed, LeakShape::named("android-activities"));
         let over = EndedState::of_activities()?;
         let destroyed = |analysed: &AnalysedHeap<'_>| -> Vec<NodeId> {
@@ -109,7 +109,7 @@ impl CauseNamer<'_, '_> {
         if !keeper.is_empty() {
             sentence += &format!(", kept by {keeper}");
         }
-        Some(NamedCause { rows, ..self.name_left_over(now, before, first, shape, (holder, keeper), sentence) })
+        Some(DescribedCause { rows, ..self.name_left_over(now, before, first, shape, (holder, keeper), sentence) })
     }
 
     /// A cause of what is left over; `first` stands for all.
@@ -121,13 +121,13 @@ impl CauseNamer<'_, '_> {
         shape: Option<&'static LeakShape>,
         (holder, keeper): (HolderRow, String),
         mut sentence: String,
-    ) -> NamedCause {
+    ) -> DescribedCause {
         let heap = &self.analysed.heap;
         let grew_by = now.retained_bytes.saturating_sub(before.as_ref().map_or(0, |before| before.retained_bytes));
         if let Some(before) = &before {
             sentence += &format!("; {} new since OLD", count_with_verb(now.count.saturating_sub(before.count) as u64));
         }
-        NamedCause {
+        DescribedCause {
             sentence: sentence + ".",
             element: ElementRow {
                 type_name: heap.type_name(first),
@@ -155,7 +155,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// Loaders that were stopped, or were left when others took their place.
-    pub(super) fn name_left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<NamedCause> {
+    pub(super) fn name_left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<DescribedCause> {
         let (analysed, heap) = (self.analysed, &self.analysed.heap);
         if heap.left_over_loaders.is_empty() {
             return None;

@@ -1,12 +1,12 @@
 //! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod causes;
+mod described_causes;
 mod ended_states;
 mod growth;
 mod holder_words;
 mod leak_path;
 mod left_over;
-mod named_causes;
 mod options;
 mod paragraph;
 mod program;
@@ -21,9 +21,9 @@ use std::cell::RefCell;
 
 use serde::{Serialize, Serializer};
 
+pub use described_causes::ElementRow;
 pub use growth::SuspectGrowth;
 pub use holder_words::{HolderKind, HolderRow};
-pub use named_causes::ElementRow;
 pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
 pub use suspects::Suspects;

@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
+use super::described_causes::ElementRow;
 use super::growth::SuspectGrowth;
 use super::holder_words::HolderRow;
-use super::named_causes::ElementRow;
 use crate::analysis::leaks::{AccumulationPoint, AccumulationShape, LeakSuspect, SuspectSubject, largest_types};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;

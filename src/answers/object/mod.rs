@@ -178,7 +178,7 @@ pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObject
 pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let tree = dump.dominators_if_known()?;
     let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {

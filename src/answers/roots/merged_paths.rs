@@ -256,7 +256,7 @@ pub fn merged_paths_to<'d>(
 ) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     dump.phase(Phase::MergingPaths);
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);

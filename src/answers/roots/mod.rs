@@ -205,7 +205,7 @@ impl Serialize for RootPathRows<'_> {
 pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let tree @ (dominators, retained) = dump.dominators()?;
     dump.phase(Phase::FindingPaths);
     let roots = RootsByNode::new(graph);

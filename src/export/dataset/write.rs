@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::data_type::ByteArray;
 
-use super::super::error::check_index;
+use super::super::error::verify_index_file;
 use super::dump_place::{DumpPlace, ExistingDump, WritingGuard, check_id, checksum_of, id_of};
 use super::error::TableError;
 use super::heap::ObjectHeap;
@@ -141,7 +141,7 @@ impl DumpWriter<'_> {
     /// When there is not the memory, a dump of allocation totals is asked for objects, the dump broke off before its references, its index is damaged, or a file cannot be
     /// written: then nothing of the dump is in the dataset, but what was there before, unless that was being replaced.
     pub fn write(self, dump: &OpenDump) -> Result<bool, DatasetError> {
-        check_index(dump)?;
+        verify_index_file(dump)?;
         let id = text_of(&self.id);
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,

@@ -56,7 +56,7 @@ pub(super) enum CauseReason {
 
 /// A cause that has a name.
 #[derive(Debug, Clone)]
-pub(super) struct NamedCause {
+pub(super) struct DescribedCause {
     pub(super) sentence: String,
     pub(super) element: ElementRow,
     pub(super) holder: HolderRow,
@@ -96,7 +96,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// Every cause but loaders, each once.
-    pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<NamedCause> {
+    pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<DescribedCause> {
         let analysed = self.analysed;
         let causes = analysed.causes();
         let mut found = causes.measure_causes(found, &analysed.heap.off_heap);
@@ -105,12 +105,12 @@ impl CauseNamer<'_, '_> {
             found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
         causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
-        let mut named: Vec<NamedCause> =
+        let mut named: Vec<DescribedCause> =
             found.into_iter().zip(before).map(|(cause, old)| self.name_cause(cause, old, CauseReason::Many)).collect();
         // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
         // with another of the same object.
-        let of_runtime = |one: &NamedCause| one.owner == CodeOwner::Runtime;
-        let is_below = |one: &NamedCause, main: &NamedCause| {
+        let of_runtime = |one: &DescribedCause| one.owner == CodeOwner::Runtime;
+        let is_below = |one: &DescribedCause, main: &DescribedCause| {
             let is_carrier = analysed.heap.type_roles[one.element_type.index()].is_carrier;
             let is_beside = one.collection == main.collection || is_carrier && one.holder_node == main.holder_node;
             is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by > one.grew_by)
@@ -177,7 +177,12 @@ impl CauseNamer<'_, '_> {
                 && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
-    pub(super) fn name_cause(&self, cause: LeakCause, retained_old: Option<u64>, reason: CauseReason) -> NamedCause {
+    pub(super) fn name_cause(
+        &self,
+        cause: LeakCause,
+        retained_old: Option<u64>,
+        reason: CauseReason,
+    ) -> DescribedCause {
         let analysed = self.analysed;
         let heap = &analysed.heap;
         let GrownPlace { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
@@ -212,7 +217,7 @@ impl CauseNamer<'_, '_> {
             ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
         });
         let beside = beside.collect();
-        let mut named = NamedCause {
+        let mut named = DescribedCause {
             sentence: String::new(),
             element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
             holder: words.holder,
@@ -255,7 +260,7 @@ impl CauseNamer<'_, '_> {
 
     fn sentence(
         &self,
-        named: &NamedCause,
+        named: &DescribedCause,
         reason: CauseReason,
         way: &LeakPath,
         element: u32,
@@ -287,7 +292,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// How it grew.
-    fn growth_clause(&self, named: &NamedCause, reason: CauseReason) -> String {
+    fn growth_clause(&self, named: &DescribedCause, reason: CauseReason) -> String {
         let all = || std::iter::once(&named.element).chain(&named.element.beside);
         let new = all().map(|row| Some(row.objects.saturating_sub(row.objects_old?))).sum::<Option<u64>>();
         match (new, &named.growth) {
@@ -316,7 +321,7 @@ impl CauseNamer<'_, '_> {
         (!is_same && is_named && has_word && way.steps_above_growth > 0).then(text)
     }
 
-    fn threads_clause(&self, named: &NamedCause, element: u32, size: &str) -> String {
+    fn threads_clause(&self, named: &DescribedCause, element: u32, size: &str) -> String {
         let heap = &self.analysed.heap;
         let members = self.analysed.causes().members(element);
         let mut names: Vec<&str> =
