@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDateTime};
 
-use super::blocks::{Batch, BlockPlace, Cut, parse_blocks};
+use super::blocks::{Batch, BlockCut, BlockPlace, parse_blocks};
 use super::{
-    Code, Detected, Extent, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reading,
-    SnapshotChoice, SnapshotInfo, Source, text,
+    Extent, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind,
+    Reading, SnapshotChoice, SnapshotInfo, Source, text,
 };
 use crate::allocations::{Histograms, NameId, TypeTotal};
 
@@ -25,9 +25,9 @@ pub(super) struct TableForm {
 
 /// The problems of tables, in a format's words.
 pub(super) struct TableCodes {
-    pub(super) bad_row: Code,
-    pub(super) no_total: Code,
-    pub(super) wrong_total: Code,
+    pub(super) bad_row: ProblemCode,
+    pub(super) no_total: ProblemCode,
+    pub(super) wrong_total: ProblemCode,
 }
 
 /// What a line in a table is.
@@ -56,11 +56,11 @@ impl Batch for Lines {
 }
 
 /// One of the headings stands in the first lines.
-pub(super) fn detect(form: &TableForm, start: &[u8]) -> Detected {
+pub(super) fn detect(form: &TableForm, start: &[u8]) -> FormatMatch {
     let start = String::from_utf8_lossy(start);
     match start.lines().any(|line| heading_of(form, line).is_some()) {
-        true => Detected::Yes,
-        false => Detected::No,
+        true => FormatMatch::Yes,
+        false => FormatMatch::No,
     }
 }
 
@@ -93,7 +93,7 @@ fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(Ext
         lines.0.clear();
         lines.0.extend_from_slice(text);
     };
-    parse_blocks(source, Cut::AfterLine, 1, copy, |lines| {
+    parse_blocks(source, BlockCut::AfterLine, 1, copy, |lines| {
         let mut rest = &lines.0[..];
         while !rest.is_empty() {
             let (line, after) = text::split_line(rest);
@@ -264,7 +264,7 @@ impl<'r, 'f> Tables<'r, 'f> {
         reading.info.snapshots = snapshots;
         reading.info.has_no_roots = true;
         let (objects, _) = found.totals(found.chosen);
-        Ok((Extent { end: Position::Line(line), objects, lost: &[] }, found))
+        Ok((Extent { end: Position::Line(line), objects, loss_codes: &[] }, found))
     }
 }
 

@@ -121,8 +121,9 @@ pub struct ObjectInfo {
     /// The snapshots in the file, where the format can hold several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotRow>,
-    /// Memory that the dominator tree takes beside the graph, at the most.
-    pub dominators_bytes: u64,
+    /// Memory that the dominator tree takes beside the graph, at the most; `None` without references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dominators_bytes: Option<u64>,
     /// Root records by kind, of all sections.
     #[serde(skip)]
     pub roots_by_kind: BTreeMap<String, u64>,
@@ -395,7 +396,7 @@ fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessS
             .sampled
             .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
         snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
-        dominators_bytes: dump.dominators_bytes(),
+        dominators_bytes: Some(dump.dominators_bytes()),
         roots_by_kind: roots.all,
     }
 }
@@ -407,7 +408,7 @@ fn info_of_types_alone(dump: &OpenDump) -> ObjectInfo {
     ObjectInfo {
         format: format_row(info, Some(info.producer.clone())),
         sections: Vec::new(),
-        records: records(info),
+        records: record_counts(info),
         trailer: None,
         sizes: None,
         reason: None,

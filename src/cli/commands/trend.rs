@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
-use crate::answers::{
-    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED_DUMPS, TrendBuilder, TrendLimit, TrendOptions,
-    leaks_since,
-};
+use crate::answers::{DiffBy, GroupBy, LeaksOptions, Limits, TrendBuilder, TrendLimit, TrendOptions, leaks_since};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};

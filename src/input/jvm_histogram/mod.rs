@@ -10,11 +10,11 @@
 //! OpenJ9's jmap has `object count` and `total size`, and no colon. docs/formats/jvm-histogram.md has the forms, the codes, and
 //! where each rule comes from.
 
-mod codes;
+mod problem_codes;
 
 use super::histogram_text::{self, Line, TableForm};
 use super::java_types::source_form;
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 
 pub(super) struct JvmHistogram;
 
@@ -25,7 +25,7 @@ static FORM: TableForm = TableForm {
     ],
     row,
     name: source_form,
-    codes: &codes::CODES,
+    codes: &problem_codes::CODES,
 };
 
 impl Reader for JvmHistogram {
@@ -33,7 +33,7 @@ impl Reader for JvmHistogram {
         Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java)
     }
 
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         histogram_text::detect(&FORM, start)
     }
 

@@ -10,11 +10,11 @@
 //! Newer versions have commas in numbers and bytes in the last line. docs/formats/sos-dumpheap.md has the forms, the codes, and
 //! where each rule comes from.
 
-mod codes;
+mod problem_codes;
 
 use super::dotnet::clean_type_name;
 use super::histogram_text::{self, Line, TableForm};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 
 pub(super) struct SosDumpheap;
 
@@ -22,7 +22,7 @@ static FORM: TableForm = TableForm {
     heading: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
     row,
     name: without_assemblies,
-    codes: &codes::CODES,
+    codes: &problem_codes::CODES,
 };
 
 impl Reader for SosDumpheap {
@@ -30,7 +30,7 @@ impl Reader for SosDumpheap {
         Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet)
     }
 
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         histogram_text::detect(&FORM, start)
     }
 
