@@ -79,7 +79,9 @@ impl DumpFile {
             if behind.is_dir() {
                 return Err(Refusal::new(RefusalCode::System, format!("{} is a folder", path.display())));
             }
-            if !behind.is_file() && !behind.is_symlink() {
+            // A file that this process has open may have no name.
+            let is_open = folder_of(path) == Path::new("/proc/self/fd");
+            if is_open || !behind.is_file() && !behind.is_symlink() {
                 let stream = File::options().append(true).open(path).map_err(cannot)?;
                 return Ok(file(Encoder::Plain(RawOutput::File(stream)), UnfinishedDump::Stream));
             }

@@ -232,3 +232,9 @@ pub fn free_temporary_bytes() -> Option<u64> {
 pub fn nameless_file() -> io::Result<File> {
     tempfile::tempfile()
 }
+
+/// The same in a folder.
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) fn nameless_file_in(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
+}

@@ -382,14 +382,12 @@ impl HeapGraph {
             let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
             rank.map(|rank| (section, NodeId(ids.first_node + rank)))
         };
-        let mut found: Vec<(SectionId, NodeId)> = match section {
-            Some(section) => in_section(section).into_iter().collect(),
-            None => (0..self.sections.len()).filter_map(|number| in_section(SectionId::new(number))).collect(),
-        };
-        match found.len() {
-            0 => Lookup::None,
-            1 => Lookup::One(found.remove(0).1),
-            _ => Lookup::Several(found),
+        let sections = section.map_or(0..self.sections.len(), |section| section.index()..section.index() + 1);
+        let mut found = sections.filter_map(|number| in_section(SectionId::new(number)));
+        match (found.next(), found.next()) {
+            (None, _) => Lookup::None,
+            (Some((_, node)), None) => Lookup::One(node),
+            (Some(first), Some(second)) => Lookup::Several([first, second].into_iter().chain(found).collect()),
         }
     }
 

@@ -94,96 +94,140 @@ pub(super) fn parse_lines(
 /// The fields of the object on a line.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
-    rest: &'a [u8],
+    line: &'a [u8],
+    at: usize,
     is_first: bool,
 }
 
 impl<'a> Fields<'a> {
     /// Begins with the first field. Error: if the line has no `{`.
     pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
-        match trim(line) {
-            [b'{', rest @ ..] => Ok(Fields { rest, is_first: true }),
-            _ => Err(Malformed),
-        }
+        let line = trim(line);
+        if line.first() == Some(&b'{') { Ok(Fields { line, at: 1, is_first: true }) } else { Err(Malformed) }
     }
 
     /// The next key and value; `None` behind the last. Error: if the line breaks off, or something stands behind the
     /// object. Keys, numbers and what is nested are not checked further than to find their ends.
+    #[inline]
     pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
-        let mut rest = trim_start(self.rest);
-        match rest {
-            [b'}', behind @ ..] => return if trim(behind).is_empty() { Ok(None) } else { Err(Malformed) },
-            [b',', behind @ ..] if !self.is_first => rest = trim_start(behind),
+        let line = self.line;
+        let mut at = skip_blanks(line, self.at);
+        match line.get(at) {
+            Some(b'}') => return if at + 1 == line.len() { Ok(None) } else { Err(Malformed) },
+            Some(b',') if !self.is_first => at = skip_blanks(line, at + 1),
             _ if !self.is_first => return Err(Malformed),
             _ => {}
         }
         self.is_first = false;
-        let (key, behind) = quoted(rest)?;
-        let [b':', behind @ ..] = trim_start(behind) else { return Err(Malformed) };
-        let (value, behind) = value(trim_start(behind))?;
-        self.rest = behind;
+        if line.get(at) != Some(&b'"') {
+            return Err(Malformed);
+        }
+        let key_end = text_end(line, at + 1)?;
+        let key = &line[at + 1..key_end];
+        at = skip_blanks(line, key_end + 1);
+        if line.get(at) != Some(&b':') {
+            return Err(Malformed);
+        }
+        let (value, end) = value(line, skip_blanks(line, at + 1))?;
+        self.at = end;
         Ok(Some((key, value)))
     }
 }
 
-fn trim_start(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(text.len());
-    &text[start..]
+#[inline(always)]
+fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+    while text.get(at).is_some_and(u8::is_ascii_whitespace) {
+        at += 1;
+    }
+    at
 }
 
-/// A text in quotes, and what follows.
-fn quoted(text: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
-    let [b'"', text @ ..] = text else { return Err(Malformed) };
-    // A key of some letters takes less time letter by letter.
-    let short = text.iter().take(8).position(|byte| matches!(byte, b'"' | b'\\'));
-    if let Some(end) = short.filter(|&end| text[end] == b'"') {
-        return Ok((&text[..end], &text[end + 1..]));
+/// Words that are looked at one by one, before what takes more time to begin with and less for each byte.
+const MAX_WORDS: usize = 4;
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// The high bits of the bytes of a word that are equal to `byte`, and at times of some above the lowest of them.
+#[inline(always)]
+fn equal_bytes(word: u64, byte: u8) -> u64 {
+    lesser_bytes(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// The same of bytes less than `byte`, which is at most 128.
+#[inline(always)]
+fn lesser_bytes(word: u64, byte: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(byte)) & !word & ONES << 7
+}
+
+/// The first place from `at` where `in_word` finds a byte of its kind; `in_text` finds the same in what is far.
+#[inline(always)]
+fn find(
+    text: &[u8],
+    mut at: usize,
+    in_word: impl Fn(u64) -> u64,
+    in_text: impl Fn(&[u8]) -> Option<usize>,
+) -> Option<usize> {
+    for _ in 0..MAX_WORDS {
+        let Some(word) = text.get(at..at + 8).and_then(|word| word.first_chunk()) else { break };
+        let found = in_word(u64::from_le_bytes(*word));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
     }
-    let mut from = short.unwrap_or(text.len().min(8));
-    while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(from..).unwrap_or_default()) {
-        let at = from + found;
+    in_text(text.get(at..)?).map(|found| at + found)
+}
+
+/// The place of the quote that ends a text, which begins at `at`.
+#[inline(always)]
+fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
+    loop {
+        let in_word = |word| equal_bytes(word, b'"') | equal_bytes(word, b'\\');
+        at = find(text, at, in_word, |text| memchr::memchr2(b'"', b'\\', text)).ok_or(Malformed)?;
         if text[at] == b'"' {
-            return Ok((&text[..at], &text[at + 1..]));
+            return Ok(at);
         }
-        from = at + 2;
+        at += 2;
     }
-    Err(Malformed)
 }
 
-fn value(text: &[u8]) -> Result<(RawValue<'_>, &[u8]), Malformed> {
-    match text.first() {
-        Some(b'"') => quoted(text).map(|(text, rest)| (RawValue::Text(text), rest)),
-        Some(b'[') => nested_end(text).map(|end| (RawValue::Array(&text[1..end - 1]), &text[end..])),
-        Some(b'{') => nested_end(text).map(|end| (RawValue::Other(&text[..end]), &text[end..])),
+/// The value at a place, and where it ends.
+#[inline(always)]
+fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), Malformed> {
+    match text.get(at) {
+        Some(b'"') => text_end(text, at + 1).map(|end| (RawValue::Text(&text[at + 1..end]), end + 1)),
+        Some(b'[') => nested_end(text, at).map(|end| (RawValue::Array(&text[at + 1..end - 1]), end)),
+        Some(b'{') => nested_end(text, at).map(|end| (RawValue::Other(&text[at..end]), end)),
         _ => {
-            let is_end = |byte: &u8| matches!(byte, b',' | b'}') || byte.is_ascii_whitespace();
-            let end = text.iter().position(is_end).filter(|&end| end > 0).ok_or(Malformed)?;
-            Ok((RawValue::Other(&text[..end]), &text[end..]))
+            let in_word = |word| equal_bytes(word, b',') | equal_bytes(word, b'}') | lesser_bytes(word, b' ' + 1);
+            let is_end = |byte: &u8| matches!(byte, 0..=b' ' | b',' | b'}');
+            let end = find(text, at, in_word, |text| text.iter().position(is_end));
+            let end = end.filter(|&end| end > at).ok_or(Malformed)?;
+            Ok((RawValue::Other(&text[at..end]), end))
         }
     }
 }
 
-/// The end of an array or object at the start of the text. Brackets are counted, not matched.
-fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
+/// The end of the array or object at a place. Brackets are counted, not matched.
+fn nested_end(text: &[u8], start: usize) -> Result<usize, Malformed> {
+    let inside = &text[start + 1..];
+    let close = if text[start] == b'[' { b']' } else { b'}' };
     // An array of numbers.
-    if text.starts_with(b"[")
-        && let Some(end) = memchr::memchr3(b']', b'"', b'[', &text[1..])
-        && text[1 + end] == b']'
+    if let Some(end) = memchr::memchr3(close, b'"', b'[', inside)
+        && inside[end] == close
     {
-        return Ok(end + 2);
+        return Ok(start + end + 2);
     }
-    // A flat array without escapes, as most are: its first `]` stands outside of a text.
-    if text.starts_with(b"[")
-        && let Some(end) = memchr::memchr(b']', text)
-        && memchr::memchr3(b'[', b'{', b'\\', &text[1..end]).is_none()
-        && memchr::memchr_iter(b'"', &text[1..end]).count().is_multiple_of(2)
+    // A flat one without escapes, as most are: its first bracket stands outside of a text.
+    if let Some(end) = memchr::memchr(close, inside)
+        && memchr::memchr3(b'[', b'{', b'\\', &inside[..end]).is_none()
+        && memchr::memchr_iter(b'"', &inside[..end]).count().is_multiple_of(2)
     {
-        return Ok(end + 1);
+        return Ok(start + end + 2);
     }
-    let (mut depth, mut at) = (0u64, 0);
+    let (mut depth, mut at) = (0u64, start);
     while let Some(byte) = text.get(at) {
         match byte {
-            b'"' => at = text.len() - quoted(&text[at..])?.1.len() - 1,
+            b'"' => at = text_end(text, at + 1)?,
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth -= 1,
             _ => {}
@@ -198,48 +242,54 @@ fn nested_end(text: &[u8]) -> Result<usize, Malformed> {
 
 /// Ids in an array, one by one; `None` for an element that is none.
 pub(super) fn ids(array: &[u8]) -> impl Iterator<Item = Option<u64>> {
-    let mut rest = trim_start(array);
+    let mut at = skip_blanks(array, 0);
     std::iter::from_fn(move || {
-        let (id, behind) = match rest {
-            [] => return None,
+        let rest = array.get(at..).filter(|rest| !rest.is_empty())?;
+        let plain = match rest {
             [b'"', b'0', b'x', digits @ ..] => match hex(digits) {
-                Ok(([b'"', behind @ ..], id)) => (Some(id), behind),
-                _ => element_id(rest),
+                Ok(([b'"', behind @ ..], id)) => Some((id, behind)),
+                _ => None,
             },
             [b'0'..=b'9', ..] => match decimal(rest) {
-                Ok((behind, id)) if matches!(behind, [] | [b',' | b' ', ..]) => (Some(id), behind),
-                _ => element_id(rest),
+                Ok((behind @ ([] | [b',' | b' ', ..]), id)) => Some((id, behind)),
+                _ => None,
             },
-            _ => element_id(rest),
+            _ => None,
         };
-        let behind = trim_start(behind);
-        rest = trim_start(behind.strip_prefix(b",").unwrap_or(behind));
+        let (id, end) = match plain {
+            Some((id, behind)) => (Some(id), array.len() - behind.len()),
+            None => {
+                let (value, end) = element(array, at);
+                (value.id(), end)
+            }
+        };
+        at = behind_comma(array, end);
         Some(id)
     })
 }
 
-/// The id of an array's first element, if it is one, and what follows the element.
-fn element_id(text: &[u8]) -> (Option<u64>, &[u8]) {
-    let (value, behind) = element(text);
-    (value.id(), behind)
+/// The element of an array at a place, and where it ends.
+fn element(array: &[u8], at: usize) -> (RawValue<'_>, usize) {
+    // A number at the end of the array has nothing behind it.
+    value(array, at).unwrap_or((RawValue::Other(&array[at..]), array.len()))
 }
 
-/// An array's first element, and what follows it.
-fn element(text: &[u8]) -> (RawValue<'_>, &[u8]) {
-    // A number at the end of the array has nothing behind it.
-    value(text).unwrap_or((RawValue::Other(text), &text[text.len()..]))
+/// The place of the next element of an array.
+#[inline(always)]
+fn behind_comma(array: &[u8], end: usize) -> usize {
+    let at = skip_blanks(array, end);
+    skip_blanks(array, at + usize::from(array.get(at) == Some(&b',')))
 }
 
 /// Elements of an array, one by one, as they stand.
 pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = RawValue<'_>> {
-    let mut rest = trim_start(array);
+    let mut at = skip_blanks(array, 0);
     std::iter::from_fn(move || {
-        if rest.is_empty() {
+        if at >= array.len() {
             return None;
         }
-        let (value, behind) = element(rest);
-        let behind = trim_start(behind);
-        rest = trim_start(behind.strip_prefix(b",").unwrap_or(behind));
+        let (value, end) = element(array, at);
+        at = behind_comma(array, end);
         Some(value)
     })
 }

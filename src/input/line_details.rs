@@ -25,6 +25,8 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Read for one line: of lines that follow each other, and of one alone.
 const WINDOW_BYTES: u64 = 64 << 10;
 const LONE_LINE_BYTES: u64 = 1 << 10;
+/// Parts whose lines are found before they go into the table.
+const PARTS_AT_ONCE: usize = 64;
 /// Lines that one thread reads one behind the other.
 const LINES_AT_ONCE: usize = 512;
 
@@ -38,6 +40,8 @@ pub(super) trait Lines: std::fmt::Debug + Send + Sync + 'static {
     fn id_of(line: &[u8]) -> Option<u64>;
     /// Takes a note of a line that may be no object's; returns true if it is none.
     fn note(line: &[u8], notes: &mut Self::Notes) -> bool;
+    /// Adds notes of lines further on.
+    fn add_notes(notes: &mut Self::Notes, later: Self::Notes);
     /// `None` for a line that cannot be read.
     fn parse(line: &[u8]) -> Option<Self::Line<'_>>;
     /// The text of a string or symbol, as far as the dump has it.
@@ -120,9 +124,83 @@ struct LineTable<L: Lines> {
     has_names: bool,
 }
 
+/// What a table has of one part.
+#[derive(Debug)]
+struct PartLines<L: Lines> {
+    line_offsets: Vec<(u64, u64)>,
+    notes: L::Notes,
+    has_places: bool,
+    has_names: bool,
+}
+
+impl<L: Lines> PartLines<L> {
+    /// One pass over a part, by pieces. `buffer` is used again.
+    fn read(dump: &RandomAccess, part: &Part, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
+        let notes = L::Notes::default();
+        let mut lines = PartLines { line_offsets: Vec::new(), notes, has_places: false, has_names: false };
+        let (mut at, mut is_open, part_end) = (part.offset, false, part.offset + part.bytes);
+        while at < part_end {
+            buffer.resize((part_end - at).min(PART_BYTES as u64) as usize, 0);
+            dump.read_at(at, buffer)?;
+            let end = memchr::memrchr(b'\n', buffer);
+            let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
+            let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
+            lines.has_names |= L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
+            lines.has_places |= is_there(&L::PLACE_KEY);
+            while !rest.is_empty() {
+                let (line, behind) = split_line(rest);
+                // What follows the start of a long line is none.
+                if !std::mem::take(&mut is_open)
+                    && !L::note(line, &mut lines.notes)
+                    && let Some(id) = L::id_of(line)
+                {
+                    lines.line_offsets.push((id, at));
+                }
+                at += (rest.len() - behind.len()) as u64;
+                rest = behind;
+            }
+            is_open = end.is_none();
+        }
+        Ok(lines)
+    }
+}
+
+/// Parts of whole lines.
+fn parts_of(dump: &RandomAccess) -> Result<Vec<Part>, ReadError> {
+    let (mut parts, mut at, mut is_open): (Vec<Part>, u64, bool) = (Vec::new(), 0, false);
+    while at < dump.len() {
+        let end = (at + PART_BYTES as u64).min(dump.len());
+        let cut = last_line_end(dump, at, end)?;
+        let bytes = cut.unwrap_or(end) - at;
+        match parts.last_mut().filter(|_| is_open) {
+            Some(last) => last.bytes += bytes,
+            None => parts.push(Part { offset: at, bytes }),
+        }
+        at += bytes;
+        is_open = cut.is_none();
+    }
+    Ok(parts)
+}
+
+/// The place behind the last line end between two places.
+fn last_line_end(dump: &RandomAccess, start: u64, end: u64) -> Result<Option<u64>, ReadError> {
+    let mut from = end;
+    while from > start {
+        // A little at first, since lines are short.
+        from = end.saturating_sub(8 * (end - from).max(LONE_LINE_BYTES)).max(start);
+        let mut text = vec![0; (end - from) as usize];
+        dump.read_at(from, &mut text)?;
+        if let Some(at) = memchr::memrchr(b'\n', &text) {
+            return Ok(Some(from + at as u64 + 1));
+        }
+    }
+    Ok(None)
+}
+
 impl<L: Lines> LineTable<L> {
-    /// One pass over the dump. 16 bytes for each object, and its notes.
+    /// One pass over the dump, on all threads. 16 bytes for each object, and its notes.
     fn new(dump: RandomAccess) -> Result<Self, ReadError> {
+        let parts = parts_of(&dump)?;
         let mut table = LineTable {
             dump,
             parts: Vec::new(),
@@ -131,36 +209,17 @@ impl<L: Lines> LineTable<L> {
             has_places: false,
             has_names: L::NAMES_KEYS.is_none(),
         };
-        let (mut at, mut buffer, mut is_open) = (0, Vec::new(), false);
-        while at < table.dump.len() {
-            let bytes = (table.dump.len() - at).min(PART_BYTES as u64);
-            buffer.resize(bytes as usize, 0);
-            table.dump.read_at(at, &mut buffer)?;
-            let was_open = is_open;
-            let end = memchr::memrchr(b'\n', &buffer);
-            let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
-            let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
-            table.has_names |= !table.has_names && L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
-            table.has_places |= memchr::memmem::find(rest, L::PLACE_KEY).is_some();
-            let part = Part { offset: at, bytes: rest.len() as u64 };
-            while !rest.is_empty() {
-                let (line, behind) = split_line(rest);
-                // What follows the start of a long line is none.
-                if !std::mem::take(&mut is_open)
-                    && !L::note(line, &mut table.notes)
-                    && let Some(id) = L::id_of(line)
-                {
-                    table.line_offsets.push((id, at));
-                }
-                at += (rest.len() - behind.len()) as u64;
-                rest = behind;
+        for parts in parts.chunks(PARTS_AT_ONCE) {
+            let read = |buffer: &mut _, part| PartLines::<L>::read(&table.dump, part, buffer);
+            let lines: Vec<_> = parts.par_iter().map_init(Vec::new, read).collect::<Result<_, _>>()?;
+            for lines in lines {
+                table.line_offsets.extend(lines.line_offsets);
+                L::add_notes(&mut table.notes, lines.notes);
+                table.has_places |= lines.has_places;
+                table.has_names |= lines.has_names;
             }
-            match table.parts.last_mut().filter(|_| was_open) {
-                Some(last) => last.bytes += part.bytes,
-                None => table.parts.push(part),
-            }
-            is_open = end.is_none();
         }
+        table.parts = parts;
         table.line_offsets.par_sort_unstable();
         Ok(table)
     }

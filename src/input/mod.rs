@@ -24,7 +24,7 @@ mod gzip_members;
 mod heapgraph;
 mod histogram_text;
 pub(crate) mod hprof;
-mod ibm_classic;
+pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
 mod json_lines;
@@ -51,7 +51,7 @@ mod spool;
 mod text;
 mod unpack;
 pub(crate) mod v8_snapshot;
-mod xna_cf;
+pub(crate) mod xna_cf;
 
 pub(crate) use blot::Blot;
 pub use contents::{

@@ -267,6 +267,11 @@ const FILES: &[Checked] = &[
     (r#"{"range":"part","name":"x","from":3,"to":9}"#, "bad-ranges", ""),
     (r#"{"range":"generation","name":"bananas","from":3,"to":9}"#, "malformed-key", "name"),
     (r#"{"end":true}"#, "behind-end", ""),
+    (r#"{"id":5,"size":1,"_mine":0,"size":2}"#, "repeated-key", "size"),
+    (r#"{"root":2,"kind":"static","kind":"local"}"#, "repeated-key", "kind"),
+    (r#"{"thread":1,"name":"again"}"#, "repeated-record", "thread"),
+    (r#"{"type":7,"name":"Eight"}"#, "repeated-record", "type"),
+    ("{\"section\":\"one\"}\n{\"section\":\"two\"}\n{\"thread\":1}", "", ""),
     ("text", "malformed-line", ""),
     ("[1]", "malformed-line", ""),
 ];

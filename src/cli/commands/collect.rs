@@ -1,9 +1,8 @@
 //! `heapdump collect`: a heap dump of a live process.
 
-use std::fs;
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +13,15 @@ use super::redact::write_copy;
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, word_parser};
-use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::find_target;
 use crate::collect::{
     CollectObserver, CollectOptions, Collected, Plan, TargetRuntime, collect, default_file_name, list_processes,
     list_targets,
 };
-use crate::files::{AtEnd, folder_of};
+use crate::files::{AtEnd, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
-use crate::redact::{KeptFields, RedactOptions};
+use crate::redact::{DumpFile, KeptFields, RedactOptions};
 use crate::report::Format;
 use crate::units::{parse_duration, parse_size};
 
@@ -120,64 +119,46 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Answered })
 }
 
-/// Lets the dump be written into a folder that only its owner may look into, and makes the copy of it.
+/// Lets the dump be written into a file without a name, which is gone however the program ends, and makes the copy of it.
 fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let output = args.output.clone();
     if let Some(output) = output.as_ref().filter(|output| output.is_file() && !args.force) {
         bail!("{} exists (--force replaces it)", output.display());
     }
-    let is_file = |output: &&PathBuf| output.as_os_str() != "-";
-    let beside = output.as_ref().filter(is_file).map(|output| folder_of(output).to_path_buf());
-    let folder = if output.is_none() { PathBuf::from(".") } else { beside.unwrap_or_else(std::env::temp_dir) };
-    let private = RedactionFolder::create(&folder)?;
-    let dump = private.path.join("dump");
-    let options =
-        CollectOptions { output: Some(dump.clone()), replace_existing: false, whole_only: true, ..args.options() };
+    let folder = match &output {
+        Some(output) if output.as_os_str() == "-" => std::env::temp_dir(),
+        output => folder_of(output.as_deref().unwrap_or(Path::new("."))).to_path_buf(),
+    };
+    let dump = nameless_file_in(&folder).with_context(|| format!("no file can be made in {}", folder.display()))?;
+    let own = dump.try_clone()?;
+    let _overwritten = AtEnd::new(move || overwrite(own))?;
+    // Less a tenth.
+    let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
+    let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
+    let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
         let output = output.unwrap_or_else(|| default_file_name(args.pid, runtime));
+        let target = find_target(&[], Some(&output))?;
         let options = RedactOptions { keep: KeptFields::known(), ..RedactOptions::default() };
-        let redacted = write_copy(&DumpInput::Path(dump), &output, &options, Arc::new(NoObserver), session)?;
-        collected.bytes = redacted.bytes;
-        collected.file = Some(if is_file(&&output) { output.display().to_string() } else { "standard output".into() });
+        let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
+        let redacted = write_copy(&dump, "the dump", (&target, &output), &options, session, |error| error)?;
+        (collected.bytes, collected.file) = (redacted.bytes, Some(target.name().to_string()));
     }
     Ok(collected)
 }
 
-/// A folder that only its owner may look into. At the end, also by a signal, what is in it is overwritten and it is removed.
-struct RedactionFolder {
-    path: PathBuf,
-    _removal: AtEnd,
-}
-
-impl RedactionFolder {
-    fn create(place: &Path) -> Result<Self> {
-        let name = format!(".heapdump-{}-{:016x}", std::process::id(), RandomState::new().hash_one(place));
-        let path = place.join(name);
-        let own = path.clone();
-        let make = || fs::DirBuilder::new().mode(0o700).create(&path);
-        let made = AtEnd::make(make, move || remove_overwritten(&own));
-        let ((), removal) = made.with_context(|| format!("no folder can be made in {}", place.display()))?;
-        Ok(RedactionFolder { path, _removal: removal })
-    }
-}
-
-/// Overwrites the files of a folder and removes it. What cannot be overwritten is removed all the same.
-fn remove_overwritten(folder: &Path) {
+/// Puts zeros in place of what is in a file, as far as that can be done.
+fn overwrite(mut file: File) {
     let zeros = vec![0; 1 << 16];
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if let Ok(mut file) = fs::File::options().write(true).open(entry.path()) {
-            let mut left = file.metadata().map_or(0, |facts| facts.len());
-            while left > 0 && file.write_all(&zeros[..left.min(zeros.len() as u64) as usize]).is_ok() {
-                left -= left.min(zeros.len() as u64);
-            }
-            // Otherwise the zeros might never reach the disk.
-            let _ = file.sync_data();
-        }
-        let _ = fs::remove_file(entry.path());
+    let mut left = file.metadata().map_or(0, |facts| facts.len());
+    let _ = file.rewind();
+    while left > 0 && file.write_all(&zeros[..left.min(zeros.len() as u64) as usize]).is_ok() {
+        left -= left.min(zeros.len() as u64);
     }
-    let _ = fs::remove_dir(folder);
+    // Otherwise the zeros might never reach the disk.
+    let _ = file.sync_data();
 }
 
 fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {

@@ -54,8 +54,12 @@ pub(super) struct Assembler<'r> {
     multipliers: Vec<(TypeSlot, f32)>,
     heap_part_ranges: Vec<NamedRange>,
     interval_ranges: Vec<NamedRange>,
+    /// Numbers of types that have a line.
+    described_types: FxHashSet<u64>,
     /// By number: frames of the threads.
     thread_frame_counts: FxHashMap<u32, u32>,
+    /// Threads that have a line, in each section.
+    described_threads: FxHashSet<(SectionId, u32)>,
     /// Threads with an object: its section and id, and the line.
     thread_objects: Vec<(SectionId, u64, u64)>,
     /// Objects that strong roots hold.
@@ -88,7 +92,9 @@ impl<'r> Assembler<'r> {
             multipliers: Vec::new(),
             heap_part_ranges: Vec::new(),
             interval_ranges: Vec::new(),
+            described_types: FxHashSet::default(),
             thread_frame_counts: FxHashMap::default(),
+            described_threads: FxHashSet::default(),
             thread_objects: Vec::new(),
             strongly_rooted: FxHashSet::default(),
             root_frames: FxHashMap::default(),
@@ -332,6 +338,9 @@ impl<'r> Assembler<'r> {
             });
         }
         let serial = record.thread.unwrap_or_default();
+        if !self.described_threads.insert((section, serial)) {
+            self.on_word(&REPEATED_RECORD, line, "thread", &serial.to_string());
+        }
         let object = record.object.map(|id| id.0);
         self.thread_frame_counts.entry(serial).or_insert(frames.len() as u32);
         self.thread_objects.extend(object.map(|object| (section, object, line)));
@@ -370,6 +379,11 @@ impl<'r> Assembler<'r> {
         let section = self.section();
         let Some(key) = record.type_name else { return Ok(()) };
         let slot = self.slot(&key, line)?;
+        if let TypeKey::Number(number) = key
+            && !self.described_types.insert(number)
+        {
+            self.on_word(&REPEATED_RECORD, line, "type", &number.to_string());
+        }
         if let (TypeKey::Number(_), Some(name)) = (&key, &record.name) {
             self.builder.check_name(name.len())?;
             if self.builder.type_name(slot).is_none() {

@@ -8,7 +8,7 @@ use super::record::{ObjectLine, OtherLine, TypeKey};
 use crate::graph::SoftKind;
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::diagnostics::excerpt;
-use crate::input::json_lines::{Field, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
+use crate::input::json_lines::{Field, Fields, LineCodes, Malformed, RawValue, elements, ids, parse_lines, unescaped};
 use crate::input::sink::RecordSink;
 use crate::input::{Diagnostics, Position, ProblemCode};
 
@@ -141,7 +141,7 @@ impl<S: RecordSink> Batch for Block<S> {
 }
 
 /// Reads all lines of a block.
-/// `is_strict`: objects are JSON in every part, and have no key that is not known, nor a name that is no text.
+/// `is_strict`: objects are JSON in every part, and have no key that is not known or comes twice, nor a name that is no text.
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_strict: bool, block: &mut Block<S>) {
     block.clear();
     let codes = LineCodes { malformed: &MALFORMED_LINE, truncated: &TRUNCATED_LINE };
@@ -156,6 +156,9 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_stri
 
 fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), Malformed> {
     let object = ObjectLine::of_line(line)?;
+    if is_strict && let Some(field) = repeated_field(line)? {
+        add_on_field(block, &REPEATED_KEY, field);
+    }
     let wrong = if object.id.is_some() {
         if is_strict {
             let text = std::str::from_utf8(line).map_err(|_| Malformed)?;
@@ -173,6 +176,16 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
         }
     }
     Ok(())
+}
+
+/// The first field in the order of keys whose key the line has before.
+fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, Malformed> {
+    let (mut fields, mut all) = (Fields::of_line(line)?, Vec::new());
+    while let Some(field) = fields.next_field()? {
+        all.push(field);
+    }
+    all.sort_by_key(|&(key, _)| key);
+    Ok(all.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1]))
 }
 
 /// A problem with the value of a key.

@@ -42,6 +42,10 @@ impl Lines for HeapgraphLines {
         true
     }
 
+    fn add_notes(is_script: &mut bool, later: bool) {
+        *is_script |= later;
+    }
+
     fn parse(line: &[u8]) -> Option<ObjectLine<'_>> {
         ObjectLine::of_line(line).ok()
     }

@@ -16,6 +16,8 @@ codes! {
     MISSING_SIZE: note("missing-size", "objects without a size: they count 0 bytes");
     MIXED_RECORD: warning("mixed-record", "lines that are more than one record: read as one of them");
     NO_END: warning("no-end", "the last line is no `end` record: the dump may be cut");
+    REPEATED_KEY: warning("repeated-key", "records with a key that comes twice");
+    REPEATED_RECORD: warning("repeated-record", "threads and numbers of types that a line before has");
     SECOND_HEADER: warning("second-header", "headers behind the first one; passed over");
     TRAILER_MISMATCH: warning("trailer-mismatch", "the `end` record counts other objects than there are");
     TRUNCATED_LINE: warning("truncated-line", "last line that breaks off: the dump is cut; dropped");

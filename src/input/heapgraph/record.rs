@@ -41,6 +41,8 @@ pub(super) struct ObjectLine<'a> {
 }
 
 impl<'a> ObjectLine<'a> {
+    // Inlined, since it is large: it is filled where it is used.
+    #[inline]
     pub(super) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
         let mut object = ObjectLine::default();
         let mut fields = Fields::of_line(line)?;

@@ -74,6 +74,29 @@ impl Reader for IbmClassic {
     }
 }
 
+/// Returns true for a line of records alone: the version, the trailer, and addresses, each perhaps with a size and a name of
+/// up to three words.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    let mut rest = text::trim(line);
+    if [&b"// Breakdown"[..], b"// EOF:", b"PrimitiveArrays:"].iter().any(|start| rest.starts_with(start)) {
+        return rest
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || b"/,:-()' ".contains(byte) || byte.is_ascii_alphabetic());
+    }
+    let mut words_of_name = 0;
+    while !rest.is_empty() {
+        let (word, after) = text::split_field(rest);
+        words_of_name = match word {
+            word if record::hex_word(word).is_some() => 0,
+            word if record::size_word(word).is_some() => 3,
+            _ if words_of_name > 0 => words_of_name - 1,
+            _ => return record::version(line).is_some(),
+        };
+        rest = after;
+    }
+    true
+}
+
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());

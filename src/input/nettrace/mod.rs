@@ -33,8 +33,8 @@ mod window;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Blot, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, Problem,
-    ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+    Blot, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
@@ -119,17 +119,9 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     container::read_blocks(&mut window, &mut collector)?;
     collector.check()?;
     window.join();
-    let is_damage = |problem: &&&Problem| {
-        [&problem_codes::TRUNCATED, &problem_codes::MALFORMED_BLOCK, &problem_codes::MALFORMED_CONTAINER]
-            .iter()
-            .any(|code| problem.has_code(code))
-    };
-    let offset = |problem: &&Problem| match problem.first_at {
-        Position::Byte(at) => Some(at),
-        _ => None,
-    };
-    let damage = collector.diagnostics.sorted();
-    let unread_from = damage.iter().filter(is_damage).filter_map(offset).min();
+    let damage =
+        [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];
+    let unread_from = collector.diagnostics.first_byte_of(&damage);
     let mut parts = collector.private.unwrap_or_default();
     parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))

@@ -38,20 +38,27 @@ impl Shapes {
     }
 }
 
+/// The address that a line begins with, and what follows it.
+fn address(line: &[u8]) -> Option<(u64, &[u8])> {
+    let text = line.strip_prefix(b"{\"address\":\"")?;
+    let end = text.iter().take(24).position(|&byte| byte == b'"')?;
+    Some((hex_field(&text[..end])?, &text[end + 1..]))
+}
+
 impl Lines for RubyLines {
     type Line<'a> = Record<'a>;
     type Notes = Shapes;
 
     /// The address that a line begins with.
     fn id_of(line: &[u8]) -> Option<u64> {
-        let digits = line.strip_prefix(b"{\"address\":\"")?;
-        let end = memchr::memchr(b'"', &digits[..digits.len().min(24)])?;
-        hex_field(&digits[..end])
+        Some(address(line)?.0)
     }
 
     fn note(line: &[u8], shapes: &mut Shapes) -> bool {
         // The type is the first or the second key.
-        if memchr::memmem::find(&line[..line.len().min(64)], b"\"type\":\"SHAPE\"").is_none() {
+        let behind = address(line).map_or(line, |(_, behind)| behind);
+        let key = behind.strip_prefix(b"{").or_else(|| behind.strip_prefix(b",")).unwrap_or(behind);
+        if !key.trim_ascii_start().starts_with(b"\"type\":\"SHAPE\"") {
             return false;
         }
         if let Ok(record) = Record::of_line(line)
@@ -61,6 +68,10 @@ impl Lines for RubyLines {
             shapes.0.insert(id, (name, record.parent_shape));
         }
         true
+    }
+
+    fn add_notes(shapes: &mut Shapes, later: Shapes) {
+        shapes.0.extend(later.0);
     }
 
     fn parse(line: &[u8]) -> Option<Record<'_>> {

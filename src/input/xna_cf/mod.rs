@@ -67,6 +67,26 @@ impl Reader for XnaCf {
     }
 }
 
+/// Returns true for a line that is a record and nothing else.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    let (letter, fields) = text::split_field(text::trim(line));
+    let are_numbers = |mut rest: &[u8]| {
+        std::iter::from_fn(|| {
+            let (word, after) = text::split_field(rest);
+            rest = after;
+            (!word.is_empty()).then_some(word)
+        })
+        .all(|word| text::hex_field(word).is_some())
+    };
+    match letter {
+        b"a" => record::app_domain(fields).is_some(),
+        b"t" => record::type_record(fields).is_some(),
+        b"o" | b"r" => are_numbers(fields),
+        b"c" => true,
+        _ => block::is_blank_line(line),
+    }
+}
+
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
