@@ -212,7 +212,11 @@ impl<'r, 'f> Tables<'r, 'f> {
                 let (code, at) = (&self.form.codes.bad_row, Position::Line(self.line));
                 self.reading.diagnostics.add(code, 1, at, || line.trim().chars().take(80).collect());
             }
-            Line::Other => self.other_lines += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---")),
+            // A table may have no end: then the time of the next one follows.
+            Line::Other => {
+                self.time = time_in(line).or(self.time);
+                self.other_lines += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
+            }
         }
     }
 

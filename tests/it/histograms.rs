@@ -12,9 +12,9 @@ fn a_log_is_a_series() {
     assert_eq!(dumps.len(), 2);
     assert_eq!(dumps[1]["file"], format!("{SOS} (2)"));
     assert_eq!(dumps[1]["taken_at"], "2026-11-25T13:00:00.000Z");
-    assert_eq!(trend["total"]["bytes_per_hour"], 480_000.0);
+    assert_eq!(trend["total"]["bytes_per_hour"], 480_000);
     // 600 sessions of 800 bytes in an hour, and nothing else.
-    let rows = trend["rows"].as_array().expect("rows");
+    let rows = trend["types"].as_array().expect("rows");
     assert_eq!(rows.len(), 1, "{trend}");
     assert_eq!(rows[0]["type"], "Shop.Session[,]");
     let by_minute = run(&["trend", POD, "-q", "-f", "json", "--type", "L"]).expect_code(0).json();
