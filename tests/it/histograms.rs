@@ -32,8 +32,8 @@ fn histograms_are_compared() {
     let (old, new) = ("fixtures/jvm_histogram/jdk7.txt", "fixtures/jvm_histogram/openj9.txt");
     let diff = run(&["diff", old, new, "-q", "-f", "json"]).expect_code(0).json();
     let row = |name: &str| {
-        let rows = diff["types"].as_array().expect("rows").iter();
-        rows.cloned().find(|row| row["type"] == name).unwrap_or_else(|| panic!("{name}: {diff}"))
+        let mut rows = diff["types"].as_array().expect("rows").iter();
+        rows.find(|row| row["type"] == name).cloned().unwrap_or_else(|| panic!("{name}: {diff}"))
     };
     assert_eq!(row("char[]")["objects_delta"], 3354 - 4096);
     assert_eq!(row("java.lang.String")["shallow_bytes_delta"], 38_832 - (72_000 + 16));
