@@ -60,6 +60,7 @@ pub fn write_memory_infra(
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
         }
+        Content::Histograms(_) => Err(AnswerError::NeedsObjects.into()),
         Content::Allocations(allocations) => {
             let chosen = options.heaps.choose(allocations)?;
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
